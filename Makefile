@@ -3,7 +3,7 @@
 #   make demo    imports real JSON and shows every kind of ID
 #   make test    runs the tests
 #
-# make check is for every change; CI runs it and make check-full.
+# make check is for every change, make ci for every push; make nightly is the rest.
 
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck
@@ -13,16 +13,28 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck
 MODULES = . bench bench/cluster cluster/embedded cluster/etcd cmd/jay jayotel jayprometheus server tests tests/browser tests/cluster tools transfer
 PACKAGES = ./... ./cluster/embedded/... ./cluster/etcd/... ./cmd/jay/... ./jayotel/... ./jayprometheus/... ./server/... ./tests/... ./tests/browser/... ./tests/cluster/... ./transfer/...
 
+# The long suites, a module of their own.
+SUITES = ./tests/...
+
+# Short runs make samples of the cases of long tests, others each day; JAY_SEED repeats a day.
+JAY_SEED ?= $(shell date -u +%Y%m%d)
+export JAY_SEED
+
+# Packages that are tested at once: many tests wait, for disks, elections and processes.
+ATONCE = $$(( $$(getconf _NPROCESSORS_ONLN) + 1 ))
+
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop cluster browser screenshots studio-million bench bench-full bench-smoke attachments backup crash kill-reads kill-changes storm revisions damage hunt expiry feeds cluster-faults formats fuzz build
+.PHONY: help demo test test-full check ci nightly format vet lint invariants race race-full cross modules oldest oldest-build campaigns readme interop cluster browser screenshots studio-million bench bench-full bench-smoke attachments backup crash kill-reads kill-changes storm revisions damage hunt hostile expiry feeds cluster-faults formats fuzz mutations build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
-	@echo "test        all tests"
+	@echo "test        all tests, of the longest a sample, another one each day; JAY_SEED repeats one"
+	@echo "test-full   all tests in full, and the long suites with invariants"
 	@echo "check       before every push: format vet lint test invariants race cross bench-smoke"
-	@echo "check-full  what CI runs after check: modules oldest suites readme demo interop cluster browser"
+	@echo "ci          what CI runs: check with test-full, oldest-build readme demo interop browser"
+	@echo "nightly     the rest: modules oldest race-full cluster and campaigns, hours"
 	@echo "cluster     nodes that agree through etcd, on a network that fails; installs etcd"
 	@echo "build       bin/jay"
 	@echo "browser     the studio in Chromium; screenshots: the pictures of docs/studio.md"
@@ -37,24 +49,38 @@ help:
 	@echo "revisions   500 random histories of documents against a model of their revisions"
 	@echo "damage      every byte and file of databases damaged: what does a program see?"
 	@echo "hunt        1,000 flipped bits in all files: found by jay check, or harmless"
+	@echo "hostile     requests that want or hold much, against a server that has a gigabyte"
 	@echo "expiry      documents that expire: random histories, crashes, writers beside the sweeper"
 	@echo "cluster-faults three members of etcd in one process, for two minutes of faults"
 	@echo "feeds       change feeds: 16 writers and 8 readers for a minute"
 	@echo "formats     a million documents through every format of import and export, and imports that are killed"
 	@echo "fuzz        a minute for each fuzz target"
+	@echo "mutations   changes to the code, one at a time: does a test notice each?"
 
 demo:
 	$(GO) run ./cmd/jay demo
 
 test:
-	$(GO) test -timeout 20m $(PACKAGES)
+	@echo "JAY_SEED=$(JAY_SEED) repeats the samples of this run"
+	$(GO) test -short -p $(ATONCE) -timeout 20m $(PACKAGES)
+
+# Each test in full, once: the suites with checks of what the comments promise, but for the
+# test that a build with them skips.
+test-full:
+	$(GO) test -p $(ATONCE) -timeout 30m $(filter-out $(SUITES),$(PACKAGES))
+	$(GO) test -p $(ATONCE) -tags invariants -timeout 30m $(SUITES)
+	$(GO) test -run 'TestVerify_Hunt$$' -timeout 30m ./tests/verify
 
 build:
 	$(GO) build -o bin/jay ./cmd/jay
 
 check: format vet lint test invariants race cross bench-smoke
 
-check-full: modules oldest suites readme demo interop cluster browser
+ci: format vet lint test-full invariants race cross bench-smoke oldest-build readme demo interop browser
+
+nightly: modules oldest race-full cluster campaigns
+
+campaigns: hostile crash kill-reads kill-changes storm revisions expiry feeds backup attachments formats hunt cluster-faults fuzz damage mutations
 
 format:
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt these:"; echo "$$files"; exit 1; fi
@@ -65,13 +91,19 @@ vet:
 lint:
 	$(GO) tool $(STATICCHECK) $(PACKAGES)
 
-# Short tests with checks of what the comments promise.
+# Short tests with checks of what the comments promise. The suites have them in test-full.
 invariants:
 	$(GO) test -tags invariants -short -timeout 20m . ./tests/storm ./tests/index
 
-# Short tests with the race detector. Those of tests/bounds run with it in full: see suites.
+# Tests with the race detector: short ones, but for two suites whose subject is how goroutines
+# meet. Left out is what has one goroutine, or reads the code, or works in processes without the detector.
+ONE = /tests/(language|edits|damage|readme|mutations)$$|/internal/lint|/jay/(index|metadata|patch|query)$$|/examples
 race:
-	suites=$$($(GO) list ./tests/...) && $(GO) test -race -short -timeout 20m $(filter-out ./tests/...,$(PACKAGES)) $$(echo "$$suites" | grep -v '/bounds$$')
+	all=$$($(GO) list $(PACKAGES)) && $(GO) test -race -short -timeout 20m $$(echo "$$all" | grep -Ev '$(ONE)|/tests/(txn|dialogue)$$')
+	$(GO) test -race -timeout 20m ./tests/txn ./tests/dialogue
+
+race-full:
+	$(GO) test -race -timeout 120m $(PACKAGES)
 
 # Without cgo, and for the other systems.
 cross:
@@ -91,11 +123,9 @@ oldest:
 	GOWORK=off GOTOOLCHAIN=$(OLDEST) $(GO) version | grep -F ' $(OLDEST) '
 	GOWORK=off GOTOOLCHAIN=$(OLDEST) $(GO) test -short -timeout 20m ./...
 
-# The long suites in full, with checks of what the comments promise; and those in
-# which goroutines meet, in full, with the race detector.
-suites:
-	$(GO) test -tags invariants -timeout 30m ./tests/...
-	$(GO) test -race -timeout 30m ./tests/txn ./tests/dialogue ./tests/bounds
+oldest-build:
+	GOWORK=off GOTOOLCHAIN=$(OLDEST) $(GO) version | grep -F ' $(OLDEST) '
+	GOWORK=off GOTOOLCHAIN=$(OLDEST) $(GO) build ./...
 
 # The program and the commands of README, in an empty module and in a clone.
 readme:
@@ -130,7 +160,7 @@ attachments:
 # Random histories in chains of backups, compared key by key; then the speed and the memory of
 # a backup of 200,000 documents and of its restore.
 backup:
-	JAY_BACKUP_ROUNDS=500 $(GO) test -run 'TestBackup_Chain_Exact$$' -count=1 -timeout 60m -v .
+	JAY_BACKUP_ROUNDS=500 $(GO) test -run 'TestBackup_Chain_Exact$$' -count=1 -timeout 60m -v ./internal/recovery
 	JAY_BACKUP_DOCUMENTS=200000 $(GO) test -run 'TestBackup_Speed$$' -count=1 -timeout 60m -v .
 
 # The long ones, for a quiet evening.
@@ -184,6 +214,10 @@ formats:
 hunt:
 	JAY_HUNT=1000 $(GO) test -run 'TestVerify_Hunt$$' -count=1 -timeout 120m -v ./tests/verify
 
+hostile:
+	JAY_HOSTILE=1 $(GO) test -run 'TestHostile$$' -count=1 -timeout 60m -v ./server
+	CGO_ENABLED=0 JAY_HOSTILE=1 $(GO) test -run 'TestHostile$$' -count=1 -timeout 60m -v ./server
+
 fuzz:
 	$(GO) test -run xxx -fuzz FuzzScan -fuzztime 60s ./metadata
 	$(GO) test -run xxx -fuzz FuzzDecode -fuzztime 60s ./metadata
@@ -197,10 +231,15 @@ fuzz:
 	$(GO) test -run xxx -fuzz FuzzFromExtended -fuzztime 60s ./transfer
 	$(GO) test -run xxx -fuzz FuzzDump -fuzztime 60s ./transfer
 	$(GO) test -run xxx -fuzz FuzzServeHTTP -fuzztime 60s ./server
-	$(GO) test -run xxx -fuzz FuzzElements -fuzztime 60s ./server
-	$(GO) test -run xxx -fuzz FuzzDefinition -fuzztime 60s ./server
-	$(GO) test -run xxx -fuzz FuzzSplitUpdate -fuzztime 60s ./server
-	$(GO) test -run xxx -fuzz FuzzParse -fuzztime 60s ./server/internal/script
+	$(GO) test -run xxx -fuzz FuzzElements -fuzztime 60s ./server/internal/raven
+	$(GO) test -run xxx -fuzz FuzzDefinition -fuzztime 60s ./server/internal/raven
+	$(GO) test -run xxx -fuzz FuzzSplitUpdate -fuzztime 60s ./server/internal/verbs
+	$(GO) test -run xxx -fuzz FuzzParse -fuzztime 60s ./internal/script
+
+# Changes to the code, one at a time, each of which named tests must notice, in full. Short tests:
+# go run ./tests/mutations -short.
+mutations:
+	$(GO) run ./tests/mutations
 
 # bench takes minutes, bench-full hours; both write tables, JSON and plots into
 # docs/benchmarks.

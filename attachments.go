@@ -6,15 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/jaydb/jay/internal/attachments"
-	"github.com/jaydb/jay/internal/docs"
-	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/core"
 	"github.com/jaydb/jay/internal/format"
-	"github.com/jaydb/jay/internal/knobs"
+	"github.com/jaydb/jay/internal/txn"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
-	"github.com/jaydb/jay/storage"
 )
 
 // Attachment describes an attachment of a document, as the member @attachments of its
@@ -44,13 +43,13 @@ type Attachment = metadata.Attachment
 //
 // An Attachments is a small value; it holds nothing open.
 type Attachments struct {
-	db *DB
+	db *core.Database
 	tx *Tx // nil outside of a transaction
 	id string
 }
 
 // Attachments returns the attachments of the document with this ID.
-func (db *DB) Attachments(id string) Attachments { return Attachments{db: db, id: id} }
+func (db *DB) Attachments(id string) Attachments { return Attachments{db: &db.core, id: id} }
 
 // ContentType says what an attachment is, such as "image/png", in up to 256 bytes.
 // It is an option of Attachments.Put.
@@ -73,7 +72,7 @@ func (a Attachments) Put(ctx context.Context, name string, r io.Reader, opts ...
 	o := a.newOp(opts)
 	stored, err := a.put(ctx, o, name, r)
 	if err != nil {
-		return Attachment{}, attachmentError(name, err)
+		return Attachment{}, attachments.Named(name, err)
 	}
 	return stored, nil
 }
@@ -92,18 +91,18 @@ func (a Attachments) put(ctx context.Context, o *op, name string, r io.Reader) (
 	if err := a.checkDocument(ctx, o.Expected); err != nil {
 		return Attachment{}, err
 	}
-	content, err := upload(ctx, a.db, r)
+	content, err := a.db.Upload(ctx, r)
 	if err != nil {
-		return Attachment{}, nameAttachment(err, a.id, name)
+		return Attachment{}, attachments.WithNames(err, a.id, name)
 	}
 	entry := format.Attachment{Name: name, ContentType: contentType, Size: content.Size(), Hash: content.Hash()}
 	o.Attaching.Changes = []write.AttachmentChange{{Entry: entry, Upload: content}}
 	if a.tx != nil {
-		return entry.Describe(), a.tx.attachUpload(ctx, o, content)
+		return entry.Describe(), a.tx.inner().AttachUpload(ctx, o, content)
 	}
 	referred := false
 	defer func() { content.Close(referred) }() // a clock may panic
-	err = a.db.write(ctx, []*op{o})
+	err = a.db.Write(ctx, []*op{o})
 	referred = err == nil
 	return entry.Describe(), err
 }
@@ -113,19 +112,24 @@ func (a Attachments) put(ctx context.Context, o *op, name string, r io.Reader) (
 func (a Attachments) Get(ctx context.Context, name string) (*AttachmentReader, error) {
 	r, err := a.get(ctx, name)
 	if err != nil {
-		return nil, attachmentError(name, err)
+		return nil, attachments.Named(name, err)
 	}
 	return r, nil
 }
 
 func (a Attachments) get(ctx context.Context, name string) (*AttachmentReader, error) {
 	if a.tx != nil {
-		return a.tx.openAttachment(ctx, a, name)
+		entry, err := a.find(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		stream, err := a.tx.inner().OpenAttachment(ctx, &entry.Hash)
+		return newAttachmentReader(entry, stream, err)
 	}
 	for {
-		r, err := openAttachment(ctx, a.db, a.id, name)
+		entry, stream, err := a.db.OpenAttachment(ctx, a.id, name)
 		if !errors.Is(err, attachments.ErrGone) { // it was replaced meanwhile
-			return r, err
+			return newAttachmentReader(entry, stream, err)
 		}
 	}
 }
@@ -134,7 +138,7 @@ func (a Attachments) get(ctx context.Context, name string) (*AttachmentReader, e
 func (a Attachments) Stat(ctx context.Context, name string) (Attachment, error) {
 	entry, err := a.find(ctx, name)
 	if err != nil {
-		return Attachment{}, attachmentError(name, err)
+		return Attachment{}, attachments.Named(name, err)
 	}
 	return entry.Describe(), nil
 }
@@ -156,15 +160,15 @@ func (a Attachments) Delete(ctx context.Context, name string, opts ...WriteOptio
 		o.UsageError = fmt.Errorf("%w: ContentType is an option of Put", ErrUsage)
 	}
 	if err := metadata.CheckAttachment(a.id, name, ""); err != nil {
-		return attachmentError(name, err)
+		return attachments.Named(name, err)
 	}
 	o.Attaching.Changes = []write.AttachmentChange{{Remove: name}}
-	return attachmentError(name, a.write(ctx, o))
+	return attachments.Named(name, a.write(ctx, o))
 }
 
 // Rename gives an attachment another name, in the place of one that has it.
 func (a Attachments) Rename(ctx context.Context, name, newName string) error {
-	return attachmentError(name, a.transact(ctx, func(in Attachments) error {
+	return attachments.Named(name, a.transact(ctx, func(in Attachments) error {
 		entry, err := in.find(ctx, name)
 		if err != nil {
 			return err
@@ -180,17 +184,17 @@ func (a Attachments) Rename(ctx context.Context, name, newName string) error {
 // of one that it has under it; "" stands for the same name. Both then have the
 // same content, which is not copied.
 func (a Attachments) Copy(ctx context.Context, name, toID, toName string) error {
-	return attachmentError(name, a.transact(ctx, func(in Attachments) error {
+	return attachments.Named(name, a.transact(ctx, func(in Attachments) error {
 		return in.copyTo(ctx, name, toID, toName)
 	}))
 }
 
 // Move is Copy, and removes the attachment here. Both happen or none.
 func (a Attachments) Move(ctx context.Context, name, toID, toName string) error {
-	if a.db.env.Rules.Fold(a.id) == a.db.env.Rules.Fold(toID) {
+	if a.db.Env.Rules.Fold(a.id) == a.db.Env.Rules.Fold(toID) {
 		return a.Rename(ctx, name, cmp.Or(toName, name))
 	}
-	return attachmentError(name, a.transact(ctx, func(in Attachments) error {
+	return attachments.Named(name, a.transact(ctx, func(in Attachments) error {
 		if err := in.copyTo(ctx, name, toID, toName); err != nil {
 			return err
 		}
@@ -222,9 +226,9 @@ func (a Attachments) newOp(opts []WriteOption) *op {
 
 func (a Attachments) write(ctx context.Context, o *op) error {
 	if a.tx != nil {
-		return a.tx.attach(ctx, o)
+		return a.tx.inner().Attach(ctx, o)
 	}
-	return a.db.write(ctx, []*op{o})
+	return a.db.Write(ctx, []*op{o})
 }
 
 // transact calls fn with the attachments in a transaction.
@@ -232,7 +236,7 @@ func (a Attachments) transact(ctx context.Context, fn func(in Attachments) error
 	if a.tx != nil {
 		return fn(a)
 	}
-	return a.db.Update(ctx, func(tx *Tx) error { return fn(tx.Attachments(a.id)) }, Retry())
+	return txn.ObservedUpdate(ctx, a.db, func(tx *txn.Tx) error { return fn((*Tx)(tx).Attachments(a.id)) }, txn.Options{Retries: math.MaxInt})
 }
 
 // document returns the document, or ErrNotFound.
@@ -240,7 +244,8 @@ func (a Attachments) document(ctx context.Context) (*Document, error) {
 	if a.tx != nil {
 		return a.tx.Get(ctx, a.id)
 	}
-	return a.db.Get(ctx, a.id)
+	doc, err := a.db.Get(ctx, a.id)
+	return (*Document)(doc), err
 }
 
 // checkDocument returns the error that a write will have which expects a version of the
@@ -267,143 +272,68 @@ func (a Attachments) find(ctx context.Context, name string) (format.Attachment, 
 	if err != nil {
 		return format.Attachment{}, err
 	}
-	return entryOf(a.db, doc.inner().Header().Attachments, a.id, name)
+	return a.db.EntryOf(doc.inner().Header().Attachments, a.id, name)
 }
 
-// entryOf returns an entry of a document's list, or ErrNoAttachment.
-func entryOf(db *DB, list []byte, id, name string) (format.Attachment, error) {
-	all, err := format.DecodeAttachments(list)
+// AttachmentReader reads an attachment as it was when it was opened, whatever happens
+// to it meanwhile: it shows all of the old bytes or ends with an error, and never
+// shows others. It holds up to 256 KiB in memory, and no snapshot: one that is read slowly
+// keeps nothing but its own content from being removed. One of Tx.Attachments
+// ends with the transaction.
+//
+// A reader that goes from the beginning to the end compares the content with its hash:
+// instead of the last bytes it returns ErrCorrupt if the content is damaged. After
+// DB.Close it returns ErrClosed.
+//
+// It is for one goroutine at a time, except for ReadAt. It must be closed.
+type AttachmentReader struct {
+	info   Attachment
+	stream *attachments.Stream
+}
+
+var (
+	_ io.ReadSeekCloser = (*AttachmentReader)(nil)
+	_ io.ReaderAt       = (*AttachmentReader)(nil)
+	_ io.WriterTo       = (*AttachmentReader)(nil)
+)
+
+func newAttachmentReader(entry format.Attachment, stream *attachments.Stream, err error) (*AttachmentReader, error) {
 	if err != nil {
-		return format.Attachment{}, err
+		return nil, err
 	}
-	if at, found := write.FindAttachment(db.writer, all, name); found {
-		return all[at], nil
-	}
-	return format.Attachment{}, fmt.Errorf("%w: %q has none of this name", ErrNoAttachment, errs.Shorten(id))
+	return &AttachmentReader{entry.Describe(), stream}, nil
 }
 
-// attachmentError adds the name of the attachment to an error.
-func attachmentError(name string, err error) error {
-	var named *AttachmentError
-	if err == nil || errors.As(err, &named) && named.Name == name {
-		return err
-	}
-	return fmt.Errorf("attachment %q: %w", errs.Shorten(name), err)
+// Info describes the attachment.
+func (r *AttachmentReader) Info() Attachment { return r.info }
+
+// Read implements io.Reader.
+func (r *AttachmentReader) Read(p []byte) (int, error) { return r.stream.Read(p) }
+
+// WriteTo implements io.WriterTo.
+func (r *AttachmentReader) WriteTo(w io.Writer) (int64, error) { return r.stream.WriteTo(w) }
+
+// Seek implements io.Seeker, for reads of a range. It is cheap.
+func (r *AttachmentReader) Seek(offset int64, whence int) (int64, error) {
+	return r.stream.Seek(offset, whence)
 }
 
-// nameAttachment puts the names into an *AttachmentError of an upload.
-func nameAttachment(err error, id, name string) error {
-	var nameless *AttachmentError
-	if errors.As(err, &nameless) && nameless.Name == "" {
-		named := *nameless
-		named.ID, named.Name = id, name
-		return &named
-	}
-	return err
+// ReadAt implements io.ReaderAt. It does not change the offset of Read, does not look
+// at the hash, and may be called by several goroutines until Close.
+func (r *AttachmentReader) ReadAt(p []byte, offset int64) (int, error) {
+	return r.stream.ReadAt(p, offset)
 }
 
-// openContents opens the contents of attachments.
-func openContents(db *DB) (err error) {
-	if db.contents, err = attachments.Open(db.env); err != nil {
-		return err
-	}
-	db.contents.MaxBytes, db.contents.MaxPerDocument = db.opts.MaxAttachmentBytes, db.opts.MaxAttachments
-	db.contents.ChunkBytes = cmp.Or(knobs.AttachmentChunkBytes, attachments.DefaultChunkBytes)
-	if knobs.KeepChunks {
-		db.contents.Stop()
-	}
+// Close ends the reader. Later calls return an error. It is idempotent.
+func (r *AttachmentReader) Close() error {
+	r.stream.Close()
 	return nil
 }
 
-// upload writes what r returns, without a reference. Close of the upload must follow if
-// it succeeds.
-func upload(ctx context.Context, db *DB, r io.Reader) (_ *attachments.Upload, err error) {
-	u := db.contents.NewUpload()
-	whole := false
-	defer func() {
-		if !whole { // r may panic
-			u.Close(false)
-		}
-	}()
-	for {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		full, err := u.Fill(r) // outside of the gate: it is user code
-		if err != nil {
-			return nil, err
-		}
-		if !full {
-			whole = true
-			return u, nil
-		}
-		if err := writeChunk(ctx, db, u); err != nil {
-			return nil, err
-		}
-	}
-}
-
-func writeChunk(ctx context.Context, db *DB, u *attachments.Upload) error {
-	if err := db.env.Enter(); err != nil {
-		return err
-	}
-	defer db.env.Exit()
-	return u.Write(ctx)
-}
-
-// openAttachment opens an attachment for reading. attachments.ErrGone means that it was
-// removed meanwhile, or replaced.
-func openAttachment(ctx context.Context, db *DB, id, name string) (_ *AttachmentReader, err error) {
-	if err := metadata.CheckAttachment(id, name, ""); err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if err := db.env.Enter(); err != nil {
-		return nil, err
-	}
-	defer db.env.Exit()
-	moment := db.docs.Moment()
-	snapshot := db.env.Engine.Snapshot()
-	defer func() { err = errs.First(err, snapshot.Close()) }()
-	doc, err := db.docs.Read(snapshot, id)
-	doc, err = docs.AliveAt(moment, doc, err)
-	if err != nil {
-		return nil, getError(id, err)
-	}
-	entry, err := entryOf(db, doc.Header().Attachments, id, name)
-	if err != nil {
-		return nil, err
-	}
-	content, err := db.contents.OpenContent(snapshot, &entry.Hash)
-	if err != nil {
-		return nil, err
-	}
-	return newAttachmentReader(entry, attachments.NewStream(content, db.env.Enter, db.env.Exit)), nil
-}
-
-// checkContents compares the contents of attachments with the documents that have them,
-// in one snapshot.
-func checkContents(ctx context.Context, db *DB) error {
-	w, err := db.startScan(docs.Range{}, db.env.Engine.Snapshot)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	references := make(map[format.Hash]uint64)
-	for more := true; more; {
-		var damaged error
-		more, err = w.Headers(ctx, 8192, func(_ []byte, h *metadata.Header, _ int) {
-			all, err := format.DecodeAttachments(h.Attachments)
-			damaged = errs.First(damaged, err)
-			for i := range all {
-				references[all[i].Hash]++
-			}
-		})
-		if err = errs.First(damaged, err); err != nil {
-			return err
-		}
-	}
-	return w.Use(func(r storage.Reader) error { return attachments.Check(ctx, r, references) })
+// Attachments returns the attachments of a document, as the transaction sees them. A
+// change of them reads the document, which joins the read set. Put reads its stream at
+// once; if the function runs again, it must give another stream. What it has put can
+// be listed at once, and read when it is committed: until then Get returns ErrUsage.
+func (t *Tx) Attachments(id string) Attachments {
+	return Attachments{db: t.inner().Database(), tx: t, id: id}
 }

@@ -2,20 +2,16 @@ package jay
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
+	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/backup"
-	"github.com/jaydb/jay/internal/env"
-	"github.com/jaydb/jay/internal/errs"
-	"github.com/jaydb/jay/internal/format"
-	"github.com/jaydb/jay/internal/horizon"
+	"github.com/jaydb/jay/internal/core"
+	"github.com/jaydb/jay/internal/recovery"
 	"github.com/jaydb/jay/storage"
-	"github.com/jaydb/jay/storage/lsm"
 )
 
 // BackupInfo says what a backup is. It can be kept as JSON.
@@ -73,25 +69,21 @@ func (e *BackupBaseError) Is(target error) bool { return target == ErrBackupBase
 // BackupOption changes one Backup.
 type BackupOption func(*backupOptions)
 
-type backupOptions struct {
-	base     string
-	once     bool
-	progress func(bytes int64)
-}
+type backupOptions struct{ inner recovery.BackupOptions }
 
 // BackupSince makes an incremental backup, with what has changed since the backup with this ID
 // (BackupInfo.ID). To restore it, its base is needed, and the base of that, down to a
 // full one.
-func BackupSince(id string) BackupOption { return func(o *backupOptions) { o.base = id } }
+func BackupSince(id string) BackupOption { return func(o *backupOptions) { o.inner.Base = id } }
 
 // BackupOnce makes a backup that none is going to follow. Nothing is written to the
 // database, and what others need that were made before stays as it is.
-func BackupOnce() BackupOption { return func(o *backupOptions) { o.once = true } }
+func BackupOnce() BackupOption { return func(o *backupOptions) { o.inner.Once = true } }
 
 // BackupProgress has fn called now and then with the number of bytes so far, before
 // compression.
 func BackupProgress(fn func(bytes int64)) BackupOption {
-	return func(o *backupOptions) { o.progress = fn }
+	return func(o *backupOptions) { o.inner.Progress = fn }
 }
 
 // Backup writes the database to w as one stream, which Restore makes a database of: all
@@ -121,11 +113,12 @@ func (db *DB) Backup(ctx context.Context, w io.Writer, opts ...BackupOption) (Ba
 			option(&o)
 		}
 	}
-	info, err := runBackup(ctx, db, w, o)
+	o.inner.Once = o.inner.Once || db.opts.ReadOnly
+	done, err := recovery.Backup(ctx, &db.core, w, o.inner)
 	if err != nil {
-		return info, fmt.Errorf("backup: %w", publicBackupError(err))
+		err = fmt.Errorf("backup: %w", publicBackupError(err))
 	}
-	return info, nil
+	return backupInfo(done), err
 }
 
 // ReadBackup returns what the beginning of a backup says: which it is, and which one
@@ -137,64 +130,40 @@ func ReadBackup(r io.Reader) (BackupInfo, error) {
 		return BackupInfo{}, fmt.Errorf("read backup: %w", publicBackupError(err))
 	}
 	defer in.Close()
-	return backupInfo(in.Header, backup.Trailer{}, 0), nil
+	return backupInfo(backup.Summary{Header: in.Header}), nil
 }
 
 // VerifyBackup reads backups to their end, and checks that each is whole and follows the
-// one before it. The first may be an incremental one. It returns what those say
+// one before it. The first may be an incremental one. Restore restores what is whole. VerifyBackup does not look into
+// the documents: Restore does, and refuses those of a database that was damaged when it was backed up, unless
+// RestoreOptions.Damage accepts that. It returns what those say
 // that it has found whole. Memory is bounded by the longest document. progress, if not
 // nil, is called now and then with the number of bytes read so far.
 func VerifyBackup(ctx context.Context, progress func(bytes int64), backups ...io.Reader) ([]BackupInfo, error) {
-	var whole []BackupInfo
-	var before []backup.Header
-	read := int64(0)
-	for i, r := range backups {
-		in, err := verifyBackup(ctx, r, i, before, func(n int64) {
-			if progress != nil {
-				progress(read + n)
-			}
-		})
-		if err != nil {
-			return whole, fmt.Errorf("verify backup: %w", publicBackupError(err))
-		}
-		before, read = append(before, in.Header), read+in.Bytes
-		whole = append(whole, backupInfo(in.Header, in.Trailer, in.Bytes))
+	if progress == nil {
+		progress = func(int64) {}
 	}
-	return whole, nil
-}
-
-func verifyBackup(ctx context.Context, r io.Reader, i int, before []backup.Header, progress func(int64)) (*backup.Reader, error) {
-	in, err := backup.NewReader(r, i)
+	found, err := backup.Verify(ctx, progress, backups)
 	if err != nil {
-		return nil, err
+		err = fmt.Errorf("verify backup: %w", publicBackupError(err))
 	}
-	defer in.Close()
-	if i > 0 {
-		if err := backup.CheckChain(before, in.Header); err != nil {
-			return nil, err
-		}
-	}
-	for n := 1; ; n++ {
-		if n%8192 == 0 {
-			progress(in.Bytes)
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-		}
-		if _, err := in.Next(); err == io.EOF {
-			progress(in.Bytes)
-			return in, nil
-		} else if err != nil {
-			return nil, err
-		}
-	}
+	return backupInfos(found), err
 }
 
-func backupInfo(h backup.Header, t backup.Trailer, bytes int64) BackupInfo {
+func backupInfo(s backup.Summary) BackupInfo {
+	h, t := s.Header, s.Trailer
 	return BackupInfo{
 		ID: h.ID, Base: h.Base, Database: h.Database, NodeTag: h.NodeTag, Created: h.Created, Etag: h.Etag, After: h.After,
-		Documents: t.Documents, Deletions: t.Deletions, Keys: t.Keys, RawBytes: t.RawBytes, Bytes: bytes,
+		Documents: t.Documents, Deletions: t.Deletions, Keys: t.Keys, RawBytes: t.RawBytes, Bytes: s.Bytes,
 	}
+}
+
+// backupInfos returns nil for none.
+func backupInfos(found []backup.Summary) (all []BackupInfo) {
+	for _, s := range found {
+		all = append(all, backupInfo(s))
+	}
+	return all
 }
 
 // publicBackupError returns err with the types of this package in the place of those of
@@ -211,155 +180,186 @@ func publicBackupError(err error) error {
 	return err
 }
 
-// backupRun is a Backup under way. The snapshot is read inside the gate, a block at a
-// time; w is the user's, and is called outside.
-type backupRun struct {
-	db   *DB
-	hold *horizon.Hold
+// RestoreOptions say how Restore makes a database of backups. One of CopyTag and SameTag
+// must be set: the original may have used IDs after the backup, which the restored
+// database does not know of.
+type RestoreOptions struct {
+	// CopyTag gives the restored database a node tag of its own, as Options.CopyTag does:
+	// one that neither the original nor any other copy of it has, or has had. Its HiLo and
+	// server-side IDs are then never those of the original. Identities and the HiLo of older
+	// generations have no tag: they are ErrNeedsFloor until Floors, SeedIdentity or
+	// RaiseCounters gives their numbers a minimum.
+	//
+	// The indexes of compare-exchange values have no tag either, and go on behind those of the
+	// backup. If clients of the original hold some that it has made since, set Floors.Etag to a
+	// number that it has not passed.
+	CopyTag string
 
-	mu       sync.Mutex // against Close
-	snapshot storage.Snapshot
-	source   *backup.Source
-	ended    error // why it is over; nil while it runs
+	// SameTag restores under the node tag and the database ID of the original, in whose
+	// place the restored database is. Floors must then name the etag and every counter
+	// in the backup, each with a number that the original has not passed: Restore
+	// returns ErrNeedsFloor, and says which are missing.
+	//
+	// Danger: two databases under one tag, such as two restores of one backup or a restore
+	// beside its original, cannot be told apart. Both make the same IDs and the same
+	// change vectors. A counter that the original has begun after the backup is not
+	// known to Restore: name it in Floors too, or it begins with 1.
+	SameTag bool
+
+	// Floors are numbers that the original has not passed. Counters continue above them,
+	// and etags, with the indexes of compare-exchange values, above Floors.Etag.
+	Floors Counters
+
+	// Options are those that a database is opened under: FS, Logger, Now, Rand, HiLoMode,
+	// MemTableBytes and the like. CopyTag, NodeTag, ReadOnly and AcceptLoss must not
+	// be set. Nil means the defaults.
+	Options *Options
+
+	// Progress, if not nil, is called now and then with the number of bytes of the backups
+	// read so far.
+	Progress func(bytes int64)
+
+	// Damage, if not nil, is called with what Verify finds in the restored database, up to
+	// 1,000 times, and Restore goes on. Without it, Restore returns an error and makes no database: the
+	// original was damaged when it was backed up. It is for the only backup that there is.
+	Damage func(Damage)
 }
 
-func runBackup(ctx context.Context, db *DB, w io.Writer, o backupOptions) (BackupInfo, error) {
-	if err := ctx.Err(); err != nil {
-		return BackupInfo{}, err
-	}
-	var id [16]byte
-	if _, err := io.ReadFull(db.env.Random(), id[:]); err != nil {
-		return BackupInfo{}, fmt.Errorf("make its ID: %w", err)
-	}
-	now := db.env.Now().UTC()
-	r := &backupRun{db: db}
-	if err := r.start(ctx, o.base); err != nil {
-		return BackupInfo{}, err
-	}
-	defer r.end()
+// RestoreInfo says what Restore has made.
+type RestoreInfo struct {
+	Backups   []BackupInfo `json:"backups"`
+	NodeTag   string       `json:"nodeTag"`
+	Etag      uint64       `json:"etag"`      // of the newest write in the backups
+	Documents int64        `json:"documents"` // in the database
+	Indexes   int          `json:"indexes"`   // that were built
 
-	own := db.env.Origins[db.env.Node]
-	h := backup.Header{
-		ID: base64.RawStdEncoding.EncodeToString(id[:]), Base: o.base, Database: own.ID, NodeTag: own.Tag,
-		Format: lsm.Format, Created: now, Etag: r.source.Etag, After: r.source.Base(),
+	// LeftOut are the indexes that the database has not, as its documents refuse them.
+	LeftOut []LeftOutIndex `json:"leftOut,omitempty"`
+}
+
+// LeftOutIndex is an index that is declared in a backup, and that Restore could not build. Usually the
+// backup was made while EnsureIndex was building it, and the original did not get it either. To have it,
+// change what stands in its way, and call EnsureIndex.
+type LeftOutIndex struct {
+	Index     IndexInfo `json:"index"`               // with its state in the backup
+	Reason    string    `json:"reason"`              // the text of Err
+	Documents []string  `json:"documents,omitempty"` // the IDs of two documents with the same values in a unique index
+
+	// Err is what EnsureIndex would return: a *UniqueError if documents have the same
+	// values, a *DocumentError if one has more entries than an index can hold.
+	Err error `json:"-"`
+}
+
+// String names the index, its collection and the reason.
+func (l LeftOutIndex) String() string {
+	return fmt.Sprintf("index %q of %s is left out: %s", l.Index.Name, l.Index.Collection, l.Reason)
+}
+
+// Restore makes a database in dir, which must not exist, of a full backup and the
+// incremental ones that follow it, in their order. It ends when the indexes are built, and when the
+// database was read and Verify found no damage in it.
+//
+// An index that cannot be built, since documents have the same values in a unique one, is left
+// out, as Open leaves it out, and RestoreInfo.LeftOut names it. All documents are restored.
+//
+// The directory appears when all of that is done. Until then it is called dir with
+// ".unfinished" behind it, and Open refuses it with ErrRestoring. If Restore returns an
+// error, it removes it; a process that ends meanwhile leaves it, to be removed.
+//
+// A stream that is not whole, or not the next one, is a *BackupError. Restored from yesterday's
+// backup, a database does not know which IDs its original has made since: see
+// RestoreOptions. Nothing follows a backup of the original any more: the next backup of the restored
+// database is a full one.
+func Restore(ctx context.Context, dir string, opts RestoreOptions, backups ...io.Reader) (RestoreInfo, error) {
+	o, err := opts.inner()
+	var done recovery.Restored
+	if err == nil {
+		done, err = recovery.Restore(ctx, dir, o, backups)
 	}
-	out, err := backup.NewWriter(w, h)
 	if err != nil {
-		return BackupInfo{}, err
+		err = fmt.Errorf("restore %q: %w", dir, publicBackupError(err))
 	}
-	defer out.Close() // all that it writes it has written
-	for done := false; !done; {
-		if err := ctx.Err(); err != nil {
-			return BackupInfo{}, err
-		}
-		if done, err = r.step(ctx, out); err == nil {
-			err = out.Flush()
-		}
-		if err != nil {
-			return BackupInfo{}, err
-		}
-		if o.progress != nil {
-			o.progress(out.Trailer.RawBytes)
-		}
-	}
-	if err := out.Finish(); err != nil {
-		return BackupInfo{}, err
-	}
-	info := backupInfo(h, out.Trailer, out.Bytes)
-	if o.once || db.opts.ReadOnly {
-		return info, nil
-	}
-	return info, r.remember(ctx, h)
+	return restoreInfo(done), err
 }
 
-// start takes the snapshot, and waits until all that it shows is on disk: a crash must
-// not undo what a backup has, as the next one would not know that it is gone.
-func (r *backupRun) start(ctx context.Context, base string) error {
-	return r.db.inside(func() (err error) {
-		// Before the snapshot: records of deletions that it shows are then kept until the
-		// floor is set.
-		r.hold = r.db.horizon.Hold()
-		r.snapshot = r.db.env.Engine.Snapshot()
-		if err = r.snapshot.WaitDurable(ctx); err == nil {
-			r.source, err = backup.NewSource(r.db.env, r.snapshot, base)
+func restoreInfo(r recovery.Restored) RestoreInfo {
+	info := RestoreInfo{Backups: backupInfos(r.Backups), NodeTag: r.NodeTag, Etag: r.Etag, Documents: r.Documents, Indexes: r.Indexes}
+	for _, refused := range r.LeftOut {
+		left := LeftOutIndex{Index: refused.Info, Reason: refused.Err.Error(), Err: refused.Err}
+		if twice := (*UniqueError)(nil); errors.As(refused.Err, &twice) {
+			left.Documents = []string{twice.ID, twice.Other}
 		}
-		if err != nil {
-			r.hold.Release()
-			return errs.First(err, r.snapshot.Close())
-		}
-		r.db.env.Register(r)
-		return nil
-	})
-}
-
-// step gathers the next operations.
-func (r *backupRun) step(ctx context.Context, w *backup.Writer) (done bool, err error) {
-	err = r.db.inside(func() (err error) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.ended != nil {
-			return r.ended
-		}
-		done, err = r.source.Next(ctx, w)
-		return err
-	})
-	return done, err
-}
-
-// errBackupEnded ends a run that is over.
-var errBackupEnded = errors.New("the backup has ended")
-
-// end closes what is open.
-func (r *backupRun) end() {
-	r.db.env.Unregister(r)
-	_ = r.Release(errBackupEnded) // an error of reading was returned by then
-	r.hold.Release()
-}
-
-// Release implements env.Handle.
-func (r *backupRun) Release(cause error) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ended != nil {
-		return nil
+		info.LeftOut = append(info.LeftOut, left)
 	}
-	r.ended = cause
-	return errs.First(r.source.Close(), r.snapshot.Close())
+	return info
 }
 
-// remember records the backup, and keeps the records of deletions that the next one
-// needs. If it follows this one or its base, both are possible.
-func (r *backupRun) remember(ctx context.Context, h backup.Header) error {
-	made := r.source.Made
-	made.ID = h.ID
-	floor := made.Etag
-	if h.Base != "" {
-		floor = h.After
+// inner returns the options as package recovery has them, after checking them.
+func (o *RestoreOptions) inner() (out recovery.RestoreOptions, err error) {
+	var given Options
+	if o.Options != nil {
+		given = *o.Options
 	}
-	err := r.db.inside(func() error {
-		return r.db.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
-			err := horizon.SetFloor(tx, format.BackupFloor, floor)
-			if errors.Is(err, horizon.ErrPassed) {
-				err = horizon.SetFloor(tx, format.BackupFloor, made.Etag)
-			}
-			if err != nil {
-				return err
-			}
-			return backup.Remember(tx, made)
-		})
-	})
-	if err != nil {
-		return fmt.Errorf("it is written, but cannot be followed: %w", err)
+	switch {
+	case o.CopyTag == "" && !o.SameTag:
+		return out, fmt.Errorf("%w: choose a CopyTag, or SameTag with Floors: the original may have made IDs since the backup", ErrOption)
+	case o.CopyTag != "" && o.SameTag:
+		return out, fmt.Errorf("%w: CopyTag and SameTag exclude each other", ErrOption)
+	case given.CopyTag != "" || given.NodeTag != "" || given.ReadOnly || given.AcceptLoss != nil:
+		return out, fmt.Errorf("%w: Options of a restore go without CopyTag, NodeTag, ReadOnly and AcceptLoss", ErrOption)
+	case o.CopyTag != "":
+		if err := ids.CheckNodeTag(o.CopyTag); err != nil {
+			return out, fmt.Errorf("%w: %w", ErrOption, err)
+		}
+	}
+	given.CopyTag = o.CopyTag
+	if given, err = given.withDefaults(); err != nil {
+		return out, err
+	}
+	out = recovery.RestoreOptions{Open: *given.inner(), SameTag: o.SameTag, Floors: core.Counters(o.Floors), Progress: o.Progress}
+	if o.Damage != nil {
+		out.Damage = func(d recovery.Damage) { o.Damage(Damage(d)) }
+	}
+	return out, nil
+}
+
+// Checkpoint makes a copy of the database as the directory dir, which must not exist: a
+// database that Open opens, with its indexes. It has every write that was acknowledged
+// before the call, and perhaps later ones. Reads and writes go on.
+//
+// Where the file system can, tables are linked and not copied, so that it takes little
+// time and space at first: files that the database removes stay for as long as the
+// checkpoint has them. It lies on the same disk then and is no protection against losing
+// that. Copy it to where it is to be kept, or use Backup.
+//
+// The copy has the node tag of the original. To read it, also in several processes, open it with
+// Options.ReadOnly; to write to it beside the original, with Options.CopyTag, and see
+// there. The directory appears when it is complete. Until then it is called dir
+// with ".unfinished" behind it; a process that ends meanwhile leaves that, to be
+// removed. If ctx ends, Checkpoint removes it. A database in memory has no checkpoints: ErrUsage.
+func (db *DB) Checkpoint(ctx context.Context, dir string) error {
+	if err := checkpoint(ctx, db, dir); err != nil {
+		return fmt.Errorf("checkpoint %q: %w", dir, err)
 	}
 	return nil
 }
 
-// forgetBackups has the next backup be a full one: what was lost by accepted damage is
-// not among the changes.
-func forgetBackups(e *env.Env) error {
-	return e.Engine.Update(context.Background(), true, func(tx storage.Tx) error {
-		backup.Forget(tx)
-		horizon.ForgetFloor(tx, format.BackupFloor)
-		return nil
-	})
+func checkpoint(ctx context.Context, db *DB, dir string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	maker, is := db.core.Env.Engine.(storage.Checkpointer)
+	if !is || db.core.InMemory {
+		return fmt.Errorf("%w: this storage makes no checkpoints; use Backup", ErrUsage)
+	}
+	if dir == "" {
+		return fmt.Errorf("%w: no directory is named", ErrUsage)
+	}
+	ctx, cancel := db.core.Horizon.Context(ctx) // Close ends it
+	defer cancel()
+	err := db.core.Inside(func() error { return maker.Checkpoint(ctx, dir) })
+	if errors.Is(err, context.Canceled) {
+		return context.Cause(ctx)
+	}
+	return err
 }

@@ -3,6 +3,7 @@ package jay_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,13 +11,19 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/invariants"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/verify"
 	"github.com/jaydb/jay/storage"
@@ -463,6 +470,64 @@ func TestRestore_Damaged(t *testing.T) {
 	}
 }
 
+// Ensure that a backup in which the content of an attachment claims chunks of another size,
+// so that it cannot be read, is not restored, and that a check of the database finds it. What
+// is restored can be read: one chunk is the same for each size that it does not exceed.
+func TestRestore_ChunksOfAnotherSize(t *testing.T) {
+	if invariants.Enabled {
+		t.Skip("Close checks what this test damages")
+	}
+	for name, change := range map[string]func(c *format.Content){
+		"twice":        func(c *format.Content) { c.ChunkBytes *= 2 },
+		"half":         func(c *format.Content) { c.ChunkBytes /= 2 },
+		"1,000 times":  func(c *format.Content) { c.ChunkBytes *= 1000 },
+		"one byte":     func(c *format.Content) { c.ChunkBytes++ },
+		"another size": func(c *format.Content) { c.Size-- },
+	} {
+		for _, chunks := range []int{1, 3} {
+			db, err := jay.OpenMemory(nil)
+			must(t, err)
+			put(t, db, "ann", `{}`)
+			text := bytes.Repeat([]byte("x"), (chunks-1)*256<<10+100_000)
+			must(t, second(db.Attachments("ann").Put(ctx, "f", bytes.NewReader(text))))
+			hash := sha256.Sum256(text)
+			must(t, checks.Engine(db).Update(ctx, true, func(tx storage.Tx) error {
+				record, closer, err := tx.Get(format.ContentKey(&hash))
+				must(t, err)
+				c, err := format.DecodeContent(record)
+				must(t, err)
+				must(t, closer.Close())
+				change(&c)
+				tx.Set(format.ContentKey(&hash), c.Append(nil), nil)
+				return nil
+			}))
+			report, err := db.Verify(ctx, nil)
+			must(t, err)
+			_, stream := backUp(t, db, jay.BackupOnce())
+			must(t, db.Close())
+			disk := storagetest.NewDisk()
+			_, err = jay.Restore(ctx, "db", jay.RestoreOptions{CopyTag: "B", Options: &jay.Options{FS: disk}}, bytes.NewReader(stream))
+
+			if readable := chunks == 1 && name != "another size"; !readable {
+				if report.Found == 0 || !errors.Is(err, jay.ErrBackup) {
+					t.Errorf("%s, %d chunks: Verify found %d damages, Restore: %v", name, chunks, report.Found, err)
+				}
+				continue
+			}
+			must(t, err)
+			restored, err := jay.Open("db", &jay.Options{FS: disk})
+			must(t, err)
+			reader, err := restored.Attachments("ann").Get(ctx, "f")
+			must(t, err)
+			if got, err := io.ReadAll(reader); err != nil || !bytes.Equal(got, text) {
+				t.Errorf("%s, %d chunks: %d bytes, %v", name, chunks, len(got), err)
+			}
+			must(t, reader.Close())
+			must(t, restored.Close())
+		}
+	}
+}
+
 // Ensure that the first backup of a restored database is a full one.
 func TestRestore_NoBase(t *testing.T) {
 	db := memory(t, nil)
@@ -508,8 +573,16 @@ func TestRestore_Indexes(t *testing.T) {
 	}
 }
 
+// unread is a backup that must not be read.
+type unread struct{ t *testing.T }
+
+func (u unread) Read([]byte) (int, error) {
+	u.t.Error("the backup was read")
+	return 0, io.EOF
+}
+
 // Ensure that the directory to be made must not exist, that a directory that is being
-// made is no database, and that options that write elsewhere are refused.
+// made is no database, and that options that write elsewhere are refused, and invalid ones before a backup is read.
 func TestRestore_Directory(t *testing.T) {
 	t.Parallel()
 	_, stream := backUp(t, jaytest.Incompressible(t, 5))
@@ -537,10 +610,260 @@ func TestRestore_Directory(t *testing.T) {
 			t.Errorf("%+v: %v", options, err)
 		}
 	}
+	invalid := jay.RestoreOptions{CopyTag: "B", Options: &jay.Options{MaxDepth: -1}}
+	if _, err := jay.Restore(ctx, dir+"1", invalid, unread{t}); !errors.Is(err, jay.ErrOption) || !strings.Contains(err.Error(), "MaxDepth") {
+		t.Errorf("an invalid option: %v", err)
+	}
 	if _, err := jay.Restore(ctx, dir+"2", o); !errors.Is(err, jay.ErrUsage) {
 		t.Errorf("no backup: %v", err)
 	}
 	if _, err := jay.Restore(ctx, "", o, bytes.NewReader(stream)); !errors.Is(err, jay.ErrUsage) {
 		t.Errorf("no directory: %v", err)
+	}
+}
+
+// peak is the most memory that was in use at any of its samples.
+func peak(fn func()) (bytes uint64) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		var m runtime.MemStats
+		for {
+			runtime.ReadMemStats(&m)
+			bytes = max(bytes, m.HeapInuse)
+			select {
+			case <-done:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}()
+	fn()
+	close(done)
+	<-ended
+	return bytes
+}
+
+// TestBackup_Speed prints how fast a backup of JAY_BACKUP_DOCUMENTS documents, an
+// incremental one with a hundredth of them, their restore and a checkpoint are. The
+// table is that of docs/backup.md.
+func TestBackup_Speed(t *testing.T) {
+	n, err := strconv.Atoi(os.Getenv("JAY_BACKUP_DOCUMENTS"))
+	if err != nil {
+		t.Skip("make backup")
+	}
+	dir := t.TempDir()
+	db := open(t, filepath.Join(dir, "db"), nil)
+	defer db.Close()
+	must(t, db.EnsureIndex(ctx, "Orders", jay.Index{Fields: []string{"Customer", "-Total"}}))
+	document := func(i, version int) []byte {
+		return fmt.Appendf(nil, `{"Customer":"customers/%d-A","Total":%d.%02d,"Version":%d,"Ordered":"2026-%02d-%02dT10:00:00.0000000Z","ShipTo":{"City":"City %d","Street":"%d Main Street","Zip":"%05d"},"Lines":[{"Product":"products/%d-A","Price":%d.5,"Quantity":%d},{"Product":"products/%d-A","Price":%d.25,"Quantity":%d}],"Note":"%x"}`,
+			i*7919%5000, i%1000, i%100, version, 1+i%12, 1+i%28, i*31%900, i%500, i*13%99999, i%77, i%99, i%9, i*3%77, i%55, i%5, uint64(i)*0x9E3779B97F4A7C15)
+	}
+	bodies := int64(0)
+	for from := 0; from < n; from += 1000 {
+		var b jay.Batch
+		for i := from; i < min(from+1000, n); i++ {
+			body := document(i, 0)
+			bodies += int64(len(body))
+			b.Put(fmt.Sprintf("orders/%d-A", i), body, jay.InCollection("Orders"))
+		}
+		_, err := db.Apply(ctx, &b)
+		must(t, err)
+	}
+	must(t, db.Compact(ctx))
+	report := func(what string, begun time.Time, bytes int64, memory uint64) {
+		took := time.Since(begun).Seconds()
+		t.Logf("%-28s %6.2f s  %7.0f documents/s  %6.1f MB/s of bodies, %6.1f MB written or read, %4d MB of heap", what, took, float64(n)/took, float64(bodies)/1e6/took, float64(bytes)/1e6, memory>>20)
+	}
+	t.Logf("%d documents, %.1f MB of bodies", n, float64(bodies)/1e6)
+	var info jay.BackupInfo
+	var full, more bytes.Buffer
+	begun := time.Now()
+	memory := peak(func() { info, err = db.Backup(ctx, io.Discard, jay.BackupOnce()) })
+	must(t, err)
+	report("backup", begun, info.Bytes, memory)
+	info, err = db.Backup(ctx, &full)
+	must(t, err)
+	for i := 0; i < n; i += 100 {
+		put(t, db, fmt.Sprintf("orders/%d-A", i), string(document(i, 1)), jay.InCollection("Orders"))
+	}
+	begun = time.Now()
+	info, err = db.Backup(ctx, &more, jay.BackupSince(info.ID))
+	must(t, err)
+	report("incremental, 1 %", begun, info.Bytes, 0)
+	begun = time.Now()
+	_, err = jay.VerifyBackup(ctx, nil, bytes.NewReader(full.Bytes()))
+	must(t, err)
+	report("verify", begun, int64(full.Len()), 0)
+	begun = time.Now()
+	memory = peak(func() {
+		_, err = jay.Restore(ctx, filepath.Join(dir, "restored"), jay.RestoreOptions{CopyTag: "B"}, bytes.NewReader(full.Bytes()), bytes.NewReader(more.Bytes()))
+	})
+	must(t, err)
+	report("restore of both, one index", begun, int64(full.Len()+more.Len()), memory)
+	begun = time.Now()
+	must(t, db.Checkpoint(ctx, filepath.Join(dir, "copy")))
+	report("checkpoint", begun, 0, 0)
+}
+
+// Ensure that a checkpoint that is made while everything writes opens, has all that was acknowledged
+// before and of what came later a prefix, and that neither notices the other afterwards.
+func TestCheckpoint_WhileWriting(t *testing.T) {
+	t.Parallel()
+	for _, durability := range []jay.Durability{jay.Synced, jay.Relaxed} {
+		dir := t.TempDir()
+		db := open(t, filepath.Join(dir, "db"), &jay.Options{Durability: durability})
+		defer db.Close()
+		if err := db.EnsureIndex(ctx, "Docs", jay.Index{Fields: []string{"n"}}); err != nil {
+			t.Fatal(err)
+		}
+		const before = 200
+		for i := range before {
+			put(t, db, fmt.Sprint("docs/", i), fmt.Sprintf(`{"n":%d}`, i), jay.InCollection("Docs"))
+		}
+		var writer sync.WaitGroup
+		done := make(chan struct{})
+		writer.Go(func() {
+			for i := before; ; i++ {
+				select {
+				case <-done:
+					return
+				default:
+					put(t, db, fmt.Sprint("docs/", i), fmt.Sprintf(`{"n":%d}`, i), jay.InCollection("Docs"))
+				}
+			}
+		})
+		for round := range 3 {
+			if err := db.Checkpoint(ctx, filepath.Join(dir, fmt.Sprint("copy", round))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		close(done)
+		writer.Wait()
+		for round := range 3 {
+			copied := open(t, filepath.Join(dir, fmt.Sprint("copy", round)), &jay.Options{CopyTag: "B", MustExist: true})
+			all := documentsOf(t, copied)
+			for i := range len(all) {
+				if all[fmt.Sprint("docs/", i)] == "" {
+					t.Fatalf("round %d: of %d documents, number %d is missing", round, len(all), i)
+				}
+			}
+			if len(all) < before {
+				t.Errorf("round %d: %d documents", round, len(all))
+			}
+			if err := errors.Join(checks.Indexes(copied), checks.Counts(copied)); err != nil {
+				t.Errorf("round %d: %v", round, err)
+			}
+			put(t, copied, "only-here", `{}`)
+			if err := copied.Compact(ctx); err != nil {
+				t.Error(err)
+			}
+			closeDB(t, copied)
+		}
+		if _, err := db.Get(ctx, "only-here"); !errors.Is(err, jay.ErrNotFound) {
+			t.Errorf("a document of a checkpoint: %v", err)
+		}
+		if err := db.Compact(ctx); err != nil {
+			t.Error(err)
+		}
+		closeDB(t, db)
+		db = open(t, filepath.Join(dir, "db"), nil)
+		if err := checks.Indexes(db); err != nil {
+			t.Error(err)
+		}
+		closeDB(t, db)
+	}
+}
+
+// Ensure that a checkpoint takes the place of nothing, lies outside of the database, and
+// is refused where it cannot be.
+func TestCheckpoint_Refused(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "db")
+	db := open(t, path, nil)
+	defer closeDB(t, db)
+	put(t, db, "a", `{}`)
+	there, unfinished := filepath.Join(dir, "there"), filepath.Join(dir, "begun.unfinished")
+	for _, name := range []string{there, unfinished} {
+		if err := os.Mkdir(name, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{there, path, strings.TrimSuffix(unfinished, ".unfinished")} {
+		if err := db.Checkpoint(ctx, name); err == nil || name != path && !errors.Is(err, fs.ErrExist) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	inside := filepath.Join(path, "copy")
+	if err := db.Checkpoint(ctx, inside); err == nil {
+		t.Error("a checkpoint in the directory of the database")
+	}
+	if _, err := os.Stat(inside); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s: %v", inside, err)
+	}
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := db.Checkpoint(ended, filepath.Join(dir, "x")); !errors.Is(err, context.Canceled) {
+		t.Errorf("a context that has ended: %v", err)
+	}
+	if err := memory(t, nil).Checkpoint(ctx, "x"); !errors.Is(err, jay.ErrUsage) {
+		t.Errorf("in memory: %v", err)
+	}
+	if err := db.Checkpoint(ctx, filepath.Join(dir, "good")); err != nil {
+		t.Error(err)
+	}
+}
+
+// Ensure that a disk without room for a checkpoint fails the checkpoint, and not the
+// database.
+func TestCheckpoint_NoRoom(t *testing.T) {
+	t.Parallel()
+	disk := storagetest.NewDisk()
+	db := onDisk(t, disk, jay.Options{})
+	defer closeDB(t, db)
+	put(t, db, "a", `{}`)
+	for files := range 80 {
+		disk.FailCreationsIn("copy", files)
+		err := db.Checkpoint(ctx, "copy")
+		disk.Heal()
+		if err == nil {
+			if files < 4 {
+				t.Errorf("a checkpoint of %d files", files)
+			}
+			return
+		}
+		if names, _ := disk.List("/"); len(names) != 1 {
+			t.Errorf("with room for %d files, %q are left", files, names)
+		}
+		put(t, db, "a", `{}`)
+	}
+	t.Error("no checkpoint was made")
+}
+
+// Ensure that a checkpoint is refused while another one is made.
+func TestCheckpoint_OneAtATime(t *testing.T) {
+	disk := storagetest.NewDisk()
+	db := onDisk(t, disk, jay.Options{})
+	defer closeDB(t, db)
+	put(t, db, "a", `{}`)
+	var asked atomic.Bool
+	var second error
+	disk.OnEverySync(func() {
+		names, _ := disk.List("/")
+		begun := slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, "first") })
+		if begun && asked.CompareAndSwap(false, true) {
+			second = db.Checkpoint(ctx, "second")
+		}
+	})
+	if err := db.Checkpoint(ctx, "first"); err != nil {
+		t.Fatal(err)
+	}
+	disk.OnEverySync(nil)
+	if second == nil || !strings.Contains(second.Error(), "another") {
+		t.Errorf("a second one: %v", second)
+	}
+	if err := db.Checkpoint(ctx, "third"); err != nil {
+		t.Error(err)
 	}
 }

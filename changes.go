@@ -252,11 +252,11 @@ func openFeed(ctx context.Context, db *DB, since string, o *changesOptions) (ope
 	if err := ctx.Err(); err != nil {
 		return openedFeed{}, err
 	}
-	if err := db.env.Enter(); err != nil {
+	if err := db.core.Env.Enter(); err != nil {
 		return openedFeed{}, err
 	}
-	defer db.env.Exit()
-	f, err := db.feeds.Open(ctx, since, filter)
+	defer db.core.Env.Exit()
+	f, err := db.core.Feeds.Open(ctx, since, filter)
 	return openedFeed{f, db}, err
 }
 
@@ -273,17 +273,17 @@ func (o *changesOptions) filter(db *DB) (f feed.Filter, err error) {
 		f.Collections = append(f.Collections, format.CollectionKey(name))
 	}
 	for _, prefix := range o.prefixes {
-		f.Prefixes = append(f.Prefixes, db.env.Rules.Fold(prefix))
+		f.Prefixes = append(f.Prefixes, db.core.Env.Rules.Fold(prefix))
 	}
 	for _, id := range o.ids {
-		f.IDs = append(f.IDs, db.env.Rules.Fold(id))
+		f.IDs = append(f.IDs, db.core.Env.Rules.Fold(id))
 	}
 	return f, nil
 }
 
 // checkpoint returns the Change that reports how far the feed has read.
 func (f openedFeed) checkpoint(etag uint64) Change {
-	return Change{Checkpoint: true, Etag: etag, base: f.Base(), origins: f.db.env.Origins, own: f.db.env.Node}
+	return Change{Checkpoint: true, Etag: etag, base: f.Base(), origins: f.db.core.Env.Origins, own: f.db.core.Env.Node}
 }
 
 // read reads a batch. It leaves the gate before it returns, so that user code runs outside.
@@ -291,16 +291,16 @@ func (f openedFeed) read(ctx context.Context) (found []feed.Change, more bool, e
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
 	}
-	if err := f.db.env.Enter(); err != nil {
+	if err := f.db.core.Env.Enter(); err != nil {
 		return nil, false, err
 	}
-	defer f.db.env.Exit()
+	defer f.db.core.Env.Exit()
 	return f.Read()
 }
 
 // change converts a change of package feed to a public one.
 func (f openedFeed) change(c *feed.Change) Change {
-	e := f.db.env
+	e := f.db.core.Env
 	out := Change{
 		ID: c.ID, Collection: write.OrEmpty(c.Collection), Etag: c.Etag, Deleted: c.Deleted, Document: (*Document)(c.Document),
 		node: c.Node, base: f.Base(), origins: e.Origins, own: e.Node,

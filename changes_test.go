@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage/storagetest"
 )
@@ -230,7 +231,7 @@ func TestChanges_SinceNow(t *testing.T) {
 	db := memory(t, nil)
 	f := follow(t, db.Changes(ctx, jay.SinceNow, jay.WithCheckpoints()))
 	go func() { // the feed has begun when it waits
-		for jay.FeedsWaiting(db) == 0 {
+		for checks.FeedsWaiting(db) == 0 {
 			time.Sleep(time.Millisecond)
 		}
 		put(t, db, "a", `{}`)
@@ -430,7 +431,7 @@ func TestChanges_End(t *testing.T) {
 				ended <- err
 			}
 		}()
-		for jay.FeedsWaiting(db) == 0 {
+		for checks.FeedsWaiting(db) == 0 {
 			time.Sleep(time.Millisecond)
 		}
 		cancel()
@@ -447,7 +448,7 @@ func TestChanges_End(t *testing.T) {
 				waiting <- err
 			}
 		}()
-		for jay.FeedsWaiting(db) == 0 {
+		for checks.FeedsWaiting(db) == 0 {
 			time.Sleep(time.Millisecond)
 		}
 		go func() {
@@ -495,7 +496,7 @@ func TestChanges_End(t *testing.T) {
 				panic("in the body")
 			}
 		}()
-		equal(t, jay.FeedsOpen(db), 0)
+		equal(t, checks.FeedsOpen(db), 0)
 	})
 }
 
@@ -563,7 +564,7 @@ func TestChanges_Shared(t *testing.T) {
 			}
 		})
 	}
-	for jay.FeedsWaiting(db) < len(readers) {
+	for checks.FeedsWaiting(db) < len(readers) {
 		time.Sleep(time.Millisecond)
 	}
 	put(t, db, "first", `{}`)
@@ -649,7 +650,7 @@ func TestChanges_TenThousand(t *testing.T) {
 		})
 	}
 	jaytest.Await(t, "the feeds' first change", jaytest.Finished(&begun))
-	for jay.FeedsWaiting(db) < n {
+	for checks.FeedsWaiting(db) < n {
 		time.Sleep(time.Millisecond)
 	}
 	bytes := int(memoryInUse()-before) / n
@@ -663,7 +664,7 @@ func TestChanges_TenThousand(t *testing.T) {
 	t.Logf("all have seen a change after %s", time.Since(start))
 	stop()
 	feeds.Wait()
-	equal(t, jay.FeedsOpen(db), 0)
+	equal(t, checks.FeedsOpen(db), 0)
 }
 
 // memoryInUse returns the bytes of objects that are alive, and of stacks.

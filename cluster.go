@@ -2,13 +2,13 @@ package jay
 
 import (
 	"context"
-	"fmt"
-	"time"
+	"errors"
 
 	"github.com/jaydb/jay/cluster"
 	"github.com/jaydb/jay/internal/accord"
 	"github.com/jaydb/jay/internal/errs"
-	"github.com/jaydb/jay/internal/knobs"
+	"github.com/jaydb/jay/internal/requests"
+	"github.com/jaydb/jay/internal/write"
 )
 
 // Errors of databases with Options.Cluster.
@@ -55,94 +55,79 @@ type ClusterStats struct {
 	Refusal string `json:"refusal,omitempty"`
 }
 
-// joinCluster joins the cluster of Options.Cluster, or notes that a cluster would be
-// needed.
-func joinCluster(db *DB) error {
-	belongs, err := accord.Belongs(db.env)
-	if err != nil {
-		return err
-	}
-	if db.opts.Cluster == nil {
-		if belongs {
-			db.writer.NoCluster = ErrNeedsCluster
-		}
-		return nil
-	}
-	o := accord.Options{
-		Coordinator: db.opts.Cluster,
-		Address:     db.opts.ClusterAddress,
-		Period:      db.opts.ClusterPeriod,
-		Patience:    clusterPatience(),
-		Limit:       6 * clusterPatience(),
-		Still:       knobs.ClusterStill,
-		Refused:     func() { dropRanges(db) },
-	}
-	db.writer.Cluster, err = accord.Open(context.Background(), db.env, o)
-	return err
-}
-
-// leaveCluster ends the background work with the coordinator and the calls that wait for
-// it. The database stays a member.
-func leaveCluster(db *DB) {
-	if db.writer.Cluster != nil {
-		db.writer.Cluster.Stop()
-	}
-}
-
-// dropRanges makes the HiLo clients of this process discard the ranges that they hold.
-func dropRanges(db *DB) {
-	eachClient(db, func(c *HiLoClient) {
-		held := make(map[string]int64)
-		c.Held(func(tag string, _, high int64) { held[tag] = max(held[tag], high) })
-		c.Raise(func(tag string) int64 { return held[tag] })
-	})
-}
-
 // clusterStats returns the cluster's part of Stats; nil without a cluster.
 func clusterStats(db *DB) *ClusterStats {
-	n := db.writer.Cluster
+	n := db.core.Writer.Cluster
 	if n == nil {
 		return nil
 	}
 	status := n.Status()
-	out := &ClusterStats{Cluster: status.Cluster, NodeTag: db.env.Rules.NodeTag, Joined: status.Joined}
+	out := &ClusterStats{Cluster: status.Cluster, NodeTag: db.core.Env.Rules.NodeTag, Joined: status.Joined}
 	if status.Refusal != nil {
 		out.Refusal = status.Refusal.Error()
 	}
 	return out
 }
 
-// takeIntents resolves the intents of earlier runs: commits of documents together with
-// compare-exchange values that were in doubt when the run ended.
-func takeIntents(db *DB) error {
-	if db.opts.ReadOnly {
-		return nil
+// clusterIdentity carries out NextIdentity or SeedIdentity in a cluster. The coordinator
+// keeps the counter; the database keeps the result of a call with a request ID, and the
+// numbers that no document has.
+func clusterIdentity(ctx context.Context, db *DB, call identityCall, request string, once *requests.Request) (n int64, err error) {
+	name, node := db.core.Env.Rules.Fold(request), db.core.Writer.Cluster
+	if once != nil {
+		// If an earlier run has reserved a number for this call, that number is the
+		// result.
+		if err := node.Recovered(ctx); err != nil {
+			return 0, err
+		}
+		if err := once.Find(db.core.Env.Engine); err != nil {
+			_, err = repeated(err, &n)
+			return n, err
+		}
 	}
-	found, err := db.writer.LockIntents()
-	if err != nil || len(found) == 0 {
-		return err
+	if call.seed {
+		n, err = node.Seed(ctx, name, call.value, call.force, once)
+	} else if err = db.core.Writer.CheckFloor(name); err == nil {
+		n, err = db.core.Writer.DrawFree(ctx, name, request, 0, func(above int64) (int64, error) { return node.Next(ctx, name, above, once) })
 	}
-	if db.writer.Cluster != nil {
-		db.writer.FinishIntents(found, clusterPatience())
-		return nil
-	}
-	m, err := accord.Read(db.env)
 	if err != nil {
+		return 0, err
+	}
+	// Store the result of the call. A number that NextIdentity returns has no document so
+	// far, so it is recorded as lost; the database's own counter follows that of the
+	// cluster.
+	err = db.core.Writer.Transact(ctx, true, func(t *write.Txn) error {
+		if once != nil {
+			if err := once.Find(t.Tx); err != nil {
+				return err
+			}
+			if err := once.Keep(t.Tx, n); err != nil {
+				return err
+			}
+		}
+		if !call.seed {
+			if err := accord.AddLostNumber(t.Tx, name, n); err != nil {
+				return err
+			}
+		} else if call.force {
+			return t.SetIdentity(name, n)
+		}
+		_, err := t.RaiseIdentity(name, n)
 		return err
+	})
+	// Report the fate of the number to the node, unless the commit is in doubt.
+	again := requests.Repetition(err) != nil // a concurrent call with the same request ID has committed first
+	switch {
+	case err == nil || call.seed && again:
+		node.SettleRequest(name, once)
+		if !call.seed {
+			node.Settle(name, n, n, accord.Written)
+		}
+	case !call.seed && !errors.Is(err, ErrUnknownOutcome):
+		node.Settle(name, n, n, accord.Unwritten)
 	}
-	if m.Database == db.env.Origins[db.env.Node].ID {
-		return fmt.Errorf("%w: %d commits are not decided", ErrNeedsCluster, len(found))
+	if again {
+		_, err = repeated(err, &n)
 	}
-	// A copy outside the cluster. It drops the writes in doubt, as they were not
-	// acknowledged when it was made.
-	return db.writer.DropIntents(context.Background(), found)
-}
-
-// clusterPatience is how long Open and Close wait for a majority; a call waits six times
-// as long.
-func clusterPatience() time.Duration {
-	if knobs.ClusterPatience > 0 {
-		return knobs.ClusterPatience
-	}
-	return 5 * time.Second
+	return n, err
 }

@@ -1,18 +1,21 @@
 package jay
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
 	"reflect"
 
+	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/codec"
-	"github.com/jaydb/jay/internal/docs"
-	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/core"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/observe"
 	"github.com/jaydb/jay/internal/parallel"
+	"github.com/jaydb/jay/internal/parts"
 	"github.com/jaydb/jay/internal/write"
+	"github.com/jaydb/jay/metadata"
 )
 
 // Collection holds the documents of one collection as values of the struct type T.
@@ -112,8 +115,8 @@ func CollectionOf[T any](db *DB, opts ...CollectionOption) (*Collection[T], erro
 // If t is a transaction of another database, everything that is asked of the result
 // returns ErrUsage.
 func (c *Collection[T]) In(t *Tx) *Collection[T] {
-	if t == nil || t.db != c.via.database() {
-		return &Collection[T]{via: refusing{c.via.database()}, m: c.m}
+	if t == nil || t.inner().Database() != c.via.source().Database() {
+		return &Collection[T]{via: refusing{c.via.source().Database()}, m: c.m}
 	}
 	return &Collection[T]{via: t, m: c.m}
 }
@@ -168,6 +171,11 @@ func (c *Collection[T]) Get(ctx context.Context, id string) (*T, error) {
 	return c.decode(doc)
 }
 
+// Load is Get for a typed ID.
+func (c *Collection[T]) Load(ctx context.Context, id ID[T]) (*T, error) {
+	return c.Get(ctx, string(id))
+}
+
 // GetMany returns the values with these IDs, in their order, read at one moment.
 // The value of a missing document is nil.
 func (c *Collection[T]) GetMany(ctx context.Context, ids ...string) ([]*T, error) {
@@ -193,7 +201,7 @@ func (c *Collection[T]) Exists(ctx context.Context, id string) (bool, error) {
 	if err != nil || docs[0] == nil {
 		return false, err
 	}
-	return owns(c.m, docs[0].inner()), nil
+	return core.Owns(c.m, docs[0].inner()), nil
 }
 
 // Delete removes the document with this ID. Deleting a missing document is no
@@ -227,7 +235,7 @@ func (c *Collection[T]) All(ctx context.Context) iter.Seq2[*T, error] {
 // decode returns a document as a value.
 func (c *Collection[T]) decode(doc *Document) (*T, error) {
 	v := new(T)
-	if err := decodeMember(c.m, doc.inner(), v); err != nil {
+	if err := core.DecodeMember(c.m, doc.inner(), v); err != nil {
 		return nil, err
 	}
 	return v, nil
@@ -272,7 +280,7 @@ func (c *Collection[T]) write(ctx context.Context, verb write.Verb, vs []*T, opt
 
 // encode sets the bodies of ops to the JSON of vs.
 func (c *Collection[T]) encode(ops []*op, vs []*T) error {
-	limits := c.via.database().env.Limits
+	limits := c.via.source().Database().Env.Limits
 	return parallel.Do(len(vs), c.m.ChunkSize(len(vs)), func(lo, hi int) error {
 		e := codec.NewEncoder(hi - lo)
 		defer e.Release()
@@ -294,11 +302,11 @@ func (c *Collection[T]) encode(ops []*op, vs []*T) error {
 // cached nor about to be is decoded in the memory of the storage engine. No user
 // code must run meanwhile: Close waits for the call.
 func (db *DB) getInto(ctx context.Context, m *codec.Mapping, id string, v any) error {
-	if db.watch == nil {
-		return readInto(ctx, db, m, id, v)
+	if db.core.Watch == nil {
+		return db.core.ReadInto(ctx, m, id, v)
 	}
-	return db.watch.Do(ctx, observe.Operation{Verb: "get", Collection: m.Collection, ID: id}, func(ctx context.Context, o *observe.Operation) error {
-		err := readInto(ctx, db, m, id, v)
+	return db.core.Watch.Do(ctx, observe.Operation{Verb: "get", Collection: m.Collection, ID: id}, func(ctx context.Context, o *observe.Operation) error {
+		err := db.core.ReadInto(ctx, m, id, v)
 		if err == nil {
 			o.Documents = 1
 		}
@@ -306,51 +314,139 @@ func (db *DB) getInto(ctx context.Context, m *codec.Mapping, id string, v any) e
 	})
 }
 
-func readInto(ctx context.Context, db *DB, m *codec.Mapping, id string, v any) error {
-	if err := ctx.Err(); err != nil {
-		return err
+// mappingOf returns the mapping of t. It returns ErrType if t cannot be
+// stored.
+func (db *DB) mappingOf(t reflect.Type, opts []CollectionOption) (*codec.Mapping, error) {
+	if t.Kind() != reflect.Struct {
+		return nil, fmt.Errorf("%w: %s is not a struct", ErrType, t)
 	}
-	if err := db.env.Enter(); err != nil {
-		return err
+	m := &codec.Mapping{Type: t, Members: new(codec.KnownPaths)}
+	for _, option := range opts {
+		option(m)
 	}
-	defer db.env.Exit()
-	var scratch [128]byte
-	folded := db.env.Rules.AppendFold(scratch[:0], id)
-	doc, ticket := db.docs.Cache.Get(folded)
-	if doc != nil {
-		if _, err := db.docs.Alive(doc, nil); err != nil {
-			return getError(id, err)
-		}
-		return decodeMember(m, doc, v)
+	if m.Err != nil {
+		return nil, m.Err
 	}
-	key := format.NewDocumentKey(folded)
-	if ticket.Valid {
-		doc, err := db.docs.ReadKey(db.env.Engine, key)
-		if err == nil {
-			db.docs.Cache.Enter(ticket, doc)
-		}
-		if doc, err = db.docs.Alive(doc, err); err != nil {
-			return getError(id, err)
-		}
-		return decodeMember(m, doc, v)
+	conventions := db.opts.Conventions
+	if m.Collection == "" && conventions.CollectionName != nil {
+		m.Collection = conventions.CollectionName(t)
 	}
-	if db.env.ExactExpiry {
-		doc, err := db.docs.Alive(db.docs.ReadKey(db.env.Engine, key)) // not lent: the clock is the user's
-		if err != nil {
-			return getError(id, err)
-		}
-		return decodeMember(m, doc, v)
+	if m.Collection == "" {
+		m.Collection = ids.CollectionName(t)
 	}
+	if m.Collection == "" {
+		return nil, fmt.Errorf("%w: %s has no name: use jay.Named", ErrType, t)
+	}
+	if m.Prefix == "" {
+		m.Prefix = conventions.Prefix(m.Collection)
+	}
+	if err := cmp.Or(metadata.CheckCollection(m.Collection), db.core.Writer.CheckTag(m.Prefix)); err != nil {
+		return nil, fmt.Errorf("collection %.100q: %w", m.Collection, err)
+	}
+	switch {
+	case m.MakeID != nil:
+	case conventions.ID != nil:
+		m.MakeID = func(ctx context.Context, v any) (string, error) { return conventions.ID(ctx, m.Collection, v) }
+	case conventions.IDRequest != nil:
+		WithIDRequest(conventions.IDRequest(m.Collection))(m)
+	}
+	if m.MakeID != nil && !m.Requests {
+		m.MakeID = semanticOnly(db.core.Resolver, m.MakeID)
+	}
+	if m.IDField == "" && conventions.IDField != nil {
+		m.IDField = conventions.IDField(t)
+	}
+	if err := m.FindID(); err != nil {
+		return nil, err
+	}
+	if err := m.FindVersion(); err != nil {
+		return nil, err
+	}
+	if err := m.FindMeta(); err != nil {
+		return nil, err
+	}
+	m.Exact = codec.HoldsInterface(t, nil)
+	m.Inspect()
+	return m, nil
+}
 
-	record, closer, err := docs.ReadRecord(db.env.Engine, key)
-	if err != nil {
-		return getError(id, err)
+// Tests of package codec take a mapping by this.
+func init() {
+	parts.Mapping = func(db any, t reflect.Type, name string) (*codec.Mapping, error) {
+		return db.(*DB).mappingOf(t, []CollectionOption{Named(name)})
 	}
-	pinned, err := db.docs.Pinned(key, record)
-	if err != nil {
-		err = fmt.Errorf("get %.100q: %w", id, err)
-	} else {
-		err = decodeMember(m, &pinned, v)
+}
+
+// semanticOnly returns a generator that refuses what makeID returns if it is a
+// request for another strategy.
+func semanticOnly(resolver *ids.Resolver, makeID func(context.Context, any) (string, error)) func(context.Context, any) (string, error) {
+	return func(ctx context.Context, v any) (string, error) {
+		id, err := makeID(ctx, v)
+		if err != nil {
+			return "", err
+		}
+		if _, strategy := resolver.Request(id); strategy != ids.Semantic {
+			return "", &IDError{ID: id, Actual: max(0, len(id)-1), Rule: fmt.Sprintf("a generator returns the id itself, and this is a request for a %s id", strategy)}
+		}
+		return id, nil
 	}
-	return errs.First(err, closer.Close())
+}
+
+// setResult writes what a write has made into its value: the ID, the version, and what a
+// field shows of the metadata. What the result lacks, as it is not committed, stays.
+func setResult(m *codec.Mapping, v any, result Metadata) {
+	m.SetIdentity(v, result.ID, cmp.Or(result.ChangeVector, m.GetVersion(v)))
+	if m.Meta != nil && !result.LastModified.IsZero() {
+		_ = m.SetMeta(v, result.LastModified, result.Collection, nil, false) // only decoding can fail
+	}
+}
+
+// setCustom makes the custom metadata that the fields of a value hold that of its write,
+// unless an option gives it.
+func setCustom(m *codec.Mapping, o *op, v any) (err error) {
+	if m.Meta.WritesCustom() && o.Custom == nil {
+		o.Custom, err = m.Custom(v, nil)
+	}
+	return err
+}
+
+// newValueOp returns the write of a value, which is still to be encoded.
+func newValueOp(ctx context.Context, m *codec.Mapping, verb write.Verb, v any, opts []WriteOption) (*op, error) {
+	id := m.GetID(v)
+	made := id == "" && m.MakeID != nil
+	if made {
+		var err error
+		if id, err = m.MakeID(ctx, v); err != nil {
+			return nil, fmt.Errorf("make an id for %s: %w", m.Collection, err)
+		}
+	}
+	if id == "" && verb == write.Replace {
+		return nil, fmt.Errorf("%w: Replace of a %s without an id", ErrUsage, m.Type)
+	}
+	o := newOp(verb, id, nil, opts)
+	o.HiLo = id == "" && !made
+	o.Prefix = m.Prefix
+	if o.Expected == nil && !o.AnyVersion && m.Version != nil && verb != write.Insert && id != "" && !made {
+		if version := m.GetVersion(v); version != "" || verb != write.Replace {
+			o.Expected = &version
+		}
+	}
+	if o.Collection != "" && format.FoldName(o.Collection) != format.FoldName(m.Collection) {
+		o.UsageError = fmt.Errorf("%w: InCollection(%.100q) on the collection %.100q", ErrUsage, o.Collection, m.Collection)
+	}
+	o.Collection = m.Collection
+	return o, nil
+}
+
+// CollectionOption changes how one collection is mapped.
+type CollectionOption func(*codec.Mapping)
+
+// WithIDRequest replaces HiLo: a value whose ID field is empty is stored under this
+// request, as in DB.Put: "invoices|" makes an identity, "logs/" a server-side ID and
+// "" a GUID.
+func WithIDRequest(request string) CollectionOption {
+	return func(m *codec.Mapping) {
+		m.Requests = true
+		m.MakeID = func(context.Context, any) (string, error) { return request, nil }
+	}
 }

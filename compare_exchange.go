@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/jaydb/jay/internal/core"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/exchange"
 	"github.com/jaydb/jay/internal/format"
@@ -29,18 +30,20 @@ import (
 // index shows the outcome. If Get still returns the old index after the database was
 // opened again, the change has not happened.
 type CompareExchange struct {
-	db *DB
-	tx *Tx
+	db *core.Database
+	tx *Tx // nil outside of a transaction
 }
 
 // CompareExchange returns the compare-exchange values of the database.
-func (db *DB) CompareExchange() CompareExchange { return CompareExchange{db: db} }
+func (db *DB) CompareExchange() CompareExchange { return CompareExchange{db: &db.core} }
 
 // CompareExchange returns the compare-exchange values as the transaction sees them: the
 // state at its beginning, with its own changes. Values that it reads belong to its read
 // set. An index in a transaction is always the one from before it, whatever the
 // transaction has changed since.
-func (t *Tx) CompareExchange() CompareExchange { return CompareExchange{db: t.db, tx: t} }
+func (t *Tx) CompareExchange() CompareExchange {
+	return CompareExchange{db: t.inner().Database(), tx: t}
+}
 
 // CompareExchangeValue is the value of a key.
 type CompareExchangeValue struct {
@@ -106,32 +109,11 @@ func (c CompareExchange) Get(ctx context.Context, key string) (*CompareExchangeV
 // without a value.
 func (c CompareExchange) GetMany(ctx context.Context, keys ...string) ([]*CompareExchangeValue, error) {
 	if c.tx != nil {
-		return c.tx.exchangeValues(ctx, keys)
+		found, err := c.tx.inner().ExchangeValues(ctx, keys)
+		return publicExchanges(found), err
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if err := c.db.env.Enter(); err != nil {
-		return nil, err
-	}
-	defer c.db.env.Exit()
-	if c.db.inCluster() {
-		return clusterValues(ctx, c.db, keys)
-	}
-	out := make([]*CompareExchangeValue, len(keys))
-	snapshot := c.db.env.Engine.Snapshot()
-	for i, key := range keys {
-		folded, err := exchange.CheckKey(c.db.env.Rules, key)
-		var found *exchange.Value
-		if err == nil {
-			found, err = exchange.Get(snapshot, folded)
-		}
-		if err != nil {
-			return nil, errs.First(err, snapshot.Close())
-		}
-		out[i] = publicExchange(found)
-	}
-	return out, snapshot.Close()
+	found, err := c.db.ExchangeValues(ctx, keys...)
+	return publicExchanges(found), err
 }
 
 func publicExchange(v *exchange.Value) *CompareExchangeValue {
@@ -139,6 +121,17 @@ func publicExchange(v *exchange.Value) *CompareExchangeValue {
 		return nil
 	}
 	return &CompareExchangeValue{Key: v.Key, Index: v.Index, Value: v.Value, Metadata: v.Metadata}
+}
+
+func publicExchanges(found []*exchange.Value) []*CompareExchangeValue {
+	if found == nil {
+		return nil
+	}
+	out := make([]*CompareExchangeValue, len(found))
+	for i, v := range found {
+		out[i] = publicExchange(v)
+	}
+	return out
 }
 
 // List returns the values whose keys begin with prefix and come after the key after, in
@@ -151,22 +144,24 @@ func (c CompareExchange) List(ctx context.Context, prefix, after string, limit i
 	if limit == 0 || limit > exchange.MaxPage {
 		limit = exchange.MaxPage
 	}
-	prefix, after = c.db.env.Rules.Fold(prefix), c.db.env.Rules.Fold(after)
+	prefix, after = c.db.Env.Rules.Fold(prefix), c.db.Env.Rules.Fold(after)
 	if c.tx != nil {
-		return c.tx.exchangeList(ctx, prefix, after, limit)
+		found, err := c.tx.inner().ExchangeList(ctx, prefix, after, limit)
+		return publicExchanges(found), err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := c.db.env.Enter(); err != nil {
+	if err := c.db.Env.Enter(); err != nil {
 		return nil, err
 	}
-	defer c.db.env.Exit()
+	defer c.db.Env.Exit()
 	var out []*CompareExchangeValue
-	if c.db.inCluster() {
-		return clusterPage(ctx, c.db, prefix, after, limit)
+	if c.db.InCluster() {
+		found, err := c.db.ClusterPage(ctx, prefix, after, limit)
+		return publicExchanges(found), err
 	}
-	err := exchange.Each(ctx, c.db.env.Engine, prefix, after, func(v *exchange.Value) bool {
+	err := exchange.Each(ctx, c.db.Env.Engine, prefix, after, func(v *exchange.Value) bool {
 		out = append(out, publicExchange(v))
 		return len(out) < limit
 	})
@@ -199,12 +194,16 @@ func (c CompareExchange) Delete(ctx context.Context, key string, index uint64) e
 
 // change writes one op, directly or in the transaction.
 func (c CompareExchange) change(ctx context.Context, o *op) (uint64, error) {
-	var through access = c.db
+	var err error
 	if c.tx != nil {
-		through = c.tx
+		err = c.tx.write(ctx, []*op{o})
+	} else {
+		err = c.db.Write(ctx, []*op{o})
 	}
-	m, err := writeOne(ctx, through, o)
-	return m.Etag, err
+	if err != nil {
+		return 0, err
+	}
+	return c.db.Writer.ResultOf(o).Etag, nil
 }
 
 // PutCompareExchange adds a CompareExchange.Put to the batch. In the results of DB.Apply

@@ -3,14 +3,13 @@ package jay
 import (
 	"context"
 	"fmt"
-	"math"
 	"strings"
-	"time"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/core"
 	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/requests"
 	"github.com/jaydb/jay/internal/write"
-	"github.com/jaydb/jay/storage"
 )
 
 // Counters are the counters of a database. An export carries them, so that a copy
@@ -27,30 +26,9 @@ type Counters struct {
 
 // Counters returns the counters as they are now.
 func (db *DB) Counters(ctx context.Context) (c Counters, err error) {
-	if err := db.env.Enter(); err != nil {
-		return Counters{}, err
-	}
-	defer db.env.Exit()
-	snapshot := db.env.Engine.Snapshot()
-	defer func() { err = errs.First(err, snapshot.Close()) }()
-	return readCounters(ctx, db, snapshot)
+	found, err := db.core.Counters(ctx)
+	return Counters(found), err
 }
-
-func readCounters(ctx context.Context, db *DB, snapshot storage.Reader) (c Counters, err error) {
-	c = Counters{Identities: make(map[string]int64), HiLo: make(map[string]int64)}
-	err = db.reserved.Read(ctx, snapshot,
-		func(name string, n int64) { c.Identities[name] = n },
-		func(tag string, n int64) { c.HiLo[tag] = n })
-	if err != nil {
-		return Counters{}, err
-	}
-	c.Etag, err = db.reserved.LastEtag(snapshot)
-	return c, err
-}
-
-// maxRaise bounds the numbers that RaiseCounters accepts: above it too few would be
-// left.
-const maxRaise = 1 << 62
 
 // RaiseCounters raises every counter to at least the number given, and lowers none,
 // durably. It makes an import of another database's documents safe: no write that
@@ -65,95 +43,189 @@ const maxRaise = 1 << 62
 //
 // A number above 1<<62 or below 0 is refused, and nothing changes.
 func (db *DB) RaiseCounters(ctx context.Context, c Counters) error {
-	if err := db.env.Enter(); err != nil {
-		return err
-	}
-	defer db.env.Exit()
-	if err := checkCounters(db, c); err != nil {
-		return err
-	}
-	if node := db.writer.Cluster; node != nil {
-		for name, n := range c.Identities {
-			if err := node.Raise(ctx, db.env.Rules.Fold(name), n); err != nil {
-				return fmt.Errorf("raise counters: %w", err)
-			}
-		}
-	}
-	now := db.env.Now() // the clock is the user's: not in the transaction
-	err := db.reserved.RaiseEtag(ctx, c.Etag)
-	if err == nil {
-		err = db.writer.Transact(ctx, true, func(t *write.Txn) error { return raise(db, t, c, now) })
-	}
-	if err != nil {
-		return fmt.Errorf("raise counters: %w", err)
-	}
-	raiseClients(db, c.HiLo)
-	return nil
+	return db.core.RaiseCounters(ctx, core.Counters(c))
 }
 
-// raiseClients makes the clients of this process skip numbers that are raised on
-// disk already: every range granted since then is above them.
-func raiseClients(db *DB, raised map[string]int64) {
-	if len(raised) == 0 {
-		return
+// RangeRequest asks for the next range of numbers of a HiLo tag. Its fields (see
+// package ids):
+//
+//	Tag          string     the sequence: an ID prefix without its separator, such as "users"
+//	LastSize     int64      the size of the client's last range; 0 for none
+//	LastRangeAt  time.Time  Range.GrantedAt of that range; the zero time if unknown
+//	Separator    string     between tag and number; "" is the database's
+//	LastMax      int64      the highest number that the client was ever granted
+//	Waiting      int        callers that wait for this range; used by the older generations of HiLo
+type RangeRequest = ids.RangeRequest
+
+// Range is a grant of HiLo numbers to one client, which may make IDs of them. Its
+// fields (see package ids):
+//
+//	Prefix     string     such as "users/"
+//	Low, High  int64      the first and the last number
+//	Size       int64      the LastSize of the client's next RangeRequest
+//	NodeTag    string     the end of the IDs, behind a hyphen
+//	GrantedAt  time.Time  the LastRangeAt of the next RangeRequest
+type Range = ids.Range
+
+// NextRange reserves the next range of numbers of a HiLo tag, for a client that
+// makes its own IDs: Prefix + number + "-" + NodeTag. The range is on disk before
+// NextRange returns, under any durability, and no other call ever gets one of its
+// numbers, whatever happens to the document Raven/HiLo/<tag>.
+//
+// The client passes the values of its last range (Size, GrantedAt, High), which
+// determine the next size: twice the last within 30 seconds, half after 60, never
+// less than 32 or more than 1,048,576. A new client passes zero values.
+//
+// NextRange raises the document's Max, or creates the document, and keeps its
+// other fields. It returns an *IDError for a tag that makes no ID, ErrExhausted
+// near 1<<63, ErrLeadTooLarge for a LastMax far above any number granted.
+func (db *DB) NextRange(ctx context.Context, req RangeRequest) (Range, error) {
+	if err := db.core.Env.Enter(); err != nil {
+		return Range{}, err
 	}
-	floors := make(map[string]int64, len(raised))
-	for tag, n := range raised {
-		tag = db.env.Rules.Fold(tag)
-		floors[tag] = max(floors[tag], n)
+	defer db.core.Env.Exit()
+	return db.core.Ranges.Next(ctx, req)
+}
+
+// ReturnRange returns the numbers after last of the range that ended at end, and
+// reports whether it was accepted: only once, only while that range is the newest
+// of its tag and the document is unchanged, and only for low-1 <= last <= end.
+// Otherwise nothing changes and the numbers stay unused.
+func (db *DB) ReturnRange(ctx context.Context, tag string, last, end int64) (bool, error) {
+	if err := db.core.Env.Enter(); err != nil {
+		return false, err
 	}
-	eachClient(db, func(c *ids.Client) {
-		c.Raise(func(tag string) int64 { return floors[db.env.Rules.Fold(tag)] })
+	defer db.core.Env.Exit()
+	return db.core.Ranges.Return(ctx, tag, last, end)
+}
+
+// HiLoClient draws IDs of the generation that Options.HiLoMode names. The database
+// has a client of its own; others are independent of it, as if each ran on another
+// machine. See DB.NewHiLoClient.
+//
+// Its methods, which are safe for concurrent use (see package ids):
+//
+//	Next(ctx, tag) (id, error)        the next ID of a tag, such as "users"
+//	NextN(ctx, tag, n) (ids, error)   n IDs at once
+//	Held(fn)                          calls fn(tag, low, high) for each range of unused numbers
+//	Raise(floor)                      skips the numbers up to floor(tag)
+//	Close(ctx) error                  gives unused numbers back
+//
+// They return ErrClientClosed after its Close, and ErrClosed after that of the
+// database.
+type HiLoClient = ids.Client
+
+// NewHiLoClient returns an independent client, which never holds a number that
+// another client holds. Its Next and NextN take a tag, such as "users". Close it
+// before the database, or the rest of its ranges stays unused.
+//
+// RaiseCounters raises the client, too, and InspectIDs reports the numbers that it
+// holds.
+func (db *DB) NewHiLoClient() *HiLoClient {
+	return db.core.NewClient()
+}
+
+// NextIdentity uses the next number of an identity, without a document, and returns
+// it: "users" and "users|" name the same counter, folded. As in Put, numbers whose
+// document exists are skipped. The number is on disk before NextIdentity returns,
+// under any durability.
+//
+// With RequestID a repeated call returns the number of the first one. With Options.Cluster
+// it must be repeated on the same node, and no other node ever gets the number.
+func (db *DB) NextIdentity(ctx context.Context, name string, opts ...CallOption) (n int64, err error) {
+	return db.onIdentity(ctx, identityCall{verb: "next", name: name}, opts, func(t *write.Txn, request string) (int64, error) {
+		if _, err := db.core.Resolver.Identity(t, request); err != nil {
+			return 0, err
+		}
+		return t.Identity(db.core.Env.Rules.Fold(request))
 	})
 }
 
-// checkCounters refuses counters that RaiseCounters does not accept.
-func checkCounters(db *DB, c Counters) error {
-	if c.Etag > maxRaise {
-		return fmt.Errorf("%w: counter etag = %d is not between 0 and 1<<62", ErrUsage, c.Etag)
-	}
-	for name, n := range c.Identities {
-		if !strings.HasSuffix(name, ids.IdentityMark) {
-			return fmt.Errorf("%w: the name of an identity ends with '|', got %.100q", ErrUsage, name)
-		}
-		if err := checkIdentity(db, name, name); err != nil {
-			return err
-		}
-		if n < 0 || n > maxRaise {
-			return fmt.Errorf("%w: identity %.100q = %d is not between 0 and 1<<62", ErrUsage, name, n)
-		}
-	}
-	for tag, n := range c.HiLo {
-		if err := db.writer.CheckTag(tag); err != nil {
-			return err
-		}
-		if n < 0 || n > maxRaise {
-			return fmt.Errorf("%w: hilo %.100q = %d is not between 0 and 1<<62", ErrUsage, tag, n)
-		}
-	}
-	return nil
+// identityCall is a call of NextIdentity or SeedIdentity.
+type identityCall struct {
+	verb, name string
+	seed       bool
+	value      int64
+	force      bool
 }
 
-// raise is the transaction of RaiseCounters.
-func raise(db *DB, t *write.Txn, c Counters, now time.Time) error {
-	for name, n := range c.Identities {
-		if _, err := t.RaiseIdentity(db.env.Rules.Fold(name), n); err != nil {
-			return err
-		}
+// SeedIdentity sets the last used number of an identity to value, so that the next
+// document gets value+1, and returns the resulting number. A value below the
+// counter's changes nothing, unless force is set. Negative values are refused.
+//
+// In a database opened with Options.CopyTag, the first seed of an identity is the
+// floor that it needs.
+//
+// Danger: forcing a counter down is the one way to make numbers repeat. No document
+// is overwritten even then, but the IDs of deleted documents can return.
+//
+// Under Relaxed durability a crash can undo a forced seed downward: the block of
+// numbers that was reserved before stays reserved, and the counter continues after
+// it, higher than it was forced to. Seed it again.
+func (db *DB) SeedIdentity(ctx context.Context, name string, value int64, force bool, opts ...CallOption) (last int64, err error) {
+	if value < 0 {
+		return 0, fmt.Errorf("seed identity %.100q: %w: the last used number must not be negative, got %d", name, ErrUsage, value)
 	}
-	for tag, n := range c.HiLo {
-		if err := db.ranges.Raise(t, tag, n, now); err != nil {
-			return err
+	return db.onIdentity(ctx, identityCall{"seed", name, true, value, force}, opts, func(t *write.Txn, request string) (int64, error) {
+		counter := db.core.Env.Rules.Fold(request)
+		if force {
+			return value, t.SetIdentity(counter, value)
 		}
-	}
-	return nil
+		return t.RaiseIdentity(counter, value)
+	})
 }
 
-// checkIdentity refuses names that can never make an ID, up to the largest
-// number.
-func checkIdentity(db *DB, name, request string) error {
-	if strings.TrimSpace(name) == "" {
-		return fmt.Errorf("%w: an identity needs a name", ErrUsage)
+// Identities returns the last used number of every identity, by the folded
+// request ("users|"): with Options.Cluster that of all nodes.
+func (db *DB) Identities(ctx context.Context) (map[string]int64, error) {
+	if db.opts.Cluster != nil {
+		return db.core.ClusterIdentities(ctx)
 	}
-	return db.env.Rules.Check(db.resolver.IdentityID(request, math.MaxInt64))
+	counters, err := db.Counters(ctx)
+	return counters.Identities, err
+}
+
+// onIdentity runs fn in a synced transaction with the request that name stands for, and
+// returns its result. With a request ID it runs once.
+func (db *DB) onIdentity(ctx context.Context, call identityCall, opts []CallOption, fn func(t *write.Txn, request string) (int64, error)) (n int64, err error) {
+	verb, name, details := call.verb, call.name, ""
+	if call.seed {
+		details = fmt.Sprintf(" %d %t", call.value, call.force)
+	}
+	if err := db.core.Env.Enter(); err != nil {
+		return 0, err
+	}
+	defer db.core.Env.Exit()
+	request, strategy := db.core.Resolver.Request(name)
+	if strategy != ids.Identity && !strings.HasSuffix(request, ids.IdentityMark) {
+		request += ids.IdentityMark
+	}
+	err = db.core.CheckIdentity(name, request)
+	var once *requests.Request
+	if err == nil {
+		once, err = requestOf(opts, verb+" "+db.core.Env.Rules.Fold(request)+details)
+	}
+	if err == nil {
+		err = db.core.Writer.NoCluster
+	}
+	if err == nil && db.core.Writer.Cluster != nil {
+		n, err = clusterIdentity(ctx, db, call, request, once)
+	} else if err == nil {
+		err = db.core.Writer.Transact(ctx, true, func(t *write.Txn) (err error) {
+			if once != nil {
+				if err := once.Find(t.Tx); err != nil {
+					return err
+				}
+			}
+			if n, err = fn(t, request); err == nil && once != nil {
+				err = once.Keep(t.Tx, n)
+			}
+			return err
+		})
+		_, err = repeated(err, &n)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%s identity %q: %w", verb, errs.Shorten(name), err)
+	}
+	return n, nil
 }

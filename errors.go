@@ -1,10 +1,9 @@
 package jay
 
 import (
-	"fmt"
-
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/requests"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/patch"
 	"github.com/jaydb/jay/query"
@@ -157,6 +156,10 @@ var (
 	// subscription was disabled, reset or dropped. Its last batch is not acknowledged.
 	ErrSubscriptionEnded = errs.ErrEnded
 
+	// ErrRequestID is returned when the RequestID of a call is that of another call, which
+	// was carried out. It is also an ErrUsage.
+	ErrRequestID = requests.ErrOther
+
 	// ErrUsage is returned for a call that can never work, such as a Replace
 	// without an ID.
 	ErrUsage = ids.ErrUsage
@@ -205,7 +208,8 @@ var (
 
 	// ErrFailed is returned by writes after an unknown outcome or a failure of
 	// the disk in the background. Reads go on. Close the database, check the
-	// disk, and open the database again.
+	// disk, and open the database again. If the disk was full, the error is
+	// ErrDiskFull, too: the database can be opened again when there is room.
 	ErrFailed = storage.ErrFailed
 
 	// ErrDiskFull is returned by writes as long as less is free on the disk than
@@ -231,6 +235,7 @@ type FormatError = storage.FormatError
 //	Offset   int64   where in the file; -1 if it is missing or has another length
 //	Problem  string  what is wrong
 //	Loss     string  what opening with Options.AcceptLoss would lose; "" for nothing
+//	Remedy   string  what to do, where that is not to restore a backup or to repair; else ""
 type DamageError = storage.DamageError
 
 // DiskFullError is returned by writes that are refused because less is free on the disk
@@ -297,16 +302,8 @@ type CollectionError = metadata.CollectionError
 
 // DecodeError is a document, or a row of a query, that does not decode into its Go type.
 // Iterations go on behind it.
-type DecodeError struct {
-	ID  string // of the document; "" for a row
-	Err error  // what the decoder says
-}
-
-func (e *DecodeError) Error() string {
-	if e.ID == "" {
-		return "decode a row: " + e.Err.Error()
-	}
-	return fmt.Sprintf("decode %q: %v", e.ID, e.Err)
-}
-
-func (e *DecodeError) Unwrap() error { return e.Err }
+// Its fields (see package metadata):
+//
+//	ID   string  of the document; "" for a row
+//	Err  error   what the decoder says
+type DecodeError = metadata.DecodeError

@@ -605,3 +605,68 @@ func ExampleMatcher() {
 	// Output:
 	// orders/4-A true
 }
+
+func ExampleQuery_Patch() {
+	db, err := jay.OpenMemory(nil)
+	if err != nil {
+		panic(err)
+	}
+	defer db.Close()
+	ctx := context.Background()
+	for i, total := range []int{5, 50, 500} {
+		body := fmt.Sprintf(`{"Total":%d}`, total)
+		if _, err := db.Put(ctx, fmt.Sprint("orders/", i+1), []byte(body), jay.InCollection("Orders")); err != nil {
+			panic(err)
+		}
+	}
+	small := db.Query("Orders").Where(jay.Lt("Total", 100))
+	done, err := small.Patch(ctx, jay.Set("Small", true))
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(done.Documents, "changed")
+	done, err = small.Delete(ctx)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(done.Documents, "deleted")
+	// Output:
+	// 2 changed
+	// 2 deleted
+}
+
+func ExampleChanged() {
+	done := jay.Changed{Documents: 3, Unchanged: 1}
+	fmt.Printf("%d changed, %d had nothing to change\n", done.Documents, done.Unchanged)
+	// Output: 3 changed, 1 had nothing to change
+}
+
+func ExampleDB_UpdateRQL() {
+	db, err := jay.OpenMemory(nil)
+	if err != nil {
+		panic(err)
+	}
+	defer db.Close()
+	ctx := context.Background()
+	if _, err := db.Put(ctx, "orders/1", []byte(`{"Total":5,"Checks":0}`), jay.InCollection("Orders")); err != nil {
+		panic(err)
+	}
+	q, edits, err := db.UpdateRQL("from Orders where Total < $least update { this.Small = true; this.Checks += 1 }", map[string]any{"least": 10})
+	if err != nil {
+		panic(err)
+	}
+	n, err := q.Count(ctx) // what would be changed
+	if err != nil {
+		panic(err)
+	}
+	done, err := q.Patch(ctx, edits...)
+	if err != nil {
+		panic(err)
+	}
+	doc, err := db.Get(ctx, "orders/1")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(n, done.Documents, string(doc.Body()))
+	// Output: 1 1 {"Total":5,"Checks":1,"Small":true}
+}

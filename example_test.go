@@ -6,11 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/cluster/clustertest"
+	"github.com/jaydb/jay/storage/storagetest"
 )
 
 // Squirrel is what the examples store.
@@ -518,4 +524,510 @@ func ExampleHiLoClient() {
 	check(b.Close(ctx))
 	check(a.Close(ctx))
 	// Output: users/1-A users/33-A
+}
+
+// A BulkWriter takes documents from any number of goroutines. What it was
+// given is on disk when Close has returned nil.
+func ExampleBulkWriter() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+
+	w, err := db.BulkInsert(nil)
+	check(err)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 1_000 {
+				_, err := w.Store(ctx, "Acorns", json.RawMessage(`{"Weight":3}`))
+				check(err)
+			}
+		})
+	}
+	wg.Wait()
+	check(w.Close())
+	fmt.Println(w.Progress().Documents)
+	// Output: 4000
+}
+
+// IDs are returned at once, except those that only the commit can make.
+func ExampleBulkWriter_Put() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+
+	w, err := db.BulkInsert(nil)
+	check(err)
+	var invoice jay.Metadata
+	for _, request := range []string{"users/ann", "invoices|"} {
+		id, err := w.Put(ctx, request, json.RawMessage(`{}`), jay.Returning(&invoice))
+		check(err)
+		fmt.Println(id)
+	}
+	check(w.Close())
+	fmt.Println(invoice.ID)
+	// Output:
+	// users/ann
+	// invoices|
+	// invoices/1
+}
+
+// A document that is refused is an error of its call. The writer goes on.
+func ExampleBulkWriter_Store() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+
+	w, err := db.BulkInsert(nil)
+	check(err)
+	for _, body := range []string{`{"Name":"Ann"}`, `{"Name":`, `{"Name":"Bob"}`} {
+		id, err := w.Store(ctx, "Users", json.RawMessage(body))
+		fmt.Printf("%q %t\n", id, errors.Is(err, jay.ErrInvalidDocument))
+	}
+	check(w.Close())
+	// Output:
+	// "users/1-A" false
+	// "" true
+	// "users/2-A" false
+}
+
+// Go values go in with the ID that an Insert would give them.
+func ExampleCollection_BulkStore() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	squirrels, err := jay.CollectionOf[Squirrel](db)
+	check(err)
+
+	w, err := db.BulkInsert(nil)
+	check(err)
+	for _, name := range []string{"Hazel", "Conker"} {
+		s := &Squirrel{Name: name}
+		check(squirrels.BulkStore(ctx, w, s))
+		fmt.Println(s.ID)
+	}
+	check(w.Close())
+	// Output:
+	// squirrels/1-A
+	// squirrels/2-A
+}
+
+// Batches are committed when they are full, or after a while.
+func ExampleBulkOptions() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+
+	w, err := db.BulkInsert(&jay.BulkOptions{
+		BatchDocuments: 100,
+		MaxDelay:       time.Minute,
+		Progress:       func(p jay.BulkProgress) { fmt.Println(p.Documents, "documents") },
+	})
+	check(err)
+	for range 250 {
+		_, err := w.Store(ctx, "Acorns", json.RawMessage(`{}`))
+		check(err)
+	}
+	check(w.Close())
+	// Output:
+	// 100 documents
+	// 200 documents
+	// 250 documents
+}
+
+// Progress counts what is committed. Flush waits until all of it is on disk.
+func ExampleBulkProgress() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+
+	w, err := db.BulkInsert(&jay.BulkOptions{MaxDelay: time.Hour}) // no batch begins before Flush
+	check(err)
+	for range 10 {
+		_, err := w.Store(ctx, "Acorns", json.RawMessage(`{"Weight":3}`))
+		check(err)
+	}
+	check(w.Flush(ctx))
+	p := w.Progress()
+	fmt.Println(p.Documents, p.Batches, p.Bytes > 0)
+	check(w.Close())
+	// Output: 10 1 true
+}
+
+// A document that does not decode into the type of its collection does not end a loop.
+func ExampleDecodeError() {
+	ctx := context.Background()
+	db, orders := exampleOrders()
+	defer db.Close()
+	_, err := db.Put(ctx, "orders/0", json.RawMessage(`{"Total":"a lot"}`), jay.InCollection("Orders"))
+	check(err)
+
+	n := 0
+	for _, err := range orders.Query().Iter(ctx) {
+		var broken *jay.DecodeError
+		switch {
+		case errors.As(err, &broken):
+			fmt.Println("skipped", broken.ID)
+		case err != nil:
+			fmt.Println(err)
+			return
+		default:
+			n++
+		}
+	}
+	fmt.Println(n, "orders")
+	// Output:
+	// skipped orders/0
+	// 4 orders
+}
+
+// What a query of a session returns are entities of the session: SaveChanges writes
+// those that have changed, and what the query includes is there for Load.
+func ExampleQueryOf() {
+	ctx := context.Background()
+	db, _ := exampleOrders()
+	defer db.Close()
+	type customer struct{ ID, Name string }
+	customers, err := jay.CollectionOf[customer](db, jay.Named("Customers"))
+	check(err)
+	_, err = customers.Insert(ctx, &customer{ID: "customers/dan", Name: "Dan"})
+	check(err)
+	_, err = db.Put(ctx, "orders/9", json.RawMessage(`{"Customer":"customers/dan","Status":"open"}`), jay.InCollection("Orders"))
+	check(err)
+
+	session := db.OpenSession(jay.WithCollections(customers))
+	open, err := jay.QueryOf[Order](session).Where(jay.Eq("Customer", "customers/dan")).Include("Customer").All(ctx)
+	check(err)
+	for _, order := range open {
+		dan, err := jay.Load[customer](ctx, session, order.Customer) // reads nothing
+		check(err)
+		fmt.Println(order.ID, dan.Name)
+		order.Status = "paid"
+	}
+	check(session.SaveChanges(ctx))
+	n, err := db.Query("Orders").Where(jay.Eq("Status", "paid")).Count(ctx)
+	check(err)
+	fmt.Println(n, "paid")
+	// Output:
+	// orders/9 Dan
+	// 2 paid
+}
+
+// A database that a newer version of Jay has upgraded is not opened, and stays as it is.
+func ExampleFormatError() {
+	dir, err := os.MkdirTemp("", "jay")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	// The file JAY has the number of the format.
+	if err := os.WriteFile(filepath.Join(dir, "JAY"), []byte("jay database, format 1000\n"), 0o600); err != nil {
+		log.Fatal(err)
+	}
+
+	_, err = jay.Open(dir, nil)
+	var newer *jay.FormatError
+	if errors.As(err, &newer) {
+		fmt.Println(newer.What, newer.Found, newer.Found > newer.Newest, errors.Is(err, jay.ErrNewerFormat))
+	}
+	// Output: database 1000 true true
+}
+
+// A program can test what a power failure leaves of its data: Disk is a file
+// system in memory that forgets, in a crash, what was not synced.
+func ExampleOptions_powerFailure() {
+	ctx := context.Background()
+	disk := storagetest.NewDisk()
+	db, err := jay.Open("acorns.jay", &jay.Options{FS: disk})
+	check(err)
+	_, err = db.Put(ctx, "squirrels/1", []byte(`{"name":"Chip"}`))
+	check(err)
+	found := disk.Crash(0, rand.New(rand.NewPCG(1, 2))) // nothing unsynced survives
+	check(db.Close())
+
+	db, err = jay.Open("acorns.jay", &jay.Options{FS: found})
+	check(err)
+	defer db.Close()
+	doc, err := db.Get(ctx, "squirrels/1")
+	check(err)
+	fmt.Printf("%s\n", doc.Body())
+	// Output: {"name":"Chip"}
+}
+
+// A function sees the document where it lies, without a copy, and takes out
+// what it needs.
+func ExampleDB_Read() {
+	db := example()
+	defer db.Close()
+	_, err := db.Put(ctx, "users/1", json.RawMessage(`{"Name":"Ada","Bio":"a very long text","Tags":["x","y"]}`))
+	check(err)
+
+	var name string
+	err = db.Read(ctx, "users/1", func(doc *jay.RawDocument) error {
+		name, _, err = jay.Value[string](doc, "Name")
+		fmt.Println(len(doc.Body()), "bytes were not copied")
+		return err
+	})
+	check(err)
+	fmt.Println(name)
+	// Output:
+	// 56 bytes were not copied
+	// Ada
+}
+
+// A RawDocument gives its bytes only while the function of Read runs.
+func ExampleRawDocument() {
+	db := example()
+	defer db.Close()
+	_, err := db.Put(ctx, "users/1", json.RawMessage(`{"Name":"Ada"}`))
+	check(err)
+
+	check(db.Read(ctx, "users/1", func(doc *jay.RawDocument) error {
+		raw, found, err := doc.Path("Name")
+		fmt.Println(doc.ID(), string(raw), found)
+		return err
+	}))
+	// Output: users/1 "Ada" true
+}
+
+// Value decodes one place of a document and nothing else of it.
+func ExampleValue() {
+	db := example()
+	defer db.Close()
+	_, err := db.Put(ctx, "orders/1", json.RawMessage(`{"Lines":[{"Product":"nut","Qty":2},{"Product":"bolt","Qty":3}]}`))
+	check(err)
+	doc, err := db.Get(ctx, "orders/1")
+	check(err)
+
+	qty, found, err := jay.Value[int](doc, "Lines[0].Qty")
+	fmt.Println(qty, found, err)
+	products, _, err := jay.Value[[]string](doc, "Lines[].Product")
+	fmt.Println(products, err)
+	// Output:
+	// 2 true <nil>
+	// [nut bolt] <nil>
+}
+
+// Patterns choose among the IDs behind a prefix.
+func ExampleDB_Documents_patterns() {
+	db := example()
+	defer db.Close()
+	for _, id := range []string{"logs/2026-01-a", "logs/2026-01-b", "logs/2026-02-a", "logs/2027-01-a"} {
+		_, err := db.Put(ctx, id, json.RawMessage(`{}`))
+		check(err)
+	}
+
+	scan := jay.Scan{Prefix: "logs/", Matches: "2026-??-a|2027*", Exclude: "*-02-*"}
+	for doc, err := range db.Documents(ctx, scan) {
+		check(err)
+		fmt.Println(doc.ID())
+	}
+	// Output:
+	// logs/2026-01-a
+	// logs/2027-01-a
+}
+
+// doctored is a database with a document whose number was never granted.
+func doctored() *jay.DB {
+	ctx := context.Background()
+	db := example()
+	_, err := db.Store(ctx, "Users", json.RawMessage(`{"Name":"Ann"}`))
+	check(err)
+	_, err = db.Put(ctx, "users/500-A", json.RawMessage(`{"Name":"Bob"}`), jay.InCollection("Users"))
+	check(err)
+	_, err = db.Put(ctx, "invoices|", json.RawMessage(`{}`))
+	check(err)
+	return db
+}
+
+// An inspection reports how IDs were made, and what is odd about them.
+func ExampleDB_InspectIDs() {
+	db := doctored()
+	defer db.Close()
+	report, err := db.InspectIDs(context.Background(), nil)
+	check(err)
+	fmt.Println(report.Documents, len(report.Warnings))
+	// Output: 4 1
+}
+
+// A report is plain data, for tables and for JSON.
+func ExampleIDReport() {
+	db := doctored()
+	defer db.Close()
+	var report jay.IDReport
+	report, err := db.InspectIDs(context.Background(), nil)
+	check(err)
+	text, err := json.Marshal(report.Prefixes[0])
+	check(err)
+	fmt.Println(string(text))
+	// Output: {"prefix":"invoices/","collection":"@empty","documents":1,"hilo":0,"identity":1,"serverSide":0,"guid":0,"semantic":0,"highestHiLo":0,"highestIdentity":1}
+}
+
+// There is one entry for each prefix and collection.
+func ExampleIDPrefix() {
+	db := doctored()
+	defer db.Close()
+	report, err := db.InspectIDs(context.Background(), nil)
+	check(err)
+	for _, p := range report.Prefixes {
+		fmt.Println(p.Prefix, p.Collection, p.Documents)
+	}
+	// Output:
+	// invoices/ @empty 1
+	// raven/hilo/ @hilo 1
+	// users/ Users 2
+}
+
+// The form of an ID shows its strategy.
+func ExampleIDCounts() {
+	db := doctored()
+	defer db.Close()
+	report, err := db.InspectIDs(context.Background(), nil)
+	check(err)
+	var all jay.IDCounts
+	for _, p := range report.Prefixes {
+		all.HiLo += p.HiLo
+		all.Identity += p.Identity
+		all.Semantic += p.Semantic
+	}
+	fmt.Println(all.HiLo, all.Identity, all.Semantic)
+	// Output: 2 1 1
+}
+
+// Of 32 numbers granted one has a document; the others are still to be used.
+func ExampleHiLoReport() {
+	db := doctored()
+	defer db.Close()
+	report, err := db.InspectIDs(context.Background(), nil)
+	check(err)
+	for _, h := range report.HiLo {
+		fmt.Println(h.Tag, *h.Max, h.Mark, h.Highest, h.InOpenLeases)
+	}
+	// Output: users 32 32 500 31
+}
+
+// A forecast has no figures where there is nothing to count.
+func ExampleForecast() {
+	db := example()
+	defer db.Close()
+	report, err := db.InspectIDs(context.Background(), nil)
+	check(err)
+	f := report.Etags.Forecast
+	fmt.Println(f.PerDay == nil, f.YearsLeft == nil)
+	// Output: true true
+}
+
+// Server-side IDs are made of etags: one for every write.
+func ExampleEtagReport() {
+	db := doctored()
+	defer db.Close()
+	report, err := db.InspectIDs(context.Background(), nil)
+	check(err)
+	fmt.Println(report.Etags.Last)
+	// Output: 4
+}
+
+// Identities are compared with the documents that have their numbers.
+func ExampleIdentityReport() {
+	db := doctored()
+	defer db.Close()
+	report, err := db.InspectIDs(context.Background(), nil)
+	check(err)
+	for _, i := range report.Identities {
+		fmt.Println(i.Name, i.Last, i.Highest)
+	}
+	// Output: invoices| 1 1
+}
+
+// A warning says what is so, what follows, and what can be done.
+func ExampleIDWarning() {
+	db := doctored()
+	defer db.Close()
+	report, err := db.InspectIDs(context.Background(), nil)
+	check(err)
+	for _, w := range report.Warnings {
+		fmt.Println(w.Kind, w.Name)
+		fmt.Println(w.Text)
+	}
+	// Output:
+	// above-mark users/
+	// number 500 of "users/" is in use, but HiLo has counted up to 32; it will be passed over, or put a Max of 500 in the HiLo document
+}
+
+// Programs look at the kind.
+func ExampleIDWarningKind() {
+	db := doctored()
+	defer db.Close()
+	report, err := db.InspectIDs(context.Background(), nil)
+	check(err)
+	for _, w := range report.Warnings {
+		fmt.Println(w.Kind == jay.WarnAboveMark)
+	}
+	// Output: true
+}
+
+// ExampleClusterStats has two nodes make identities together, one of which is cut off for a while.
+func ExampleClusterStats() {
+	coordinator := clustertest.NewMemory() // in a program: package cluster/etcd
+	there := coordinator.Connect()
+	a, err := jay.OpenMemory(&jay.Options{NodeTag: "A", Cluster: coordinator.Connect()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer a.Close()
+	b, err := jay.OpenMemory(&jay.Options{NodeTag: "B", Cluster: there})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer b.Close()
+	insert := func(ctx context.Context, db *jay.DB, id string) {
+		switch m, err := db.Insert(ctx, id, []byte(`{}`)); {
+		case errors.Is(err, jay.ErrNoMajority):
+			fmt.Println("no majority")
+		case err != nil:
+			log.Fatal(err)
+		default:
+			fmt.Println(m.ID)
+		}
+	}
+	ctx := context.Background()
+	insert(ctx, a, "invoices|")
+	insert(ctx, b, "invoices|")
+	there.Cut()
+	limited, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	insert(limited, b, "invoices|")
+	insert(ctx, b, "invoices/draft")
+	there.Mend()
+
+	stats, err := b.Stats(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(stats.Cluster.NodeTag, stats.Cluster.Joined, stats.Cluster.Refusal == "")
+	// Output:
+	// invoices/1
+	// invoices/2
+	// no majority
+	// invoices/draft
+	// B true true
+}
+
+func ExampleLoads() {
+	// Together the databases of this process read four blocks from the disk at a time.
+	loads := jay.NewLoads(4)
+	for _, name := range []string{"orders", "pictures"} {
+		db, err := jay.OpenMemory(&jay.Options{Loads: loads})
+		if err != nil {
+			panic(err)
+		}
+		defer db.Close()
+		if _, err := db.Put(context.Background(), name+"/1", []byte(`{}`)); err != nil {
+			panic(err)
+		}
+		fmt.Println(db.Exists(context.Background(), name+"/1"))
+	}
+	// Output:
+	// true <nil>
+	// true <nil>
 }

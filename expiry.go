@@ -5,12 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jaydb/jay/internal/agenda"
-	"github.com/jaydb/jay/internal/counts"
-	"github.com/jaydb/jay/internal/docs"
-	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/observe"
-	"github.com/jaydb/jay/storage"
 )
 
 // WithTTL makes the document expire d after the write, by the clock of the database
@@ -21,6 +17,9 @@ import (
 // A write without the option, and without @expires in the document's @metadata, makes a
 // document that does not expire, whatever was there before. A patch leaves the expiry as
 // it is, unless it has this option: then the document expires d after the patch.
+//
+// In a database whose expiration is disabled the instant is stored and has no effect:
+// see ConfigureExpiration.
 //
 //	db.Patch(ctx, "sessions/7", jay.WithTTL(30*time.Minute))
 func WithTTL(d time.Duration) WriteOption {
@@ -53,6 +52,51 @@ func RefreshAt(t time.Time) WriteOption {
 	return func(o *op) { o.Timed().Refresh = &t }
 }
 
+// ExpirationConfiguration says whether documents expire (ExpirationConfiguration of
+// RavenDB).
+type ExpirationConfiguration struct {
+	// Disabled leaves @expires without effect: no document is deleted at its instant, and
+	// reads, queries, counts and feeds show those whose instant has passed. Instants are
+	// stored all the same.
+	Disabled bool `json:"disabled"`
+}
+
+// RefreshConfiguration says whether documents are refreshed (RefreshConfiguration of
+// RavenDB).
+type RefreshConfiguration struct {
+	// Disabled leaves @refresh without effect. Instants are stored all the same.
+	Disabled bool `json:"disabled"`
+}
+
+// ConfigureExpiration switches expiration on or off. That is a setting of the database,
+// which is stored, and is on in a new one, unless Options.ExpirationDisabled says
+// otherwise.
+//
+// Once ConfigureExpiration has returned for off, nothing is deleted any more, and with
+// Options.ExactExpiry reads that begin then show the documents that have expired and were
+// not deleted yet. Switching on deletes all documents whose instant has passed, soon, as
+// if it passed now. Backups have the setting.
+func (db *DB) ConfigureExpiration(ctx context.Context, c ExpirationConfiguration) error {
+	return db.core.ConfigureDue(ctx, "expiration", format.DueExpiry, c.Disabled)
+}
+
+// ExpirationConfiguration returns whether documents expire.
+func (db *DB) ExpirationConfiguration() ExpirationConfiguration {
+	return ExpirationConfiguration{db.core.Env.ExpirationDisabled.Load()}
+}
+
+// ConfigureRefresh switches refresh on or off, as ConfigureExpiration does with
+// expiration: see there, and Options.RefreshDisabled. Switching on refreshes all
+// documents whose instant has passed.
+func (db *DB) ConfigureRefresh(ctx context.Context, c RefreshConfiguration) error {
+	return db.core.ConfigureDue(ctx, "refresh", format.DueRefresh, c.Disabled)
+}
+
+// RefreshConfiguration returns whether documents are refreshed.
+func (db *DB) RefreshConfiguration() RefreshConfiguration {
+	return RefreshConfiguration{db.core.Env.RefreshDisabled.Load()}
+}
+
 // Swept is what Sweep has done.
 type Swept struct {
 	Deleted   int64 `json:"deleted"`   // documents that had expired
@@ -60,16 +104,16 @@ type Swept struct {
 }
 
 // Sweep does what is due now, by the clock of the database, and returns when that is on
-// disk. The database does so without being asked, soon after each instant (docs/expiry.md
+// disk. What is disabled is not due. The database does so without being asked, soon after each instant (docs/expiry.md
 // says how soon): Sweep is for tests with a clock of their own, and for those who will not
 // wait. It takes the disk as fast as it can. Swept does not count what the database's own
 // sweeper has done before, and may count what that does meanwhile. Close ends it with
 // ErrClosed.
 func (db *DB) Sweep(ctx context.Context) (s Swept, err error) {
-	if db.watch == nil {
+	if db.core.Watch == nil {
 		return sweep(ctx, db)
 	}
-	err = db.watch.Do(ctx, observe.Operation{Verb: "sweep"}, func(ctx context.Context, o *observe.Operation) (err error) {
+	err = db.core.Watch.Do(ctx, observe.Operation{Verb: "sweep"}, func(ctx context.Context, o *observe.Operation) (err error) {
 		s, err = sweep(ctx, db)
 		o.Documents = s.Deleted + s.Refreshed
 		return err
@@ -81,13 +125,13 @@ func sweep(ctx context.Context, db *DB) (Swept, error) {
 	if err := ctx.Err(); err != nil {
 		return Swept{}, err
 	}
-	if err := db.env.Enter(); err != nil {
+	if err := db.core.Env.Enter(); err != nil {
 		return Swept{}, err
 	}
-	defer db.env.Exit()
+	defer db.core.Env.Exit()
 	var s Swept
 	var err error
-	if s.Deleted, s.Refreshed, err = db.expiry.Sweep(ctx, db.env.Now()); err != nil {
+	if s.Deleted, s.Refreshed, err = db.core.Expiry.Sweep(ctx, db.core.Env.Now()); err != nil {
 		return s, fmt.Errorf("sweep: %w", err)
 	}
 	return s, nil
@@ -97,7 +141,7 @@ func sweep(ctx context.Context, db *DB) (Swept, error) {
 type ExpiryStats struct {
 	Expiring   int64 `json:"expiring"`   // documents that will expire, those included that have expired and were not deleted yet
 	Refreshing int64 `json:"refreshing"` // documents that will be refreshed
-	Due        int64 `json:"due"`        // what is due already and was not done yet; at most 10,000 are counted
+	Due        int64 `json:"due"`        // what is due already and was not done yet; at most 10,000 are counted, and none that is disabled
 	Deleted    int64 `json:"deleted"`    // documents that have expired and were deleted, since Open
 	Refreshed  int64 `json:"refreshed"`  // documents that were refreshed, since Open
 
@@ -105,76 +149,13 @@ type ExpiryStats struct {
 	// far the database is behind.
 	DueSince time.Time `json:"dueSince,omitzero"`
 
+	// Disabled and RefreshDisabled are true while no document expires, and none is
+	// refreshed: see ConfigureExpiration and ConfigureRefresh.
+	Disabled        bool `json:"disabled,omitempty"`
+	RefreshDisabled bool `json:"refreshDisabled,omitempty"`
+
 	// Kept is how many documents have an @expires and do not expire, as an older Jay has
 	// written them, and they had expired when the database was upgraded, or the @expires
 	// is no instant. It counts those that were found then; writing one again decides anew.
 	Kept int64 `json:"kept,omitempty"`
-}
-
-// moment is what reads of one snapshot with Options.ExactExpiry agree on. The zero value
-// shows documents until they are deleted.
-type moment struct {
-	at      time.Time // documents are left out that have expired by then
-	dueFrom time.Time // none in the snapshot has before
-}
-
-// begunMoment is a moment before its snapshot is taken.
-type begunMoment struct {
-	at   time.Time
-	mark agenda.Mark
-}
-
-// beginMoment begins a moment: the snapshot is taken next, and then endMoment called.
-func beginMoment(db *DB) (b begunMoment) {
-	if b.at = db.docs.Moment(); !b.at.IsZero() {
-		b.mark = db.writer.Agenda.Begin()
-	}
-	return b
-}
-
-func endMoment(db *DB, b begunMoment) moment {
-	if b.at.IsZero() {
-		return moment{}
-	}
-	return moment{b.at, db.writer.Agenda.From(b.mark)}
-}
-
-// countsAt returns how many documents each collection has in a snapshot, by folded name.
-func countsAt(ctx context.Context, snapshot storage.Reader, at moment) (map[string]int64, error) {
-	all, err := counts.All(snapshot)
-	if err != nil || at.at.IsZero() {
-		return all, err
-	}
-	err = eachGone(ctx, snapshot, at, func(collection []byte) {
-		name := string(collection)
-		if all[name]--; all[name] == 0 {
-			delete(all, name)
-		}
-	})
-	return all, err
-}
-
-// countAt is countsAt for one collection.
-func countAt(ctx context.Context, snapshot storage.Reader, foldedCollection string, at moment) (int64, error) {
-	n, err := counts.Of(snapshot, foldedCollection)
-	if err != nil || at.at.IsZero() {
-		return n, err
-	}
-	err = eachGone(ctx, snapshot, at, func(collection []byte) {
-		if string(collection) == foldedCollection {
-			n--
-		}
-	})
-	return n, err
-}
-
-// eachGone calls fn with the folded collection of each document that has expired.
-func eachGone(ctx context.Context, snapshot storage.Reader, at moment, fn func(foldedCollection []byte)) error {
-	seen := 0
-	err := docs.EachGone(snapshot, at.dueFrom, at.at, func(collection []byte) bool {
-		fn(collection)
-		seen++
-		return seen%1024 != 0 || ctx.Err() == nil
-	})
-	return errs.First(err, ctx.Err())
 }

@@ -1,12 +1,14 @@
 package jay_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,6 +16,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage/storagetest"
 )
@@ -21,7 +24,7 @@ import (
 // expiring opens a database in memory that sweeps only when it is asked to.
 func expiring(t *testing.T, exact bool) (*jay.DB, *jaytest.Clock) {
 	t.Helper()
-	restore := jay.NoSweeper()
+	restore := checks.NoSweeper()
 	clock := newClock()
 	db := memory(t, &jay.Options{Now: clock.Now, ExactExpiry: exact})
 	restore()
@@ -36,8 +39,8 @@ func swept(t *testing.T, db *jay.DB, deleted, refreshed int64) {
 	if want := (jay.Swept{Deleted: deleted, Refreshed: refreshed}); got != want {
 		t.Errorf("swept %+v, want %+v", got, want)
 	}
-	must(t, jay.CheckTimes(db))
-	must(t, jay.CheckCounts(db))
+	must(t, checks.Times(db))
+	must(t, checks.Counts(db))
 }
 
 // custom returns the custom metadata of a document.
@@ -187,7 +190,7 @@ func TestExpiry_Verbs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			db, clock := expiring(t, false)
 			must(t, write(db))
-			must(t, jay.CheckTimes(db))
+			must(t, checks.Times(db))
 			clock.Advance(time.Hour - 1)
 			swept(t, db, 0, 0)
 			clock.Advance(1)
@@ -249,7 +252,7 @@ func TestExpiry_Moved(t *testing.T) {
 	keep := func(name string, write func() error) {
 		t.Helper()
 		must(t, write())
-		must(t, jay.CheckTimes(db))
+		must(t, checks.Times(db))
 		if t.Failed() {
 			t.Fatal(name)
 		}
@@ -277,11 +280,11 @@ func TestExpiry_Moved(t *testing.T) {
 	for _, where := range []string{"database", "batch", "transaction"} {
 		_, err := jaytest.PatchIn(where, db, l.ID, []jay.PatchOption{jay.ExpiresAt(time.Time{}), jay.RefreshAt(time.Time{})})
 		must(t, err)
-		must(t, jay.CheckTimes(db))
+		must(t, checks.Times(db))
 		equal(t, custom(t, db, l.ID), "")
 		_, err = jaytest.PatchIn(where, db, l.ID, []jay.PatchOption{jay.WithTTL(time.Hour), jay.RefreshAt(clock.Now().Add(time.Minute))})
 		must(t, err)
-		must(t, jay.CheckTimes(db))
+		must(t, checks.Times(db))
 		equal(t, custom(t, db, l.ID), `{"@expires":"2026-11-21T14:00:00.0000000Z","@refresh":"2026-11-21T13:01:00.0000000Z"}`)
 	}
 	keep("a put removes it", func() error { _, err := collection.Put(ctx, l); return err })
@@ -343,7 +346,7 @@ func TestRefresh(t *testing.T) {
 	n, err := db.Query("Leases").Where(jay.Eq("Owner", "ann")).Count(ctx)
 	must(t, err)
 	equal(t, n, 1)
-	must(t, jay.CheckIndexes(db))
+	must(t, checks.Indexes(db))
 	swept(t, db, 0, 0)
 	clock.Advance(time.Hour)
 	swept(t, db, 1, 0)
@@ -696,14 +699,14 @@ func TestExactExpiry_Writes(t *testing.T) {
 			if err := test.do(db); !errors.Is(err, test.want) || err != nil && test.want == nil {
 				t.Fatalf("got %v, want %v", err, test.want)
 			}
-			must(t, jay.CheckTimes(db))
-			must(t, jay.CheckIndexes(db))
-			must(t, jay.CheckCounts(db))
+			must(t, checks.Times(db))
+			must(t, checks.Indexes(db))
+			must(t, checks.Counts(db))
 			if _, err := db.Sweep(ctx); err != nil {
 				t.Fatal(err)
 			}
-			must(t, jay.CheckTimes(db))
-			must(t, jay.CheckIndexes(db))
+			must(t, checks.Times(db))
+			must(t, checks.Indexes(db))
 		})
 	}
 
@@ -768,7 +771,7 @@ func expiryRounds(n int) int {
 }
 
 func expiryHistory(t *testing.T, exact bool, seed uint64) {
-	defer jay.SetSweepBatches(3, 2)()
+	defer checks.SetSweepBatches(3, 2)()
 	random := rand.New(rand.NewPCG(seed, 7))
 	db, clock := expiring(t, exact)
 	must(t, db.EnsureIndex(ctx, "Leases", jay.Index{Fields: []string{"n"}}))
@@ -828,7 +831,7 @@ func expiryHistory(t *testing.T, exact bool, seed uint64) {
 			_, err := db.Sweep(ctx)
 			must(t, err)
 			m.sweep(now)
-			must(t, jay.CheckTimes(db))
+			must(t, checks.Times(db))
 		case 9:
 			must(t, db.Update(ctx, func(tx *jay.Tx) error {
 				doc, err := tx.Get(ctx, id)
@@ -867,15 +870,15 @@ func expiryHistory(t *testing.T, exact bool, seed uint64) {
 			t.Fatalf("step %d", step)
 		}
 	}
-	must(t, jay.CheckTimes(db))
-	must(t, jay.CheckIndexes(db))
+	must(t, checks.Times(db))
+	must(t, checks.Indexes(db))
 }
 
 // Ensure that a loss of power at any sync leaves each document with its entries, and no
 // others, and no document that was to go and has been seen to be gone.
 func TestExpiry_Crash_AtAnySync(t *testing.T) {
-	defer jay.NoSweeper()()
-	defer jay.SetSweepBatches(3, 2)()
+	defer checks.NoSweeper()()
+	defer checks.SetSweepBatches(3, 2)()
 	for _, percent := range []int{0, 50, 100} {
 		for syncs := range expiryRounds(12) {
 			random := rand.New(rand.NewPCG(uint64(percent), uint64(syncs)))
@@ -905,8 +908,8 @@ func TestExpiry_Crash_AtAnySync(t *testing.T) {
 			disk.OnSync(func() {})
 			closeDB(t, db)
 			db = onDisk(t, cut.Disk(), jay.Options{Now: clock.Now})
-			must(t, jay.CheckTimes(db))
-			must(t, jay.CheckCounts(db))
+			must(t, checks.Times(db))
+			must(t, checks.Counts(db))
 			for id := range gone {
 				if body(t, db, id) != "absent" {
 					t.Errorf("%d%%, sync %d: %s is there again", percent, syncs, id)
@@ -918,7 +921,7 @@ func TestExpiry_Crash_AtAnySync(t *testing.T) {
 			n, err := db.Query("Leases").Count(ctx)
 			must(t, err)
 			equal(t, n, 0)
-			must(t, jay.CheckTimes(db))
+			must(t, checks.Times(db))
 			closeDB(t, db)
 		}
 	}
@@ -930,7 +933,7 @@ func TestExpiry_MovedMeanwhile(t *testing.T) {
 	var db *jay.DB
 	var clock *jaytest.Clock
 	first := true
-	defer jay.OnSweepBatch(func(context.Context) {
+	defer checks.OnSweepBatch(func(context.Context) {
 		if !first {
 			return
 		}
@@ -968,13 +971,13 @@ func TestExpiry_FailingDocument(t *testing.T) {
 	for i := range 5 {
 		put(t, db, fmt.Sprint("leases/", i), fmt.Sprintf(`{"n":%d}`, i), jay.InCollection("Leases"), jay.RefreshAt(clock.Now()))
 	}
-	repair := jay.BreakDocument(t, db, "leases/2")
+	repair := jaytest.BreakDocument(t, db, "leases/2")
 	for range 2 {
 		_, err := db.Sweep(ctx)
 		must(t, err)
 	}
 	repair()
-	must(t, jay.CheckCounts(db))
+	must(t, checks.Counts(db))
 	refreshed := func() (n int) {
 		for i := range 5 {
 			if custom(t, db, fmt.Sprint("leases/", i)) == "" {
@@ -1051,16 +1054,16 @@ func expiryStress(t *testing.T, exact bool) {
 			t.Errorf("exact %v: %s is there: %v", exact, id, gone)
 		}
 	}
-	must(t, jay.CheckTimes(db))
-	must(t, jay.CheckCounts(db))
-	must(t, jay.CheckIndexes(db))
+	must(t, checks.Times(db))
+	must(t, checks.Counts(db))
+	must(t, checks.Indexes(db))
 }
 
 // Ensure that the database sweeps by itself: what is due when it is opened, what a write
 // makes due, and what is due at an instant to come.
 func TestExpiry_BackgroundSweep(t *testing.T) {
 	disk := storagetest.NewDisk()
-	restore := jay.NoSweeper()
+	restore := checks.NoSweeper()
 	db := onDisk(t, disk, jay.Options{})
 	put(t, db, "a", `{}`, jay.ExpiresAt(time.Now()))
 	closeDB(t, db)
@@ -1083,18 +1086,18 @@ func TestExpiry_BackgroundSweep(t *testing.T) {
 	put(t, db, "later", `{}`, jay.WithTTL(time.Hour))
 	put(t, db, "c", `{}`, jay.WithTTL(30*time.Millisecond))
 	gone("c")
-	must(t, jay.CheckTimes(db))
+	must(t, checks.Times(db))
 	closeDB(t, db)
 }
 
 // Ensure that Close ends a sweep that a program has asked for.
 func TestExpiry_CloseDuringSweep(t *testing.T) {
 	begun := make(chan struct{})
-	defer jay.OnSweepBatch(func(closing context.Context) {
+	defer checks.OnSweepBatch(func(closing context.Context) {
 		close(begun)
 		<-closing.Done()
 	})()
-	restore := jay.NoSweeper()
+	restore := checks.NoSweeper()
 	db := onDisk(t, storagetest.NewDisk(), jay.Options{})
 	restore()
 	put(t, db, "a", `{}`, jay.ExpiresAt(time.Now()))
@@ -1112,9 +1115,9 @@ func TestExpiry_CloseDuringSweep(t *testing.T) {
 
 // Ensure that Close ends a sweep between two transactions, and that the next Open goes on.
 func TestExpiry_CloseInTheMiddle(t *testing.T) {
-	defer jay.SetSweepBatches(2, 16)()
+	defer checks.SetSweepBatches(2, 16)()
 	disk := storagetest.NewDisk()
-	restore := jay.NoSweeper()
+	restore := checks.NoSweeper()
 	db := onDisk(t, disk, jay.Options{})
 	for i := range 20 {
 		put(t, db, fmt.Sprint("leases/", i), `{}`, jay.ExpiresAt(time.Now()))
@@ -1125,7 +1128,7 @@ func TestExpiry_CloseInTheMiddle(t *testing.T) {
 	begun := make(chan struct{})
 	var once sync.Once
 	batches := 0
-	hook := jay.OnSweepBatch(func(closing context.Context) {
+	hook := checks.OnSweepBatch(func(closing context.Context) {
 		if batches++; batches == 4 {
 			once.Do(func() { close(begun) })
 			<-closing.Done()
@@ -1135,7 +1138,7 @@ func TestExpiry_CloseInTheMiddle(t *testing.T) {
 	<-begun
 	closeDB(t, db)
 	hook()
-	restore = jay.NoSweeper()
+	restore = checks.NoSweeper()
 	defer restore()
 	db = onDisk(t, disk, jay.Options{})
 	defer closeDB(t, db)
@@ -1184,7 +1187,7 @@ func TestExpiry_AttachmentsAndRevisions(t *testing.T) {
 			}
 		}
 		swept(t, db, 1, 0)
-		must(t, jay.CheckContents(db))
+		must(t, checks.Contents(db))
 
 		kinds := []string{}
 		for r, err := range db.Revisions().List(ctx, "leases/1", jay.RevisionPage{}) {
@@ -1195,5 +1198,200 @@ func TestExpiry_AttachmentsAndRevisions(t *testing.T) {
 		left, err := db.Attachments("leases/2").List(ctx)
 		must(t, err)
 		equal(t, len(left), 1)
+	}
+}
+
+// unswept opens a database on disk that sweeps only when it is asked to.
+func unswept(t *testing.T, dir string, o jay.Options) *jay.DB {
+	t.Helper()
+	restore := checks.NoSweeper()
+	defer restore()
+	db, err := jay.Open(dir, &o)
+	must(t, err)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// Ensure that @expires has no effect where expiration is disabled, on any way to read and
+// to write, that a document whose instant has passed is seen again when it is disabled,
+// and that it goes when it is enabled.
+func TestExpiration_Disabled(t *testing.T) {
+	for _, exact := range []bool{false, true} {
+		db, clock := expiring(t, exact)
+		must(t, db.EnsureIndex(ctx, "Leases", jay.Index{Fields: []string{"n"}}))
+		_, err := db.Put(ctx, "leases/1", json.RawMessage(`{"n":1}`), jay.InCollection("Leases"), jay.WithTTL(time.Hour))
+		must(t, err)
+		_, err = db.Put(ctx, "leases/2", json.RawMessage(`{"n":2}`), jay.InCollection("Leases"))
+		must(t, err)
+		if c := db.ExpirationConfiguration(); c.Disabled {
+			t.Fatalf("a new database has %+v", c)
+		}
+		clock.Advance(2 * time.Hour)
+		seen := func(want int) {
+			t.Helper()
+			if _, err := db.Get(ctx, "leases/1"); (err == nil) != (want == 2) {
+				t.Errorf("exact %v: Get: %v", exact, err)
+			}
+			n, err := db.Query("Leases").Where(jay.Ge("n", 0)).Count(ctx)
+			must(t, err)
+			stats, err := db.Stats(ctx)
+			must(t, err)
+			changes := 0
+			for c, err := range db.Changes(ctx, "", jay.UntilCaughtUp()) {
+				must(t, err)
+				if !c.Deleted {
+					changes++
+				}
+			}
+			exported := 0
+			for _, err := range db.Documents(ctx, jay.Scan{}) {
+				must(t, err)
+				exported++
+			}
+			if n != int64(want) || stats.Collections[0].Documents != int64(want) || changes != want || exported != want {
+				t.Errorf("exact %v: a query counts %d, Stats %d, the feed has %d, a scan %d; want %d", exact, n, stats.Collections[0].Documents, changes, exported, want)
+			}
+		}
+		if exact {
+			seen(1)
+		}
+		must(t, db.ConfigureExpiration(ctx, jay.ExpirationConfiguration{Disabled: true}))
+		seen(2)
+		swept(t, db, 0, 0)
+		if stats, err := db.Stats(ctx); err != nil || stats.Expiry.Due != 0 || !stats.Expiry.Disabled || stats.Expiry.Expiring != 1 {
+			t.Errorf("%+v, %v", stats.Expiry, err)
+		}
+		if _, err := db.Insert(ctx, "leases/1", json.RawMessage(`{}`)); !errors.Is(err, jay.ErrExists) {
+			t.Errorf("exact %v: an insert over a document that does not expire: %v", exact, err)
+		}
+		must(t, db.Update(ctx, func(tx *jay.Tx) error {
+			_, err := tx.Patch(ctx, "leases/1", jay.Increment("n", 5))
+			return err
+		}))
+		_, err = db.Put(ctx, "leases/3", json.RawMessage(`{"n":3}`), jay.InCollection("Leases"), jay.ExpiresAt(clock.Now().Add(-time.Hour)))
+		must(t, err)
+		must(t, db.Delete(ctx, "leases/2"))
+		seen(2)
+
+		must(t, db.ConfigureExpiration(ctx, jay.ExpirationConfiguration{}))
+		swept(t, db, 2, 0)
+		if _, err := db.Get(ctx, "leases/1"); !errors.Is(err, jay.ErrNotFound) {
+			t.Errorf("exact %v: Get of what was swept: %v", exact, err)
+		}
+	}
+}
+
+// Ensure that @refresh has no effect where refresh is disabled, and expiration does not
+// care, and the other way round.
+func TestRefresh_Disabled(t *testing.T) {
+	db, clock := expiring(t, false)
+	_, err := db.Put(ctx, "a", json.RawMessage(`{}`), jay.RefreshAt(clock.Now().Add(time.Minute)))
+	must(t, err)
+	_, err = db.Put(ctx, "b", json.RawMessage(`{}`), jay.WithTTL(time.Minute))
+	must(t, err)
+	must(t, db.ConfigureRefresh(ctx, jay.RefreshConfiguration{Disabled: true}))
+	clock.Advance(time.Hour)
+	swept(t, db, 1, 0)
+	if !db.RefreshConfiguration().Disabled || db.ExpirationConfiguration().Disabled {
+		t.Error("the one has changed the other")
+	}
+	must(t, db.ConfigureExpiration(ctx, jay.ExpirationConfiguration{Disabled: true}))
+	_, err = db.Put(ctx, "b", json.RawMessage(`{}`), jay.WithTTL(time.Minute))
+	must(t, err)
+	must(t, db.ConfigureRefresh(ctx, jay.RefreshConfiguration{}))
+	clock.Advance(time.Hour)
+	swept(t, db, 0, 1)
+}
+
+// Ensure that the background sweeper heeds the setting: it does what was due as soon as
+// expiration is enabled.
+func TestExpiration_EnabledWhileOpen(t *testing.T) {
+	db := memory(t, &jay.Options{ExpirationDisabled: true})
+	_, err := db.Put(ctx, "gone", json.RawMessage(`{}`), jay.ExpiresAt(time.Now().Add(-time.Hour)))
+	must(t, err)
+	got, err := db.Sweep(ctx)
+	must(t, err)
+	if got != (jay.Swept{}) {
+		t.Fatalf("swept %+v where expiration is disabled", got)
+	}
+	must(t, db.ConfigureExpiration(ctx, jay.ExpirationConfiguration{}))
+	for _, err = range db.Changes(ctx, "") { // waits for the deletion
+		must(t, err)
+		if _, err := db.Get(ctx, "gone"); errors.Is(err, jay.ErrNotFound) {
+			return
+		}
+	}
+}
+
+// Ensure that the setting is stored: it survives a reopening, a read-only one included, a
+// backup, an incremental one, and a repair; an existing database keeps its own whatever
+// the options say.
+func TestExpiration_Stored(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "db")
+	clock := newClock()
+	o := jay.Options{Now: clock.Now, ExactExpiry: true, ExpirationDisabled: true, RefreshDisabled: true}
+	db := unswept(t, dir, o)
+	_, err := db.Put(ctx, "a", json.RawMessage(`{}`), jay.ExpiresAt(clock.Now().Add(-time.Hour)))
+	must(t, err)
+	var full bytes.Buffer
+	info, err := db.Backup(ctx, &full)
+	must(t, err)
+	check := func(what string, dir string, o jay.Options, disabled bool) {
+		t.Helper()
+		db := unswept(t, dir, o)
+		if e, r := db.ExpirationConfiguration().Disabled, db.RefreshConfiguration().Disabled; e != disabled || !r {
+			t.Errorf("%s: expiration disabled %v, refresh %v", what, e, r)
+		}
+		if _, err := db.Get(ctx, "a"); (err == nil) != disabled {
+			t.Errorf("%s: Get: %v", what, err)
+		}
+		if report, err := db.Verify(ctx, nil); err != nil || report.Found > 0 {
+			t.Errorf("%s: %+v, %v", what, report, err)
+		}
+		must(t, db.Close())
+	}
+	must(t, db.Close())
+	plain := jay.Options{Now: clock.Now, ExactExpiry: true}
+	check("reopened", dir, plain, true)
+	readOnly := plain
+	readOnly.ReadOnly = true
+	check("read-only", dir, readOnly, true)
+
+	db = unswept(t, dir, plain)
+	must(t, db.ConfigureExpiration(ctx, jay.ExpirationConfiguration{}))
+	var more bytes.Buffer
+	_, err = db.Backup(ctx, &more, jay.BackupSince(info.ID))
+	must(t, err)
+	must(t, db.Close())
+	check("enabled", dir, o, false)
+
+	restored := filepath.Join(t.TempDir(), "full")
+	_, err = jay.Restore(ctx, restored, jay.RestoreOptions{CopyTag: "B"}, bytes.NewReader(full.Bytes()))
+	must(t, err)
+	check("restored", restored, plain, true)
+	restored = filepath.Join(t.TempDir(), "both")
+	_, err = jay.Restore(ctx, restored, jay.RestoreOptions{CopyTag: "B"}, bytes.NewReader(full.Bytes()), bytes.NewReader(more.Bytes()))
+	must(t, err)
+	check("restored with the second backup", restored, plain, false)
+
+	repaired := filepath.Join(t.TempDir(), "repaired")
+	source := filepath.Join(t.TempDir(), "source")
+	_, err = jay.Restore(ctx, source, jay.RestoreOptions{CopyTag: "B"}, bytes.NewReader(full.Bytes()))
+	must(t, err)
+	_, err = jay.Repair(ctx, source, repaired, nil, nil)
+	must(t, err)
+	check("repaired", repaired, plain, true)
+}
+
+// Ensure that a read-only database refuses to be configured, and stays as it is.
+func TestExpiration_ReadOnly(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "db")
+	must(t, unswept(t, dir, jay.Options{}).Close())
+	db := unswept(t, dir, jay.Options{ReadOnly: true})
+	if err := db.ConfigureExpiration(ctx, jay.ExpirationConfiguration{Disabled: true}); !errors.Is(err, jay.ErrReadOnly) {
+		t.Errorf("got %v, want ErrReadOnly", err)
+	}
+	if db.ExpirationConfiguration().Disabled {
+		t.Error("it is disabled none the less")
 	}
 }

@@ -1,11 +1,12 @@
 package jay
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
 
-	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/exec"
 	"github.com/jaydb/jay/query"
 )
@@ -41,38 +42,40 @@ func (e Explanation) command() string {
 	return exec.CreateCommand(e.Collection, e.Suggestion)
 }
 
-// explain reports how a run went.
-func explain(r *exec.Run, q *query.Query) Explanation {
-	report := r.Report()
+// explanation reports how a query was answered.
+func explanation(r exec.Report, q *query.Query) Explanation {
 	return Explanation{
 		Query:      q.String(),
-		Plan:       report.Steps,
-		Keys:       report.Keys,
-		Documents:  report.Documents,
-		Returned:   report.Returned,
-		Elapsed:    report.Elapsed,
-		Suggestion: report.Suggestion,
+		Plan:       r.Steps,
+		Keys:       r.Keys,
+		Documents:  r.Documents,
+		Returned:   r.Returned,
+		Elapsed:    r.Elapsed,
+		Suggestion: r.Suggestion,
 		Collection: q.From,
 	}
 }
 
-// autoIndexAfter is how many documents a query must have read without using them
-// before it is worth an index of its own.
-const autoIndexAfter = 1000
+// Matcher tests single documents against the condition of a query: Query.Matcher makes it.
+// It is not safe for concurrent use.
+type Matcher struct{ filter *exec.Filter }
 
-// suggestIndex builds the index that would have helped a run, if the database was
-// opened with AutoIndexes.
-func (db *DB) suggestIndex(r *exec.Run, collection string) {
-	if db.opts.AutoIndexes == 0 || db.indexes.Load().Automatic() >= db.opts.AutoIndexes {
-		return
+// Matcher returns what tests whether documents satisfy the condition of the query. A
+// transaction that changes what a query found before it began asks it about each document
+// that it reads again, as Patch and Delete do. The condition is compiled once.
+//
+// Skip, Limit, After and Select make no difference. A query that groups is ErrUsage: its
+// condition is not one of documents only.
+func (q Query[T]) Matcher() (*Matcher, error) {
+	filter, err := q.def.Filter()
+	if err != nil {
+		return nil, err
 	}
-	report := r.Report()
-	ix := report.Suggestion
-	if ix == nil || report.Documents < autoIndexAfter || report.Returned*10 > report.Documents {
-		return
-	}
-	ix.Name = catalog.Cut("Auto/"+collection+"/By"+strings.Join(ix.Fields, "And"), catalog.MaxName)
-	if err := db.indexer.Auto(collection, *ix); err != nil && db.env.Logger != nil {
-		db.env.Logger.Warn("jay: automatic index", "collection", collection, "fields", ix.Fields, "err", err)
-	}
+	return &Matcher{filter}, nil
+}
+
+// Match reports whether a document is in the collection of the query and satisfies its
+// condition, as it is in doc. It reads nothing else.
+func (m *Matcher) Match(ctx context.Context, doc *Document) (bool, error) {
+	return m.filter.Match(ctx, (*docs.Document)(doc))
 }

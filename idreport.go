@@ -1,5 +1,12 @@
 package jay
 
+import (
+	"context"
+	"fmt"
+
+	"github.com/jaydb/jay/internal/inspect"
+)
+
 // IDReport is the result of InspectIDs: the IDs of a database, all at one moment.
 type IDReport struct {
 	// NodeTag is the tag that this database's own HiLo and server-side IDs
@@ -185,6 +192,7 @@ type IdentityReport struct {
 	// Lost are those of Unused that this database has reserved from its cluster, and that no
 	// document has got: the write was refused or cut short by a crash, the answer to the
 	// reservation came too late, the number was passed over, or NextIdentity has drawn it.
+	// A number whose write has failed counts until the next write of this process gets it.
 	// In a cluster most others belong to other nodes.
 	Lost int64 `json:"lost,omitempty"`
 	// NeedsFloor is set in a copied database until SeedIdentity has set the number
@@ -211,29 +219,86 @@ type IDWarningKind string
 const (
 	// WarnAboveMark means that a HiLo number is in use that was not granted yet,
 	// for example because a document was written by hand.
-	WarnAboveMark IDWarningKind = "above-mark"
+	WarnAboveMark IDWarningKind = inspect.WarnAboveMark
 	// WarnAboveIdentity means that a number above that of the identity is in
 	// use.
-	WarnAboveIdentity IDWarningKind = "above-identity"
+	WarnAboveIdentity IDWarningKind = inspect.WarnAboveIdentity
 	// WarnHiLoEdited means that the Max of a HiLo document is not the mark.
-	WarnHiLoEdited IDWarningKind = "hilo-edited"
+	WarnHiLoEdited IDWarningKind = inspect.WarnHiLoEdited
 	// WarnHiLoMissing means that numbers were granted, but the HiLo document
 	// is not there.
-	WarnHiLoMissing IDWarningKind = "hilo-missing"
+	WarnHiLoMissing IDWarningKind = inspect.WarnHiLoMissing
 	// WarnHiLoWithoutMax means that the Max of a HiLo document is missing or
 	// no number.
-	WarnHiLoWithoutMax IDWarningKind = "hilo-without-max"
+	WarnHiLoWithoutMax IDWarningKind = inspect.WarnHiLoWithoutMax
 	// WarnNeedsCapacity means that a document of HiLo2010 cannot be taken over
 	// until Options.HiLoCapacity is set: ErrNeedsCapacity.
-	WarnNeedsCapacity IDWarningKind = "needs-capacity"
+	WarnNeedsCapacity IDWarningKind = inspect.WarnNeedsCapacity
 	// WarnNeedsFloor means that an identity of a copy waits for SeedIdentity,
 	// or under HiLo2 and HiLo2010 a HiLo tag for RaiseCounters: ErrNeedsFloor.
-	WarnNeedsFloor IDWarningKind = "needs-floor"
+	WarnNeedsFloor IDWarningKind = inspect.WarnNeedsFloor
 	// WarnSharedPrefix means that documents of several collections have IDs
 	// with one prefix.
-	WarnSharedPrefix IDWarningKind = "shared-prefix"
+	WarnSharedPrefix IDWarningKind = inspect.WarnSharedPrefix
 	// WarnTooMany means that there are more than 10,000 prefixes, tags or
 	// identities, and those not listed are not checked for other warnings; or more
 	// than 1,048,576 deleted numbers, the rest of which count as unaccounted.
-	WarnTooMany IDWarningKind = "too-many"
+	WarnTooMany IDWarningKind = inspect.WarnTooMany
 )
+
+// InspectIDs examines the IDs of all documents and the counters behind them, and
+// reports how the IDs were made, which numbers are used, and what looks wrong. It
+// changes nothing. It reads every document's header, the records of all deletes, and the
+// list of deleted documents that have revisions, as they were when the call began, and keeps at most 10,000 prefixes, tags and
+// identities each, and 1,048,576 numbers of deleted documents. progress, if not
+// nil, is called now and then with the number of documents seen so far.
+func (db *DB) InspectIDs(ctx context.Context, progress func(documents int64)) (IDReport, error) {
+	r, err := inspect.Run(ctx, &db.core, progress)
+	if err != nil {
+		return IDReport{}, fmt.Errorf("inspect ids: %w", err)
+	}
+	return idReport(&r), nil
+}
+
+// idReport makes the public form of a report.
+func idReport(r *inspect.Report) IDReport {
+	out := IDReport{
+		NodeTag: r.NodeTag, Documents: r.Documents, Expiring: r.Expiring, DeletedWithRevisions: r.DeletedWithRevisions,
+		Prefixes:   make([]IDPrefix, len(r.Prefixes)),
+		HiLo:       make([]HiLoReport, len(r.HiLo)),
+		Identities: make([]IdentityReport, len(r.Identities)),
+		Etags:      EtagReport{r.Etags.Last, Forecast(r.Etags.Forecast)},
+		Warnings:   make([]IDWarning, len(r.Warnings)),
+	}
+	for i, p := range r.Prefixes {
+		out.Prefixes[i] = IDPrefix{Prefix: p.Prefix, Collection: p.Collection, Rest: p.Rest, IDCounts: IDCounts(p.Counts), HighestHiLo: p.HighestHiLo, HighestIdentity: p.HighestIdentity}
+	}
+	for i, t := range r.HiLo {
+		out.HiLo[i] = HiLoReport{
+			Tag:               t.Tag,
+			Document:          t.Document,
+			Max:               t.Max,
+			ServerHi:          t.ServerHi,
+			Mark:              t.Mark,
+			Top:               t.Top,
+			Highest:           t.Highest,
+			OpenLeases:        t.OpenLeases,
+			Unused:            t.Unused,
+			InOpenLeases:      t.InOpenLeases,
+			HeldInThisProcess: t.HeldInThisProcess,
+			LostInThisProcess: t.LostInThisProcess,
+			ReturnedLate:      t.ReturnedLate,
+			Deleted:           t.Deleted,
+			Unaccounted:       t.Unaccounted,
+			NeedsFloor:        t.NeedsFloor,
+			Forecast:          Forecast(t.Forecast),
+		}
+	}
+	for i, n := range r.Identities {
+		out.Identities[i] = IdentityReport{Name: n.Name, Last: n.Last, Highest: n.Highest, Unused: n.Unused, Deleted: n.Deleted, Lost: n.Lost, NeedsFloor: n.NeedsFloor, Forecast: Forecast(n.Forecast)}
+	}
+	for i, w := range r.Warnings {
+		out.Warnings[i] = IDWarning{IDWarningKind(w.Kind), w.Name, w.Text}
+	}
+	return out
+}

@@ -1,16 +1,12 @@
 package jay
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/catalog"
-	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/indexer"
 )
 
@@ -62,38 +58,19 @@ type UniqueError = index.UniqueError
 // Indexes returns the indexes of a collection, or all of them if collection
 // is "", by collection and name.
 func (db *DB) Indexes(ctx context.Context, collection string) ([]IndexInfo, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if err := db.env.Enter(); err != nil {
-		return nil, err
-	}
-	defer db.env.Exit()
-	out := []IndexInfo{}
-	for _, ix := range db.indexes.Load().All {
-		if collection == "" || format.FoldName(collection) == ix.Collection {
-			out = append(out, ix.Info)
-		}
-	}
-	slices.SortFunc(out, func(a, b IndexInfo) int {
-		return cmp.Or(strings.Compare(format.FoldName(a.Collection), format.FoldName(b.Collection)), strings.Compare(format.FoldName(a.Name), format.FoldName(b.Name)))
-	})
-	return out, nil
+	return db.core.ListIndexes(ctx, collection)
 }
 
 // IndexOption changes one EnsureIndex.
 type IndexOption func(*indexOptions)
 
-type indexOptions struct {
-	progress func(documents int64)
-	replace  bool
-}
+type indexOptions struct{ inner indexer.Options }
 
 // IndexProgress makes EnsureIndex report now and then how many documents have been
 // added. EnsureIndexes reports it for one index after another: those that are built in one pass are
 // at the same number.
 func IndexProgress(fn func(documents int64)) IndexOption {
-	return func(o *indexOptions) { o.progress = fn }
+	return func(o *indexOptions) { o.inner.Progress = fn }
 }
 
 // ReplaceIndex makes EnsureIndex replace an index of the same name that is declared
@@ -101,7 +78,7 @@ func IndexProgress(fn func(documents int64)) IndexOption {
 // new one is ready and is dropped then; meanwhile Indexes has both. If the process ends,
 // the next Open continues. If documents refuse the new one, the old one stays.
 func ReplaceIndex() IndexOption {
-	return func(o *indexOptions) { o.replace = true }
+	return func(o *indexOptions) { o.inner.Replace = true }
 }
 
 // EnsureIndex makes sure that a collection has an index, and returns nil only when
@@ -135,70 +112,7 @@ func (db *DB) EnsureIndexes(ctx context.Context, collection string, indexes []In
 	for _, option := range opts {
 		option(&o)
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	infos, err := declarations(collection, indexes)
-	if err != nil {
-		return fmt.Errorf("index %s: %w", collection, err)
-	}
-	all, err := db.indexer.EnsureAll(infos, o.replace)
-	if err != nil {
-		return fmt.Errorf("index %s: %w", collection, err)
-	}
-	var failed []error
-	for i, info := range infos {
-		if err := db.awaitIndex(ctx, info, all[i], &o); err != nil {
-			failed = append(failed, err)
-		}
-		if ctx.Err() != nil {
-			break // the others would return the same
-		}
-	}
-	if len(failed) == 1 {
-		return failed[0]
-	}
-	return errors.Join(failed...)
-}
-
-// declarations returns the canonical form of indexes of a collection, each name once.
-func declarations(collection string, indexes []Index) ([]IndexInfo, error) {
-	var infos []IndexInfo
-	places := make(map[string]int) // in infos, by folded name
-	for _, ix := range indexes {
-		ix, err := catalog.Canonical(ix, collection)
-		if err != nil {
-			return nil, err
-		}
-		at, found := places[format.FoldName(ix.Name)]
-		if !found {
-			places[format.FoldName(ix.Name)] = len(infos)
-			infos = append(infos, IndexInfo{Index: ix, Collection: collection})
-		} else if !catalog.IsSame(infos[at].Index, ix) {
-			return nil, fmt.Errorf("%w: two indexes of the name %.100q, with the fields %v and %v", ErrIndex, ix.Name, infos[at].Fields, ix.Fields)
-		}
-	}
-	return infos, nil
-}
-
-// awaitIndex waits until an index is ready, or cannot become so.
-func (db *DB) awaitIndex(ctx context.Context, info IndexInfo, a indexer.Awaitable, o *indexOptions) error {
-	for a.What != indexer.IsReady {
-		if err := a.Task.Wait(ctx, o.progress); err != nil {
-			return err
-		}
-		if a.What == indexer.IsMade {
-			return a.Task.BuildErr
-		}
-		if a.What == indexer.IsRemoved && a.Task.DropErr != nil {
-			return fmt.Errorf("index %.100q of %s, which is being dropped: %w", info.Name, info.Collection, a.Task.DropErr)
-		}
-		var err error
-		if a.Task, a.What, err = db.indexer.Ensure(info, o.replace); err != nil {
-			return fmt.Errorf("index %s: %w", info.Collection, err)
-		}
-	}
-	return nil
+	return db.core.Indexer.EnsureIndexes(ctx, collection, indexes, o.inner)
 }
 
 // DropIndex removes an index of a collection and its entries. Queries that have
@@ -207,18 +121,46 @@ func (db *DB) awaitIndex(ctx context.Context, info IndexInfo, a indexer.Awaitabl
 // ends before the index is removed, DropIndex returns its error and the drop
 // continues; if the process ends, the next Open continues it.
 func (db *DB) DropIndex(ctx context.Context, collection, name string) error {
-	if err := ctx.Err(); err != nil {
+	return db.core.Indexer.DropIndex(ctx, collection, name)
+}
+
+// EnsureIndexes makes sure that the collection has the indexes declared by the tags
+// of T's fields, and returns when all are ready:
+//
+//	type User struct {
+//		ID    string
+//		Email string    `jay:"unique"`
+//		City  string    `jay:"index,index=byCityAndAge"`
+//		Born  time.Time `jay:"index=byCityAndAge,desc"`
+//		Tags  []string  `jay:"index"`
+//		Home  Address   // fields of its own may be tagged, too
+//	}
+//
+// "index" and "unique" declare an index on the field; with a name, all fields with
+// that name form one index, in the order of the struct. A name has letters, digits, _, -, . and
+// /. "desc" makes the field descending in the declaration before it. Both words, "index,unique", declare one unique
+// index. Fields of type time.Time, of pointers to it and of slices of it are entered as
+// instants.
+//
+// An existing index that is declared otherwise now, as by a Jay that entered times as
+// text, is replaced: see ReplaceIndex. Indexes that are no longer declared are kept. See
+// DB.EnsureIndex for the rest. Indexes are no part of a transaction: on a collection
+// from In EnsureIndexes returns ErrUsage.
+func (c *Collection[T]) EnsureIndexes(ctx context.Context, opts ...IndexOption) error {
+	db, ok := c.via.(*DB)
+	if !ok {
+		return fmt.Errorf("%w: EnsureIndexes in a transaction", ErrUsage)
+	}
+	declared, err := c.DeclaredIndexes()
+	if err != nil {
 		return err
 	}
-	t, err := db.indexer.Drop(collection, name)
-	if err == nil {
-		if err := t.Wait(ctx, nil); err != nil {
-			return err
-		}
-		err = t.DropErr
-	}
-	if err != nil {
-		return fmt.Errorf("drop index %.100q of %s: %w", name, collection, err)
-	}
-	return nil
+	opts = append(slices.Clip(opts), ReplaceIndex())
+	return db.EnsureIndexes(ctx, c.m.Collection, declared, opts...)
+}
+
+// DeclaredIndexes returns the indexes declared by the tags of T's fields, in the
+// order of the fields. It returns ErrIndex for an invalid tag.
+func (c *Collection[T]) DeclaredIndexes() ([]Index, error) {
+	return catalog.Tagged(c.m.Type, c.m.Collection)
 }

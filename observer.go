@@ -2,10 +2,11 @@ package jay
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/jaydb/jay/internal/observe"
-	"github.com/jaydb/jay/internal/write"
+	"github.com/jaydb/jay/internal/relay"
 )
 
 // Observer is called for each operation on a database (Options.Observer), so that a
@@ -58,27 +59,49 @@ func newWatch(o *Options) *observe.Watch {
 	return observe.New(w)
 }
 
-// operationOf describes the writes of one commit.
-func operationOf(ops []*op) (o observe.Operation) {
-	o.Verb = "batch"
-	if len(ops) == 1 {
-		o.Verb, o.ID = verbs[ops[0].Verb], ops[0].RequestID
+// guardLogger returns a logger that passes records to the handler of l, and shields
+// Jay from the handler's panics. It is nil for nil.
+func guardLogger(l *slog.Logger) *slog.Logger {
+	if l == nil {
+		return nil
 	}
-	o.Collection = ops[0].Collection
-	for _, other := range ops {
-		if other.Collection != o.Collection {
-			o.Collection = ""
-		}
-	}
-	return o
+	return slog.New(guardedHandler{l.Handler()})
 }
 
-var verbs = [...]string{write.Put: "put", write.Insert: "insert", write.Replace: "replace", write.Delete: "delete", write.Patch: "patch", write.Keep: "revise", write.Attach: "attach", write.Exchange: "compare exchange"}
+// guardedHandler calls a user's handler on a goroutine of its own, and waits for
+// it. A handler that panics, or calls runtime.Goexit, loses the record and
+// nothing else: records come from goroutines of the storage engine, in the
+// middle of flushes and commits, and have no caller who could recover.
+type guardedHandler struct{ user slog.Handler }
 
-// completeOperation adds what is known when the writes have been made.
-func completeOperation(o *observe.Operation, ops []*op) {
-	o.Documents = int64(len(ops))
-	if len(ops) == 1 && ops[0].ID != "" {
-		o.ID = ops[0].ID
-	}
+// Enabled implements slog.Handler.
+func (h guardedHandler) Enabled(ctx context.Context, level slog.Level) (enabled bool) {
+	apart(func() { enabled = h.user.Enabled(ctx, level) })
+	return enabled
+}
+
+// Handle implements slog.Handler.
+func (h guardedHandler) Handle(ctx context.Context, r slog.Record) (err error) {
+	apart(func() { err = h.user.Handle(ctx, r) })
+	return err
+}
+
+// WithAttrs implements slog.Handler.
+func (h guardedHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return guardedHandler{h.user.WithAttrs(attrs)}
+}
+
+// WithGroup implements slog.Handler.
+func (h guardedHandler) WithGroup(name string) slog.Handler {
+	return guardedHandler{h.user.WithGroup(name)}
+}
+
+// apart runs fn on a goroutine of its own and waits until it ends, in whatever way.
+func apart(fn func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		new(relay.Ending).Watch(fn)
+	}()
+	<-done
 }

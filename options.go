@@ -298,6 +298,12 @@ type Options struct {
 	// deleted. The default is false.
 	ExactExpiry bool
 
+	// ExpirationDisabled and RefreshDisabled make a database that Open creates one in which
+	// @expires, and @refresh, have no effect: a setting that ConfigureExpiration and
+	// ConfigureRefresh change. A database that is there keeps what it has stored, and one
+	// of an older Jay, which has stored nothing, has both. The default is false.
+	ExpirationDisabled, RefreshDisabled bool
+
 	// DocumentCacheBytes bounds the cache of frequently read documents, decoded and
 	// ready to be returned by Get. Below 0 there is no cache. The default is 16
 	// MiB.
@@ -307,6 +313,10 @@ type Options struct {
 	// of it is taken in addition for what updates need to know of documents that were
 	// written lately, unless DocumentCacheBytes is below 0.
 	CacheBytes int64
+
+	// Loads bounds the blocks of tables that are read from the disk at a time, together with
+	// other databases that have the same Loads: see NewLoads. The default is no bound.
+	Loads *Loads
 
 	// MemTableBytes is how much new data gathers in memory before it is
 	// written to a table; up to four times as much can be waiting. The default
@@ -326,6 +336,14 @@ type Options struct {
 	//
 	// The default is 0: the disk is filled to its end.
 	MinFreeBytes int64
+
+	// GroupReadable lets the group of the process read the files and directories of the
+	// database: new ones have the modes 0640 and 0750, whatever the umask is, as a program
+	// needs that makes copies as another user. The default is 0600 and 0700: other users of
+	// the machine read nothing. Files and directories that are there keep their modes; Open
+	// logs a warning if others can read one. It has no effect on Windows, which has access
+	// lists of its own, and with an FS.
+	GroupReadable bool
 
 	// Logger receives messages about the health of the database. Its handler is
 	// called while locks are held, and must not call the database. A handler that
@@ -533,3 +551,17 @@ func (o *Options) checkCluster() error {
 	}
 	return nil
 }
+
+// Loads bounds the blocks that several databases read from the disk at a time: see
+// Options.Loads. It is safe for concurrent use.
+type Loads lsm.Loads
+
+// NewLoads returns a bound of n blocks, of 1 if n is below that. Further reads from the disk wait
+// until one of them is done.
+//
+// A block holds a document at least, and is in memory twice while it is decompressed. So
+// n times twice the largest document is the most that blocks take which are being read. How large
+// a document is shows only when its block is looked for: without a bound, 100 reads at a
+// time of documents of 20 MB may take 4 GB for a moment, whatever the caches are. A bound costs
+// speed on disks that answer many reads at a time faster than one.
+func NewLoads(n int) *Loads { return (*Loads)(lsm.NewLoads(max(1, n))) }

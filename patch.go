@@ -1,15 +1,16 @@
 package jay
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/instant"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/patch"
+	"github.com/jaydb/jay/query"
 )
 
 // PatchOption is one part of a patch: an edit, such as Set or Increment, or a
@@ -228,54 +229,77 @@ func (t *Tx) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchRe
 	return t.patch(ctx, newPatch(id, opts))
 }
 
-// patch turns a patch into a write of its result. The transaction does nothing else
-// between reading the document and writing it.
+// patch turns a patch into a write of its result.
 func (t *Tx) patch(ctx context.Context, p *op) (PatchResult, error) {
-	if err := t.enter(ctx); err != nil {
-		return PatchResult{}, err
-	}
-	defer t.exit()
-	if !t.writable {
-		return PatchResult{}, fmt.Errorf("%w: a transaction of View only reads", ErrUsage)
-	}
-	if err := t.prepareOne(p); err != nil {
-		return PatchResult{}, write.OpError([]*op{p}, p, err)
-	}
-	o, result, err := t.resolvePatch(ctx, p)
-	if err == nil && o != nil {
-		if err = t.prepareOne(o); err == nil {
-			_, err = t.add(ctx, o)
-		}
-	}
-	if err != nil {
-		return PatchResult{}, write.OpError([]*op{p}, p, err)
-	}
-	if o == nil {
-		t.db.writer.Publish([]*op{p})
-		return result, nil
-	}
-	result.Metadata, result.Body = t.result(o), bytes.Clone(o.JSON) // see Tx.pending
-	return result, nil
+	r, err := t.inner().Patch(ctx, p)
+	return PatchResult{Status: PatchStatus(r.Status), Metadata: r.Metadata, Body: r.Body}, err
 }
 
-// resolveMissing is resolvePatch for a document that is not there; o is the write to
-// fill in.
-func (t *Tx) resolveMissing(ctx context.Context, p, o *op) (*op, PatchResult, error) {
-	insert := p.Patching.Insert
-	if insert == nil {
-		p.Outcome, p.Patching.Status = write.Absent, write.StatusNotFound
-		return nil, PatchResult{Status: PatchNotFound, Metadata: t.result(p)}, t.expectVersion(p)
+// RemoveWhere removes the elements that meet a condition from the array at the path.
+// Its fields are those of one element: with the path "Lines", Lt("Qty", 1) is about
+// the member Qty of each line. "@value" is the element itself where that is no object,
+// such as the texts of RemoveWhere("Tags", StartsWith("@value", "old-")). Elements have
+// no metadata. An element whose field is missing meets Ne and Not, as documents do.
+// There is none to remove from null.
+func RemoveWhere(path string, c Condition) PatchOption {
+	return edit(patch.RemoveWhere(path, newElementCondition(c)))
+}
+
+// elementCondition is a Condition on the elements of an array. It implements
+// patch.Condition.
+type elementCondition struct {
+	expr    query.Expr
+	matcher *query.Matcher // cloned for each patch
+	work    int            // units for each element, beside those that the matcher counts
+	err     error
+}
+
+// Work of an element, in units of patch.Limits.MaxWork.
+const (
+	workPerMatch     = 64
+	workPerCondition = 32
+)
+
+var errElementMetadata = errors.New("an element has no id and no metadata")
+
+func newElementCondition(c Condition) *elementCondition {
+	if c.inner().Err() != nil {
+		return &elementCondition{err: c.inner().Err()}
 	}
-	p.Patching.Status = write.StatusCreated
-	o.Committed = p.CommittedAs(o)
-	o.Verb, o.Body, o.Collection, o.Custom, o.LeaveOut = write.Insert, p.Body, p.Collection, p.Custom, p.LeaveOut
-	o.Timing = p.Timing
-	if p.Patching.PatchInsert {
-		if err := t.db.writer.PatchInsert(ctx, p, 0); err != nil {
-			return nil, PatchResult{}, err
+	expr := c.inner().Expr()
+	for _, f := range query.Fields(expr) {
+		if f.Meta != query.MetaNone {
+			return &elementCondition{err: fmt.Errorf("%w: %s", errElementMetadata, f)}
 		}
-		// Its @metadata has been taken out.
-		o.Body, o.Collection, o.Named, o.Custom = insert.JSON, insert.Collection, insert.Named, insert.Header.Custom
 	}
-	return o, PatchResult{Status: PatchCreated}, nil
+	m, err := query.Compile(expr)
+	return &elementCondition{expr: expr, matcher: m, work: workPerMatch + workPerCondition*c.inner().Size().Conditions, err: err}
+}
+
+// Err implements patch.Condition.
+func (c *elementCondition) Err() error { return c.err }
+
+// String returns what is asked of elements: see patch.Edit.AppendArguments.
+func (c *elementCondition) String() string { return fmt.Sprintf("%#v", c.expr) }
+
+// Begin implements patch.Condition.
+func (c *elementCondition) Begin(spend func(n int) error) func(element []byte) (bool, error) {
+	m, pace := c.matcher.Clone(), new(query.Pace)
+	pace.Charge(spend)
+	m.SetPace(pace)
+	var wrapped []byte
+	return func(element []byte) (bool, error) {
+		if err := spend(c.work); err != nil {
+			return false, err
+		}
+		if element[0] != '{' {
+			if err := spend(len(element)); err != nil {
+				return false, err
+			}
+			wrapped = append(append(append(wrapped[:0], `{"@value":`...), element...), '}')
+			element = wrapped
+		}
+		meets := m.Match(query.Doc{Body: element})
+		return meets, pace.Settle()
+	}
 }

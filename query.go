@@ -1,17 +1,16 @@
 package jay
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"reflect"
-	"slices"
-	"strings"
 
-	"github.com/jaydb/jay/internal/codec"
-	"github.com/jaydb/jay/internal/docs"
-	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/budget"
+	"github.com/jaydb/jay/internal/builder"
 	"github.com/jaydb/jay/internal/exec"
-	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/query"
 )
 
@@ -30,29 +29,8 @@ import (
 // Without an order the answers come in the order of the plan. Ties in the last
 // field of an order come in the order of IDs, in the direction of that field.
 type Query[T any] struct {
-	def    definition
+	def    builder.Definition
 	decode func(r *exec.Row) (*T, error) // nil and nil for a row to be left out
-}
-
-// definition is a query but for the type of its answers. All that does not need the type
-// is a method of it: those of Query are compiled anew for each type.
-type definition struct {
-	via       access
-	q         query.Query
-	size      query.Size // of q.Where
-	having    Condition
-	text      bool // it began as RQL, in which a name in where says what it means
-	err       error
-	run       exec.Options
-	pageBytes int                    // of PageBytes
-	cursor    string                 // of After; read when the query runs, as conditions and order may still come
-	m         *codec.Mapping         // of the collection's Go type; nil for documents
-	arrive    func([]*docs.Document) // takes what is included; nil if there is no place for it
-
-	answers reflect.Type // that of the answers, for errors
-	tracked bool         // it is a session's
-
-	progress func(Changed) // of Patch and Delete
 }
 
 // Row is one answer of a query.
@@ -84,15 +62,15 @@ func (r *Row) MarshalJSON() ([]byte, error) {
 }
 
 // Query asks for documents of a collection; "" asks for all documents.
-func (db *DB) Query(collection string) Query[Document] { return documentQuery(db, collection) }
+func (db *DB) Query(collection string) Query[Document] { return documentQuery(&db.core, collection) }
 
 // Query is DB.Query in a transaction. It sees what the transaction has written; the
 // whole collection joins the read set.
-func (t *Tx) Query(collection string) Query[Document] { return documentQuery(t, collection) }
+func (t *Tx) Query(collection string) Query[Document] { return documentQuery(t.inner(), collection) }
 
-func documentQuery(via access, collection string) Query[Document] {
+func documentQuery(via builder.Source, collection string) Query[Document] {
 	return Query[Document]{
-		def:    definition{via: via, q: query.Query{From: collection}, answers: reflect.TypeFor[Document]()},
+		def:    builder.Definition{Via: via, Query: query.Query{From: collection}, Answers: reflect.TypeFor[Document]()},
 		decode: func(r *exec.Row) (*Document, error) { return (*Document)(r.Document), nil },
 	}
 }
@@ -104,7 +82,7 @@ func documentQuery(via access, collection string) Query[Document] {
 // look at the text.
 func (c *Collection[T]) Query() Query[T] {
 	return Query[T]{
-		def:    definition{via: c.via, m: c.m, q: query.Query{From: c.m.Collection}, answers: reflect.TypeFor[T]()},
+		def:    builder.Definition{Via: c.via.source(), Mapping: c.m, Query: query.Query{From: c.m.Collection}, Answers: reflect.TypeFor[T]()},
 		decode: func(r *exec.Row) (*T, error) { return c.decode((*Document)(r.Document)) },
 	}
 }
@@ -119,33 +97,29 @@ func (c *Collection[T]) Query() Query[T] {
 // more conditions or values than docs/limits.md allows ErrQuery. A text with update { },
 // which UpdateRQL reads, is a *SyntaxError that is ErrUpdateRQL.
 func (db *DB) RQL(text string, params map[string]any) (Query[Row], error) {
-	return parseRQL(db, text, params)
+	return parseRQL(&db.core, text, params)
 }
 
 // RQL is DB.RQL in a transaction.
 func (t *Tx) RQL(text string, params map[string]any) (Query[Row], error) {
-	return parseRQL(t, text, params)
+	return parseRQL(t.inner(), text, params)
 }
 
-func parseRQL(via access, text string, params map[string]any) (Query[Row], error) {
+func parseRQL(via builder.Source, text string, params map[string]any) (Query[Row], error) {
 	q, err := query.Parse(text, params)
 	if err != nil {
-		return Query[Row]{def: definition{err: err}}, err
+		return Query[Row]{def: builder.Definition{Err: err}}, err
 	}
 	return queryOf(via, q)
 }
 
 // queryOf returns a query that was parsed.
-func queryOf(via access, q *query.Query) (Query[Row], error) {
-	size, err := query.Measure(q.Where)
-	if err == nil && q.Having != nil {
-		_, err = query.Measure(q.Having)
-	}
+func queryOf(via builder.Source, q *query.Query) (Query[Row], error) {
+	def, err := builder.Text(via, q)
 	if err != nil {
-		err = fmt.Errorf("%w: %w", ErrQuery, err)
-		return Query[Row]{def: definition{err: err}}, err
+		return Query[Row]{def: def}, err
 	}
-	return definition{via: via, q: *q, size: size, text: true}.rowQuery(), nil
+	return rowQuery(def), nil
 }
 
 // SyntaxError is returned for a query text that is not valid. errors.Is(err,
@@ -163,134 +137,44 @@ func queryOf(via access, q *query.Query) (Query[Row], error) {
 type SyntaxError = query.SyntaxError
 
 // rowQuery returns the query with rows for its answers.
-func (q definition) rowQuery() Query[Row] {
-	q.answers, q.arrive, q.tracked, q.progress = reflect.TypeFor[Row](), func([]*docs.Document) {}, false, nil
-	return Query[Row]{def: q, decode: newRow}
-}
-
-// fail keeps err, unless the query has an error already.
-func (q *definition) fail(err error) {
-	if q.err == nil {
-		q.err = err
-	}
+func rowQuery(q builder.Definition) Query[Row] {
+	return Query[Row]{def: q.Rows(reflect.TypeFor[Row]()), decode: newRow}
 }
 
 // Where adds conditions: a document must satisfy all of them, and those that the
 // query has.
 func (q Query[T]) Where(conditions ...Condition) Query[T] {
-	q.def.where(conditions)
+	builder.Where(&q.def, conditions, Condition.inner)
 	return q
-}
-
-func (q *definition) where(conditions []Condition) {
-	if q.q.Where != nil {
-		conditions = append([]Condition{{expr: q.q.Where, size: q.size}}, conditions...)
-	}
-	var all Condition
-	if len(conditions) == 1 {
-		all = conditions[0]
-	} else {
-		all = And(conditions...)
-	}
-	switch {
-	case all.err != nil:
-		q.fail(all.err)
-	case len(conditions) > 0:
-		q.q.Where, q.size = all.orTrue(), all.sizeOrTrue()
-	}
 }
 
 // Having adds conditions on groups: a group must satisfy all of them, and those that the
 // query has. Their fields are functions such as "count()" and "sum(Total)", or names
 // of columns of functions. Where chooses documents before they are grouped.
 func (q Query[T]) Having(conditions ...Condition) Query[T] {
-	q.def.filterGroups(conditions)
+	builder.Having(&q.def, conditions, Condition.inner)
 	return q
-}
-
-func (q *definition) filterGroups(conditions []Condition) {
-	if len(conditions) == 0 {
-		return
-	}
-	if q.having.expr != nil {
-		conditions = append([]Condition{q.having}, conditions...)
-	}
-	if q.having = And(conditions...); q.having.err != nil {
-		q.fail(q.having.err)
-	}
 }
 
 // OrderBy orders the answers by fields, the first one first; "-Total" is
 // descending, and "At as date" orders text by the time that it spells. It replaces an
 // order given before.
 func (q Query[T]) OrderBy(fields ...string) Query[T] {
-	q.def.orderBy(fields)
+	q.def.OrderBy(fields)
 	return q
-}
-
-func (q *definition) orderBy(fields []string) {
-	q.q.OrderBy = nil
-	if err := checkList(len(fields)); err != nil {
-		q.fail(err)
-		return
-	}
-	for _, text := range fields {
-		text, descending := strings.CutPrefix(text, "-")
-		f := query.Field{Path: jsonpath.MustParse(keyText)}
-		if !strings.EqualFold(text, keyText) {
-			var err error
-			if f, err = parseField(text); err != nil {
-				q.fail(orderError(text, err))
-				return
-			}
-		}
-		q.q.OrderBy = append(q.q.OrderBy, query.Order{Field: f, Descending: descending})
-	}
-}
-
-// orderError adds to the error of a field of an order how the builder writes what RQL
-// writes with a word behind the field.
-func orderError(text string, err error) error {
-	words := strings.Fields(text)
-	if len(words) != 2 {
-		return err
-	}
-	switch strings.ToLower(words[1]) {
-	case "desc", "descending":
-		return fmt.Errorf("%w: descending is %q", err, "-"+errs.Shorten(words[0]))
-	case "asc", "ascending":
-		return fmt.Errorf("%w: ascending is %q", err, errs.Shorten(words[0]))
-	}
-	return err
 }
 
 // Skip leaves out the first n answers. After is the better way to page: Skip
 // reads what it leaves out.
 func (q Query[T]) Skip(n int) Query[T] {
-	q.def.skip(n)
+	q.def.Skip(n)
 	return q
-}
-
-func (q *definition) skip(n int) {
-	if n < 0 {
-		q.fail(fmt.Errorf("%w: Skip(%d)", ErrQuery, n))
-		return
-	}
-	q.q.Offset = n
 }
 
 // Limit ends the answers after n.
 func (q Query[T]) Limit(n int) Query[T] {
-	q.def.limit(n)
+	q.def.Limit(n)
 	return q
-}
-
-func (q *definition) limit(n int) {
-	if n < 0 {
-		q.fail(fmt.Errorf("%w: Limit(%d)", ErrQuery, n))
-		return
-	}
-	q.q.Limit, q.q.HasLimit = n, true
 }
 
 // After begins after the answer of a cursor from Page. The cursor must come from
@@ -299,7 +183,7 @@ func (q *definition) limit(n int) {
 //
 // Skip counts from the beginning, and not from a cursor.
 func (q Query[T]) After(cursor string) Query[T] {
-	q.def.cursor = cursor
+	q.def.After(cursor)
 	return q
 }
 
@@ -307,16 +191,8 @@ func (q Query[T]) After(cursor string) Query[T] {
 // a page has at least one answer, and so at most n bytes and one document. 0, the default,
 // is no such bound. Other methods do not look at it.
 func (q Query[T]) PageBytes(n int) Query[T] {
-	q.def.boundPages(n)
+	q.def.BoundPages(n)
 	return q
-}
-
-func (q *definition) boundPages(n int) {
-	if n < 0 {
-		q.fail(fmt.Errorf("%w: PageBytes(%d)", ErrQuery, n))
-		return
-	}
-	q.pageBytes = n
 }
 
 // UseIndex makes the index of this name answer the query, whatever the planner would
@@ -330,20 +206,8 @@ func (q *definition) boundPages(n int) {
 // Queries choose well without it: it is meant for the few cases in which the planner's
 // estimate misleads, and for tests.
 func (q Query[T]) UseIndex(name string) Query[T] {
-	q.def.useIndex(name)
+	q.def.UseIndex(name)
 	return q
-}
-
-func (q *definition) useIndex(name string) {
-	switch {
-	case name != "" && q.q.From == "":
-		q.fail(fmt.Errorf("%w: UseIndex(%q): an index is of one collection, and the query asks all documents", ErrQuery, errs.Shorten(name)))
-		return
-	case len(name) > query.MaxName:
-		q.fail(fmt.Errorf("%w: UseIndex: a name of %d bytes, of %d at most", ErrQuery, len(name), query.MaxName))
-		return
-	}
-	q.q.UseIndex = name
 }
 
 // NoScan makes the query fail with ErrNoIndex, when it runs, if it would look
@@ -351,14 +215,14 @@ func (q *definition) useIndex(name string) {
 // that an index could have served. It is meant for tests. A query that asks
 // for all documents as they come is not refused.
 func (q Query[T]) NoScan() Query[T] {
-	q.def.run.NoScan = true
+	q.def.NoScan()
 	return q
 }
 
 // Distinct leaves out answers that have the same values as an earlier one. It is of
 // columns, and changes nothing without a Select: no two documents are the same.
 func (q Query[T]) Distinct() Query[T] {
-	q.def.q.Distinct = true
+	q.def.Query.Distinct = true
 	return q
 }
 
@@ -368,27 +232,8 @@ func (q Query[T]) Distinct() Query[T] {
 // UTC: text such as 2026, 2026-01, 2026-01-31 and 2026-01-31T23. Select them as they
 // are, or with a name: "month(At) as Month".
 func (q Query[T]) GroupBy(fields ...string) Query[T] {
-	q.def.groupBy(fields)
+	q.def.GroupBy(fields)
 	return q
-}
-
-func (q *definition) groupBy(fields []string) {
-	q.q.GroupBy = nil
-	if err := checkList(len(fields)); err != nil {
-		q.fail(err)
-		return
-	}
-	for _, text := range fields {
-		f, err := parseField(text)
-		if err == nil && f.Func != query.FuncNone {
-			err = fmt.Errorf("%w: groups by %s, which is of groups", ErrQuery, f)
-		}
-		if err != nil {
-			q.fail(err)
-			return
-		}
-		q.q.GroupBy = append(q.q.GroupBy, f)
-	}
 }
 
 // Include also reads the documents whose IDs are at these paths in the answers. They
@@ -397,56 +242,18 @@ func (q *definition) groupBy(fields []string) {
 // answers of any other query have no place for them, and it fails with ErrQuery when it
 // runs.
 func (q Query[T]) Include(paths ...string) Query[T] {
-	q.def.include(paths)
+	q.def.Include(paths)
 	return q
-}
-
-func (q *definition) include(paths []string) {
-	if err := checkList(len(q.q.Include) + len(paths)); err != nil {
-		q.fail(err)
-		return
-	}
-	for _, text := range paths {
-		p, err := jsonpath.Parse(text)
-		if err != nil {
-			q.fail(fmt.Errorf("%w: include: %w", ErrQuery, err))
-			return
-		}
-		q.q.Include = append(slices.Clip(q.q.Include), p)
-	}
-}
-
-// checkList refuses a list of n fields if a query may not have so many.
-func checkList(n int) error {
-	if n > query.MaxColumns {
-		return fmt.Errorf("%w: %w", ErrQuery, &query.LimitError{What: "fields in one list", Limit: query.MaxColumns, Actual: n})
-	}
-	return nil
 }
 
 // Rows returns the query with rows for its answers, which bring what Include has
 // asked for.
-func (q Query[T]) Rows() Query[Row] { return q.def.rowQuery() }
+func (q Query[T]) Rows() Query[Row] { return rowQuery(q.def) }
 
 // String returns the query as RQL, which DB.RQL reads as the same query. After,
 // NoScan and the type of the answers are no part of it. Of a query that cannot run
 // because of what it is made of, String returns "invalid query: " and the error.
-func (q Query[T]) String() string { return q.def.rql() }
-
-func (q definition) rql() string {
-	err := q.check()
-	if err == nil {
-		err = q.resolveGroups()
-	}
-	if err == nil {
-		q, err = q.dated()
-	}
-	if err != nil {
-		// The text of the rest would be another query, of more documents perhaps.
-		return "invalid query: " + err.Error()
-	}
-	return q.q.String()
-}
+func (q Query[T]) String() string { return q.def.RQL() }
 
 // Changed says what Query.Patch or Query.Delete has done.
 type Changed struct {
@@ -457,4 +264,213 @@ type Changed struct {
 	// Overtaken documents were answers of the query, but were deleted or changed by
 	// other writes before their turn came, and satisfy the condition no more.
 	Overtaken int64 `json:"overtaken"`
+}
+
+// Select asks for columns instead of whole documents, as values of R: a struct, a map or
+// json.RawMessage, or for one column its value: a string, a number, a time, a slice.
+// Without another name, id() goes into the field of a struct that takes an ID. A column is a path, "id()" or one of
+// count(), sum(path), avg(path), min(path) and max(path); "Total as Sum" gives
+// it another name. A name that is a keyword of RQL stands in quotes: "month('from')". A
+// struct must have a field for each column. Functions make one answer of all documents, or one of each
+// group of GroupBy.
+func Select[R, T any](q Query[T], columns ...string) Query[R] {
+	out := Query[R]{def: q.def}
+	raw, single := out.def.Select(columns, reflect.TypeFor[R]())
+	out.decode = func(r *exec.Row) (*R, error) {
+		v := new(R)
+		if raw {
+			*any(v).(*json.RawMessage) = r.JSON
+			return v, nil
+		}
+		if err := builder.DecodeColumns(r, single, v); err != nil {
+			return nil, err
+		}
+		return v, nil
+	}
+	return out
+}
+
+// Iter runs the query. The loop sees the database as it was when it began, and
+// may be left at any time. A document that does not decode comes as a nil value and a
+// *DecodeError, and the loop goes on; any other error comes as the last pair. Each
+// value belongs to the caller.
+func (q Query[T]) Iter(ctx context.Context) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		for row, err := range q.def.Iter(ctx) {
+			if err != nil {
+				yield(nil, fmt.Errorf("query: %w", err))
+				return
+			}
+			q.def.Receive(row)
+			v, err := q.decode(row)
+			if (v != nil || err != nil) && !yield(v, err) {
+				return
+			}
+		}
+	}
+}
+
+// All returns all answers. They must fit into memory: Limit or Iter is safer
+// where there may be many. If some do not decode, it returns the others, and an error
+// that joins their *DecodeErrors.
+func (q Query[T]) All(ctx context.Context) ([]*T, error) {
+	out := []*T{}
+	var broken builder.Broken
+	for v, err := range q.Iter(ctx) {
+		switch {
+		case err == nil:
+			out = append(out, v)
+		case !broken.Add(err):
+			return nil, err
+		}
+	}
+	return out, broken.Err()
+}
+
+// First returns the first answer, or ErrNotFound.
+func (q Query[T]) First(ctx context.Context) (*T, error) {
+	if !q.def.Query.HasLimit {
+		q = q.Limit(1)
+	}
+	for v, err := range q.Iter(ctx) {
+		return v, err
+	}
+	return nil, fmt.Errorf("query: %w", ErrNotFound)
+}
+
+// Exists reports whether there is an answer.
+func (q Query[T]) Exists(ctx context.Context) (bool, error) { return q.def.Exists(ctx) }
+
+// Count returns how many answers there are, Skip and Limit included. It reads
+// no documents where entries of an index can be counted instead.
+func (q Query[T]) Count(ctx context.Context) (int64, error) { return q.def.Count(ctx) }
+
+// Page is a part of the answers.
+type Page[T any] struct {
+	Items []*T   `json:"items"`          // never nil from Query.Page
+	Next  string `json:"next,omitempty"` // for After; "" at the end
+}
+
+// MarshalJSON returns the page with "items" as an array, also if there are none.
+func (p Page[T]) MarshalJSON() ([]byte, error) {
+	type plain struct {
+		Items []*T   `json:"items"`
+		Next  string `json:"next,omitempty"`
+	}
+	if p.Items == nil {
+		p.Items = []*T{}
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // the encoder that calls decides
+	err := e.Encode(plain(p))
+	return b.Bytes(), err
+}
+
+// Page returns up to Limit answers (100 without one; Limit(0) is ErrQuery), and the cursor with
+// which the next page begins. A query without an order is ordered by ID. If some answers
+// do not decode, it returns the page without them, and the error of All.
+func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
+	p := Page[T]{Items: []*T{}}
+	var broken builder.Broken
+	next, err := q.def.Page(ctx, func(row *exec.Row) error {
+		if err := builder.Pay(ctx, row); err != nil {
+			return err
+		}
+		q.def.Receive(row)
+		v, err := q.decode(row)
+		switch {
+		case v != nil:
+			p.Items = append(p.Items, v)
+		case err != nil && !broken.Add(err):
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return Page[T]{Items: []*T{}}, err
+	}
+	p.Next = next
+	return p, broken.Err()
+}
+
+// WithMemory returns a context with which queries call take before they hold memory, with a
+// number of bytes: for what they sort, groups, distinct rows, IDs that they have seen, and
+// the rows of a Page, which are counted by their JSON. Collections, Counters, Identities,
+// Stats, DiskUsage and Revisions.Counts call it as well, for their lists of collections,
+// identities and tags. An error of take ends the call, which returns it. A query does not say when it needs the memory no longer: that is at
+// its end, and at the end of the page.
+//
+// take is called by one goroutine of each query, possibly while others wait for it: it must
+// return at once, and must not call the database.
+func WithMemory(ctx context.Context, take func(bytes int64) error) context.Context {
+	return budget.With(ctx, take)
+}
+
+// WithReading returns a context with which reads call need before they copy a document or a
+// revision of 64 KiB and more from the store, with the number of its bytes. An error of need
+// ends the read, which returns it. A read does not say when it needs the memory no longer:
+// documents that come one after the other, as in a scan, need room for the largest of them,
+// and those that the caller keeps are his to count. Writes, but for RenameCollection, which reads
+// before it writes, and documents from the cache (Options.DocumentCacheBytes), are not counted.
+//
+// need may be called by several goroutines at a time. It must return at once, and must not
+// call the database.
+func WithReading(ctx context.Context, need func(bytes int64) error) context.Context {
+	return budget.WithReading(ctx, need)
+}
+
+// Explain runs the query to its end and reports how it was answered.
+func (q Query[T]) Explain(ctx context.Context) (Explanation, error) {
+	report, run, err := q.def.Explain(ctx)
+	if err != nil {
+		return Explanation{}, err
+	}
+	return explanation(report, &run), nil
+}
+
+// UpdateRQL returns the query and the edits of a text that ends with update { }, for
+// Query.Patch:
+//
+//	q, edits, err := db.UpdateRQL(`from Orders where Total < $least update { this.Small = true; this.Checks += 1 }`, params)
+//	if err == nil {
+//		done, err = q.Patch(ctx, edits...)
+//	}
+//
+// q.Count says beforehand how many documents would be changed, and q.Progress reports.
+//
+// The statements are a part of JavaScript: assignments of values, of parameters and of
+// other members, +=, -=, ++, --, push(), pop(), shift() and delete, of this or of the
+// alias. An object or an array that a statement needs must be there, and so must the
+// number of +=; otherwise the edit is a *PatchError that names the document, and the
+// batches before it are written. Numbers are exact, as in Increment. docs/queries.md has
+// the rest. A text that is none is a *SyntaxError.
+func (db *DB) UpdateRQL(text string, params map[string]any) (Query[Row], []PatchOption, error) {
+	return parseUpdate(&db.core, text, params)
+}
+
+// UpdateRQL is DB.UpdateRQL in a transaction.
+func (t *Tx) UpdateRQL(text string, params map[string]any) (Query[Row], []PatchOption, error) {
+	return parseUpdate(t.inner(), text, params)
+}
+
+func parseUpdate(via builder.Source, text string, params map[string]any) (Query[Row], []PatchOption, error) {
+	u, err := query.ParseUpdate(text, params)
+	if err != nil {
+		return Query[Row]{def: builder.Definition{Err: err}}, nil, err
+	}
+	q, err := queryOf(via, u.Query)
+	if err != nil {
+		return q, nil, err
+	}
+	edits := make([]PatchOption, len(u.Assignments))
+	for i := range u.Assignments {
+		e := builder.EditOf(&u.Assignments[i])
+		if err := e.Err(); err != nil {
+			err = fmt.Errorf("statement %d of update: %w", i+1, err)
+			return Query[Row]{def: builder.Definition{Err: err}}, nil, err
+		}
+		edits[i] = edit(e)
+	}
+	return q, edits, nil
 }

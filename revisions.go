@@ -7,9 +7,18 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
+
+	"github.com/jaydb/jay/internal/budget"
+	"github.com/jaydb/jay/internal/bulk"
+	"github.com/jaydb/jay/internal/core"
+	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/revisions"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
@@ -25,10 +34,10 @@ import (
 // write that replaces a version keeps it as a revision in the same commit, so that an
 // insert stores nothing twice. A deletion keeps the last version, and is a revision
 // itself.
-type Revisions struct{ db *DB }
+type Revisions struct{ db *core.Database }
 
 // Revisions returns the handle of the revisions.
-func (db *DB) Revisions() Revisions { return Revisions{db} }
+func (db *DB) Revisions() Revisions { return Revisions{&db.core} }
 
 // RevisionRule says how many revisions of a document are kept. The zero value keeps
 // all of them. If both Keep and KeepFor are set, a revision goes when both allow it.
@@ -85,20 +94,20 @@ func (r Revisions) Configure(ctx context.Context, c RevisionsConfiguration) erro
 	for name, rule := range c.Collections {
 		inner.Collections[name] = revisions.Rule(rule)
 	}
-	if err := r.db.env.Enter(); err != nil {
+	if err := r.db.Env.Enter(); err != nil {
 		return err
 	}
-	defer r.db.env.Exit()
-	if err := r.db.revisions.Configure(ctx, r.db.env, inner); err != nil {
+	defer r.db.Env.Exit()
+	if err := r.db.Revisions.Configure(ctx, r.db.Env, inner); err != nil {
 		return fmt.Errorf("configure revisions: %w", err)
 	}
-	r.db.retention.Resume()
+	r.db.Retention.Resume()
 	return nil
 }
 
 // Configuration returns the configuration. The caller owns it.
 func (r Revisions) Configuration() RevisionsConfiguration {
-	inner := r.db.revisions.Config()
+	inner := r.db.Revisions.Config()
 	c := RevisionsConfiguration{Collections: make(map[string]RevisionRule, len(inner.Collections))}
 	if inner.Default != nil {
 		rule := RevisionRule(*inner.Default)
@@ -153,17 +162,17 @@ func (r Revisions) read(ctx context.Context, fn func(from storage.Reader) error)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := r.db.env.Enter(); err != nil {
+	if err := r.db.Env.Enter(); err != nil {
 		return err
 	}
-	defer r.db.env.Exit()
-	snapshot := r.db.env.Engine.Snapshot()
+	defer r.db.Env.Exit()
+	snapshot := r.db.Env.Engine.Snapshot()
 	defer func() { err = errs.First(err, snapshot.Close()) }()
 	return fn(snapshot)
 }
 
-func (r Revisions) reader() *revisions.Reader {
-	return &revisions.Reader{Env: r.db.env, Docs: r.db.docs}
+func (r Revisions) reader(ctx context.Context) *revisions.Reader {
+	return &revisions.Reader{Env: r.db.Env, Docs: r.db.Docs.For(ctx)}
 }
 
 // RevisionPage selects revisions of a document for Revisions.List. The zero value
@@ -200,7 +209,7 @@ func (r Revisions) List(ctx context.Context, id string, page RevisionPage) iter.
 		for {
 			var found []*revisions.Revision
 			err := r.read(ctx, func(from storage.Reader) (err error) {
-				found, err = r.reader().Page(from, r.db.env.Rules.Fold(id), below)
+				found, err = r.reader(ctx).Page(from, r.db.Env.Rules.Fold(id), below)
 				return err
 			})
 			if err != nil {
@@ -227,7 +236,7 @@ func (r Revisions) List(ctx context.Context, id string, page RevisionPage) iter.
 func (r Revisions) Get(ctx context.Context, id, changeVector string) (*Revision, error) {
 	var found *revisions.Revision
 	err := r.read(ctx, func(from storage.Reader) (err error) {
-		found, err = r.reader().Get(from, r.db.env.Rules.Fold(id), changeVector)
+		found, err = r.reader(ctx).Get(from, r.db.Env.Rules.Fold(id), changeVector)
 		return err
 	})
 	if err != nil {
@@ -245,7 +254,7 @@ func (r Revisions) Get(ctx context.Context, id, changeVector string) (*Revision,
 func (r Revisions) AsOf(ctx context.Context, id string, at time.Time) (*Revision, error) {
 	var found *revisions.Revision
 	err := r.read(ctx, func(from storage.Reader) (err error) {
-		found, err = r.reader().AsOf(ctx, from, r.db.env.Rules.Fold(id), metadata.Ticks(at))
+		found, err = r.reader(ctx).AsOf(ctx, from, r.db.Env.Rules.Fold(id), metadata.Ticks(at))
 		return err
 	})
 	if err != nil {
@@ -259,10 +268,10 @@ func (r Revisions) AsOf(ctx context.Context, id string, at time.Time) (*Revision
 // each. An error is the last pair.
 func (r Revisions) Deleted(ctx context.Context, after string) iter.Seq2[*Revision, error] {
 	return func(yield func(*Revision, error) bool) {
-		for next := r.db.env.Rules.Fold(after); ; {
+		for next := r.db.Env.Rules.Fold(after); ; {
 			var found []*revisions.Revision
 			err := r.read(ctx, func(from storage.Reader) (err error) {
-				found, next, err = r.reader().Deleted(ctx, from, next)
+				found, next, err = r.reader(ctx).Deleted(ctx, from, next)
 				return err
 			})
 			if err != nil {
@@ -295,7 +304,7 @@ func (r Revisions) All(ctx context.Context, collection string) iter.Seq2[*Revisi
 		for more := true; more; {
 			var found []*revisions.Revision
 			err := r.read(ctx, func(from storage.Reader) (err error) {
-				found, more, err = r.reader().All(ctx, from, &at, folded)
+				found, more, err = r.reader(ctx).All(ctx, from, &at, folded)
 				return err
 			})
 			if err != nil {
@@ -326,7 +335,7 @@ func (r Revisions) Revert(ctx context.Context, id, changeVector string, opts ...
 	}
 	o := newOp(write.Put, rev.ID(), rev.Body(), opts)
 	o.Collection, o.Custom = rev.Collection(), rev.inner.Header().Custom
-	m, err := writeOne(ctx, r.db, o)
+	m, err := writeTo(ctx, r.db, o)
 	if err != nil {
 		return Metadata{}, fmt.Errorf("revert to %.100q: %w", changeVector, err)
 	}
@@ -343,9 +352,9 @@ func (r Revisions) Diff(ctx context.Context, id, before, after string) ([]FieldC
 	}
 	to, err := r.bodyOf(ctx, id, after)
 	if err == nil && after == "" {
-		var doc *Document
+		var doc *docs.Document
 		if doc, err = r.db.Get(ctx, id); err == nil {
-			to = doc.Body()
+			to = doc.JSON()
 		}
 	}
 	if err != nil {
@@ -370,7 +379,7 @@ func (r Revisions) bodyOf(ctx context.Context, id, changeVector string) ([]byte,
 // keeps its version. Force returns ErrNotFound if it is not there; one that is a revision
 // already stays as it is. Of opts only IfMatch has a meaning.
 func (r Revisions) Force(ctx context.Context, id string, opts ...WriteOption) (Metadata, error) {
-	return writeOne(ctx, r.db, newOp(write.Keep, id, nil, opts))
+	return writeTo(ctx, r.db, newOp(write.Keep, id, nil, opts))
 }
 
 // KeepRevision makes the version that a write replaces a revision, and the one that it
@@ -379,12 +388,242 @@ func KeepRevision() WriteOption {
 	return func(o *op) { o.KeepRevision = true }
 }
 
-// checkRevisions checks every revision: see revisions.Check.
-func checkRevisions(db *DB) (err error) {
-	snapshot := db.env.Engine.Snapshot()
-	defer func() { err = errs.First(err, snapshot.Close()) }()
-	return revisions.Check(snapshot)
+// KeepReplaced makes the version that a write replaces a revision, whatever the configuration
+// says, but not the one that it writes (ForceRevisionStrategy.Before of RavenDB). A write of a
+// new document has nothing to keep.
+func KeepReplaced() WriteOption {
+	return func(o *op) { o.KeepReplaced = true }
 }
 
 // errNoPurge refuses a purge of everything that was not asked for.
 var errNoPurge = errors.New("nothing says which revisions are to go: set Retention, Before or ID")
+
+// RevisionPurge says which revisions Revisions.Purge removes: those that satisfy all
+// that is set. One of ID, Before and Retention must be set.
+type RevisionPurge struct {
+	// ID limits the purge to one document.
+	ID string
+	// Collection limits it to documents of this collection, deleted or not.
+	Collection string
+	// Deleted limits it to documents that are deleted.
+	Deleted bool
+
+	// Before removes revisions that were replaced before this time, by the clock of the
+	// database, and deletions that happened before it. The zero value is any time.
+	Before time.Time
+	// Retention removes what the rules of the configuration keep no longer. It goes
+	// without Before.
+	Retention bool
+
+	// After goes on behind this ID: RevisionsPurged.Next of a purge that was cut short.
+	After string
+	// Progress is called after each batch, with what is done so far.
+	Progress func(RevisionsPurged)
+}
+
+// RevisionsPurged is what a purge has done.
+type RevisionsPurged struct {
+	Looked    int64  `json:"looked"`    // documents with revisions that it has looked at
+	Documents int64  `json:"documents"` // of which revisions were removed; more than once if there were many
+	Revisions int64  `json:"revisions"`
+	Bytes     int64  `json:"bytes"`
+	Next      string `json:"next,omitempty"` // the folded ID to go on after; "" at the end
+}
+
+// Purge removes revisions for good, from the oldest of each document on: if one is to
+// stay, those after it stay too. The newest version of a document, which is the document,
+// is not touched.
+//
+// It works in batches of up to 64 documents and 1,024 revisions, each a transaction. They
+// share syncs of the disk, and are durable, as Options.Durability says, when Purge returns.
+// If ctx ends, or the process, most batches before are done; calling Purge again removes the
+// rest. It returns what it has done also with an error.
+func (r Revisions) Purge(ctx context.Context, p RevisionPurge) (done RevisionsPurged, err error) {
+	inner, err := r.purge(p)
+	if err != nil {
+		return done, fmt.Errorf("purge revisions: %w", err)
+	}
+	done.Next = r.db.Env.Rules.Fold(p.After)
+	lazy := bulk.NewLazy(r.db)
+	err = r.purgeAll(ctx, inner, lazy, p.Progress, &done)
+	if err = lazy.Finish(ctx, err); err != nil {
+		return done, fmt.Errorf("purge revisions, when %d were removed: %w", done.Revisions, err)
+	}
+	return done, nil
+}
+
+// purgeAll does step after step, and leaves the sync of the last ones to the caller.
+func (r Revisions) purgeAll(ctx context.Context, p *revisions.Purge, lazy *bulk.Lazy, progress func(RevisionsPurged), done *RevisionsPurged) error {
+	p.Lazy = true
+	for {
+		step, err := r.purgeStep(ctx, p, done.Next)
+		if err != nil {
+			return err
+		}
+		done.Looked += step.Looked
+		done.Documents += step.Documents
+		done.Revisions += step.Revisions
+		done.Bytes += step.Bytes
+		done.Next = step.Next
+		if step.Documents > 0 {
+			if err := lazy.Committed(ctx, int(step.Bytes)); err != nil {
+				return err
+			}
+		}
+		if progress != nil {
+			progress(*done)
+		}
+		if step.Next == "" && !step.Again {
+			return nil
+		}
+	}
+}
+
+func (r Revisions) purgeStep(ctx context.Context, p *revisions.Purge, after string) (revisions.Step, error) {
+	if err := ctx.Err(); err != nil {
+		return revisions.Step{}, err
+	}
+	if err := r.db.Env.Enter(); err != nil {
+		return revisions.Step{}, err
+	}
+	defer r.db.Env.Exit()
+	return p.Step(ctx, r.db.Env, after)
+}
+
+// purge returns p for the package below.
+func (r Revisions) purge(p RevisionPurge) (*revisions.Purge, error) {
+	collection, err := foldedOrAll(p.Collection)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case p.Retention && !p.Before.IsZero():
+		return nil, fmt.Errorf("%w: Retention goes without Before", ErrUsage)
+	case !p.Retention && p.Before.IsZero() && p.ID == "":
+		return nil, fmt.Errorf("%w: %w", ErrUsage, errNoPurge)
+	}
+	out := &revisions.Purge{FoldedID: r.db.Env.Rules.Fold(p.ID), Collection: collection, Deleted: p.Deleted, Criterion: revisions.Everything}
+	switch {
+	case p.Retention:
+		out.Retention, out.Rules, out.Now = true, r.db.Revisions.Load(), metadata.Ticks(r.db.Env.Now())
+	case !p.Before.IsZero():
+		out.Criterion = revisions.ReplacedBefore(p.Before)
+	}
+	return out, nil
+}
+
+// foldedOrAll returns the folded name of a collection, or "" for all.
+func foldedOrAll(collection string) (string, error) {
+	if collection == "" {
+		return "", nil
+	}
+	return format.CollectionKey(collection), metadata.CheckCollection(collection)
+}
+
+// RevisionCount says how many revisions a collection has, beside the newest versions
+// of its documents.
+type RevisionCount struct {
+	Collection string `json:"collection"` // folded
+	Revisions  int64  `json:"revisions"`
+}
+
+// Counts returns how many revisions each collection has that lie beside the documents,
+// by folded name. The numbers are kept by every commit.
+func (r Revisions) Counts(ctx context.Context) (all []RevisionCount, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := r.db.Env.Enter(); err != nil {
+		return nil, err
+	}
+	defer r.db.Env.Exit()
+	snapshot := r.db.Env.Engine.Snapshot()
+	defer func() { err = errs.First(err, snapshot.Close()) }()
+	payer := budget.NewPayer(ctx)
+	return revisionCounts(snapshot, &payer)
+}
+
+// revisionCounts returns the numbers of a snapshot. payer pays for them while they are read.
+func revisionCounts(snapshot storage.Reader, payer *budget.Payer) (all []RevisionCount, err error) {
+	found, err := revisions.Counts(snapshot, payer)
+	if err != nil {
+		return nil, fmt.Errorf("count revisions: %w", err)
+	}
+	for _, c := range found {
+		all = append(all, RevisionCount{c.Collection, c.Revisions})
+	}
+	return all, nil
+}
+
+// maxImported is how many revisions one Import takes.
+const maxImported = 1000
+
+// Import stores revisions of another database, as Revision.MarshalJSON returns them: with
+// @id, @change-vector, @last-modified, @flags and, unless it is @empty, @collection in
+// their @metadata. They keep all of these, so that Get finds them by the change vectors
+// that they had. It stores all of them or none, at most 1,000, and returns how many were
+// not there already. The rules of the configuration do not matter.
+//
+// The revisions of a document come before it: from the oldest on, as Revisions.All lists
+// them, and before the document is written. Otherwise Import returns ErrExists. Later
+// writes get higher etags than the imported revisions have.
+func (r Revisions) Import(ctx context.Context, all []json.RawMessage) (stored int, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if len(all) > maxImported {
+		return 0, fmt.Errorf("import revisions: %w: at most %d at a time, not %d", ErrUsage, maxImported, len(all))
+	}
+	if err := r.db.Env.Enter(); err != nil {
+		return 0, err
+	}
+	defer r.db.Env.Exit()
+	list := make([]revisions.Imported, len(all))
+	etag := uint64(0)
+	for i, text := range all {
+		if list[i], err = r.imported(text); err != nil {
+			return 0, fmt.Errorf("import revision %d of %d: %w", i+1, len(all), err)
+		}
+		etag = max(etag, list[i].Etag)
+	}
+	if err := r.db.Reserved.RaiseEtag(ctx, etag); err != nil {
+		return 0, fmt.Errorf("import revisions: %w", err)
+	}
+	if stored, err = r.reader(ctx).Import(ctx, list); err != nil {
+		return 0, fmt.Errorf("import revisions: %w", err)
+	}
+	return stored, nil
+}
+
+// imported reads one revision.
+func (r Revisions) imported(text []byte) (m revisions.Imported, err error) {
+	scanned, err := metadata.Scan(text, r.db.Env.Limits)
+	if err != nil {
+		return m, err
+	}
+	given, err := metadata.Parse(docs.OrObject(scanned.Metadata))
+	if err != nil {
+		return m, err
+	}
+	raw := gjson.ParseBytes(scanned.Metadata)
+	flags := strings.Split(raw.Get(`\@flags`).String(), ", ")
+	m = revisions.Imported{ID: given.ID, Collection: given.Collection, Custom: given.Custom, Body: slices.Clone(scanned.Body)}
+	m.Deletion = slices.Contains(flags, metadata.DeleteRevision.String())
+	if !m.Deletion && !slices.Contains(flags, metadata.Revision.String()) {
+		return m, &DocumentError{Rule: "a revision has Revision or DeleteRevision in its @flags", Detail: fmt.Sprintf("%.100q", strings.Join(flags, ", "))}
+	}
+	if m.Deletion && string(m.Body) != "{}" {
+		return m, &DocumentError{Rule: "a deletion has no members", Detail: fmt.Sprintf("%.100s", m.Body)}
+	}
+	if err := r.db.Env.Rules.Check(m.ID); err != nil {
+		return m, err
+	}
+	m.FoldedID = r.db.Env.Rules.Fold(m.ID)
+	modified, err := time.Parse(time.RFC3339Nano, raw.Get(`\@last-modified`).String())
+	if err != nil {
+		return m, &DocumentError{Rule: "a revision has a time in its @last-modified", Detail: fmt.Sprintf("%.100q", raw.Get(`\@last-modified`).String())}
+	}
+	m.Modified = metadata.Ticks(modified)
+	m.ChangeVector = raw.Get(`\@change-vector`).String()
+	return m, m.Check()
+}

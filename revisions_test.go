@@ -1,16 +1,26 @@
 package jay_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -607,4 +617,599 @@ func mustGet(t *testing.T, db *jay.DB, id string) *jay.Document {
 	doc, err := db.Get(ctx, id)
 	must(t, err)
 	return doc
+}
+
+// revisionSteps are random calls that number versions of a few documents, keep them and remove them. The same
+// seed gives the same calls.
+func revisionSteps(seed uint64, n int) (steps []func(db *jay.DB) error) {
+	random := rand.New(rand.NewPCG(seed, 29))
+	ids := []string{"a/1", "a/2", "a/3", "b/1", "b/2", "Wide/1"}
+	for i := range n {
+		id := ids[random.IntN(len(ids))]
+		in := jay.InCollection(map[byte]string{'a': "A", 'b': "B", 'W': "Wide"}[id[0]])
+		body := json.RawMessage(fmt.Sprintf(`{"n":%d}`, i))
+		var step func(db *jay.DB) error
+		switch random.IntN(14) {
+		case 0, 1, 2:
+			step = func(db *jay.DB) error { return second(db.Put(ctx, id, body, in)) }
+		case 3:
+			step = func(db *jay.DB) error { return second(db.Put(ctx, id, body, in, jay.KeepRevision())) }
+		case 4, 5:
+			step = func(db *jay.DB) error { return second(db.Patch(ctx, id, jay.Set("p", i))) }
+		case 6, 7:
+			step = func(db *jay.DB) error { return db.Delete(ctx, id) }
+		case 8:
+			rules := map[string]jay.RevisionRule{}
+			for _, c := range []string{"A", "B", "Wide"} {
+				switch random.IntN(3) {
+				case 0:
+					rules[c] = jay.RevisionRule{}
+				case 1:
+					rules[c] = jay.RevisionRule{Keep: uint64(1 + random.IntN(3))}
+				}
+			}
+			step = func(db *jay.DB) error {
+				return db.Revisions().Configure(ctx, jay.RevisionsConfiguration{Collections: rules})
+			}
+		case 9:
+			step = func(db *jay.DB) error {
+				return second(db.Revisions().Purge(ctx, jay.RevisionPurge{ID: id, Before: start.Add(time.Duration(random.IntN(2)*i) * time.Second)}))
+			}
+		case 10:
+			step = func(db *jay.DB) error { return second(db.Revisions().Force(ctx, id)) }
+		case 11:
+			step = func(db *jay.DB) error {
+				return second(db.Attachments(id).Put(ctx, "f", strings.NewReader(fmt.Sprint(i))))
+			}
+		default:
+			step = func(db *jay.DB) error {
+				var b jay.Batch
+				b.Put("a/1", body, jay.InCollection("A"))
+				b.Patch("b/1", jay.Set("p", i), jay.OrInsert(body), jay.InCollection("B"))
+				b.Delete("a/3")
+				return second(db.Apply(ctx, &b))
+			}
+		}
+		steps = append(steps, step)
+	}
+	return steps
+}
+
+var start = time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
+
+// versionsOf returns what is there of the documents of revisionSteps: bodies, flags, and the revisions. It fails the
+// test where a flag contradicts the revisions.
+func versionsOf(t *testing.T, what string, db *jay.DB) string {
+	t.Helper()
+	var out strings.Builder
+	for _, id := range []string{"a/1", "a/2", "a/3", "b/1", "b/2", "Wide/1"} {
+		d, err := db.Get(ctx, id)
+		if err == nil {
+			fmt.Fprintf(&out, "%s %s [%v]", id, d.Body(), d.Metadata().Flags)
+		} else if !errors.Is(err, jay.ErrNotFound) {
+			t.Fatal(err)
+		}
+		for r, err := range db.Revisions().List(ctx, id, jay.RevisionPage{}) {
+			must(t, err)
+			fmt.Fprintf(&out, " %s [%v]", r.Body(), r.Metadata().Flags)
+		}
+		out.WriteByte('\n')
+	}
+	report, err := db.Verify(ctx, &jay.VerifyOptions{SkipFiles: true})
+	must(t, err)
+	for _, d := range report.Damages {
+		t.Errorf("%s: %v", what, d)
+	}
+	return out.String()
+}
+
+// Ensure that after a loss of power at any sync of puts, patches, deletes, purges and changes of the rules, the flag
+// HasRevisions of each document and its revisions are those before or after the call that was under way, and that a
+// backup of it restores to the same, and so does a repair.
+func TestRevisions_CrashAtEverySync(t *testing.T) {
+	const calls = 40
+	rounds := 3
+	if more, err := strconv.Atoi(os.Getenv("JAY_REVISION_ROUNDS")); err == nil {
+		rounds = more
+	}
+	for round := range rounds {
+		percent, seed := round%3*50, uint64(round+1)
+		for n := 1; ; n += 1 + n%5 {
+			if testing.Short() && n > 20 {
+				break
+			}
+			disk, now := storagetest.NewDisk(), atomic.Int64{}
+			opts := jay.Options{FS: disk, Now: func() time.Time { return start.Add(time.Duration(now.Load()) * time.Second) }}
+			db, err := jay.Open("db", &opts)
+			must(t, err)
+			cut := disk.CutPower(n, percent, rand.New(rand.NewPCG(seed, uint64(n))))
+			before := versionsOf(t, "new", db)
+			happened := false
+			for i, step := range revisionSteps(seed, calls) {
+				now.Store(int64(i))
+				if err := step(db); err != nil && !errors.Is(err, jay.ErrNotFound) {
+					t.Fatalf("call %d: %v", i, err)
+				}
+				after := versionsOf(t, fmt.Sprintf("call %d", i), db)
+				if happened = cut.Happened(); happened {
+					what := fmt.Sprintf("round %d, sync %d, call %d", round, n, i)
+					checkCut(t, what, cut.Disk(), opts, before, after, n%4 == 0)
+					break
+				}
+				before = after
+			}
+			must(t, db.Close())
+			if !happened {
+				break
+			}
+		}
+	}
+}
+
+// checkCut compares a disk after a loss of power with the versions before and after a call.
+func checkCut(t *testing.T, what string, disk *storagetest.Disk, opts jay.Options, before, after string, copies bool) {
+	t.Helper()
+	left := disk.Crash(100, rand.New(rand.NewPCG(1, 1)))
+	opts.FS = disk
+	db, err := jay.Open("db", &opts)
+	must(t, err)
+	got := versionsOf(t, what, db)
+	if got != before && got != after {
+		t.Fatalf("%s: there is\n%safter\n%sand before\n%s", what, got, before, after)
+	}
+	if copies {
+		var stream bytes.Buffer
+		must(t, second(db.Backup(ctx, &stream)))
+		restored := restoreMemory(t, jay.Options{Now: opts.Now}, stream.Bytes())
+		if other := versionsOf(t, what+", restored", restored); other != got {
+			t.Errorf("%s: restored is\n%sof\n%s", what, other, got)
+		}
+		dir := filepath.Join(t.TempDir(), "repaired")
+		report, err := jay.Repair(ctx, "db", dir, &jay.Options{FS: left, Now: opts.Now}, nil)
+		if err != nil || len(report.Lost) > 0 || report.After.Found > 0 {
+			t.Errorf("%s: repair: %+v, %v", what, report, err)
+		} else {
+			repaired := open(t, dir, &jay.Options{Now: opts.Now})
+			if other := versionsOf(t, what+", repaired", repaired); other != got {
+				t.Errorf("%s: repaired is\n%sof\n%s", what, other, got)
+			}
+			must(t, repaired.Close())
+		}
+	}
+	must(t, db.Close())
+}
+
+// flagRun is a database that several flagWriters write to until its power goes.
+type flagRun struct {
+	db      *jay.DB
+	cut     *storagetest.PowerCut
+	seconds *atomic.Int64 // the clock
+
+	mu    sync.Mutex // held while the rules change, or a collection is renamed
+	rules map[string]jay.RevisionRule
+}
+
+// flagWriter writes three documents of its own, which are in one collection, and some
+// that all write.
+type flagWriter struct {
+	name       string
+	collection string
+	random     *rand.Rand
+	flags      map[string]bool // of its documents: whether they must have HasRevisions
+
+	states []string // of its documents, in their order: see flagWriter.state
+	least  int      // the first of states that a crash may leave
+}
+
+func (w *flagWriter) ids() []string { return []string{w.name + "/1", w.name + "/2", w.name + "/3"} }
+
+// rule returns the rule of its collection, and whether there is one.
+func (w *flagWriter) rule(r *flagRun) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, found := r.rules[w.collection]
+	return found
+}
+
+// configure changes the rule of the writer's collection, and of the one that it is renamed to.
+func (w *flagWriter) configure(r *flagRun) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rules := maps.Clone(r.rules)
+	for _, name := range []string{w.name, w.name + "Renamed", "Shared"} {
+		rule := jay.RevisionRule{}
+		switch w.random.IntN(4) {
+		case 0:
+			delete(rules, name)
+			continue
+		case 1:
+			rule.Keep = uint64(1 + w.random.IntN(3))
+		case 2:
+			rule.KeepFor = time.Duration(1+w.random.IntN(60)) * time.Second
+		}
+		rules[name] = rule
+	}
+	if err := r.db.Revisions().Configure(ctx, jay.RevisionsConfiguration{Collections: rules}); err != nil {
+		return err
+	}
+	r.rules = rules
+	return nil
+}
+
+// rename puts the writer's documents into its other collection.
+func (w *flagWriter) rename(r *flagRun) error {
+	to := w.name + "Renamed"
+	if w.collection == to {
+		to = w.name
+	}
+	r.mu.Lock()
+	_, err := r.db.RenameCollection(ctx, w.collection, to)
+	r.mu.Unlock()
+	if errors.Is(err, jay.ErrNotFound) {
+		return nil // it has no documents
+	}
+	if err != nil {
+		return err
+	}
+	w.collection = to
+	on := w.rule(r)
+	for id := range w.flags {
+		w.flags[id] = on
+	}
+	return nil
+}
+
+// shared writes a document that the others write as well.
+func (w *flagWriter) shared(r *flagRun, body json.RawMessage) error {
+	id, in := fmt.Sprintf("s/%d", w.random.IntN(3)), jay.InCollection("Shared")
+	due := start.Add(time.Duration(r.seconds.Load()+int64(w.random.IntN(3))) * time.Second)
+	switch w.random.IntN(8) {
+	case 0:
+		return second(r.db.Put(ctx, id, body, in, jay.ExpiresAt(due)))
+	case 1:
+		return second(r.db.Put(ctx, id, body, in, jay.RefreshAt(due)))
+	case 2:
+		return second(r.db.Revisions().Force(ctx, id))
+	case 3:
+		return r.db.Delete(ctx, id)
+	case 4:
+		return second(r.db.Revisions().Purge(ctx, jay.RevisionPurge{Retention: true}))
+	case 5:
+		return second(r.db.Put(ctx, id, body, in, jay.KeepReplaced()))
+	}
+	return second(r.db.Patch(ctx, id, jay.Set("p", string(body)), jay.OrInsert(body), in))
+}
+
+// step makes one random call, and notes what it has made of the flags.
+func (w *flagWriter) step(r *flagRun) error {
+	n := r.seconds.Add(1) // no patch changes nothing, which would keep the flag
+	id := w.ids()[w.random.IntN(3)]
+	_, there := w.flags[id]
+	body, in := json.RawMessage(fmt.Sprintf(`{"n":%d}`, n)), jay.InCollection(w.collection)
+	on := w.rule(r)
+	db := r.db
+	switch w.random.IntN(23) {
+	case 0, 1, 2:
+		w.flags[id] = on
+		return second(db.Put(ctx, id, body, in))
+	case 3:
+		w.flags[id] = true
+		return second(db.Put(ctx, id, body, in, jay.KeepRevision()))
+	case 4:
+		w.flags[id] = on
+		return second(db.Put(ctx, id, body, in, jay.KeepReplaced()))
+	case 5:
+		if !there {
+			return nil
+		}
+		w.flags[id] = on
+		return second(db.Patch(ctx, id, jay.Set("p", n)))
+	case 6:
+		delete(w.flags, id)
+		return db.Delete(ctx, id)
+	case 7:
+		return w.configure(r)
+	case 8:
+		return second(db.Revisions().Purge(ctx, jay.RevisionPurge{ID: id}))
+	case 9:
+		return second(db.Revisions().Purge(ctx, jay.RevisionPurge{Retention: true}))
+	case 10, 11:
+		var b jay.Batch
+		ids := w.ids()
+		b.Put(ids[0], body, in)
+		b.Patch(ids[1], jay.Set("p", n), jay.OrInsert(body), in)
+		b.Patch(ids[0], jay.Set("q", n))
+		b.Delete(ids[2])
+		w.flags[ids[0]], w.flags[ids[1]] = on, on
+		delete(w.flags, ids[2])
+		return second(db.Apply(ctx, &b))
+	case 12:
+		if !there {
+			return nil
+		}
+		w.flags[id] = true
+		return second(db.Revisions().Force(ctx, id))
+	case 13:
+		if !there {
+			return nil
+		}
+		w.flags[id] = on
+		return second(db.Attachments(id).Put(ctx, "f", strings.NewReader(fmt.Sprint(n))))
+	case 14:
+		return w.rename(r)
+	case 15:
+		w.flags[id] = on
+		return db.Update(ctx, func(tx *jay.Tx) error {
+			if _, err := tx.Get(ctx, "s/1"); err != nil && !errors.Is(err, jay.ErrNotFound) {
+				return err
+			}
+			return second(tx.Put(ctx, id, body, in))
+		}, jay.Retry(100))
+	case 16:
+		return db.Flush(ctx)
+	case 17:
+		clear(w.flags)
+		return second(db.DropCollection(ctx, w.collection))
+	case 18:
+		w.flags[id] = on
+		return bulkPut(db, id, body, in)
+	case 19:
+		var b jay.Batch
+		for i := range 130 { // so many that what they replace is read before the transaction
+			b.Put(fmt.Sprintf("%s/wide/%d", w.name, i), body, jay.InCollection("Shared"))
+		}
+		for _, id := range w.ids() {
+			b.Put(id, body, in)
+			w.flags[id] = on
+		}
+		return second(db.Apply(ctx, &b))
+	}
+	return w.shared(r, body)
+}
+
+// bulkPut puts a document by a bulk writer, on disk.
+func bulkPut(db *jay.DB, id string, body json.RawMessage, opts ...jay.WriteOption) error {
+	bulk, err := db.BulkInsert(nil)
+	if err != nil {
+		return err
+	}
+	_, err = bulk.Put(ctx, id, body, opts...)
+	return errors.Join(err, bulk.Close(), db.Flush(ctx))
+}
+
+// state returns the writer's documents with their flags, and an error for a flag that
+// contradicts the revisions.
+func (w *flagWriter) state(db *jay.DB) (string, error) {
+	var out strings.Builder
+	for _, id := range w.ids() {
+		d, err := db.Get(ctx, id)
+		if errors.Is(err, jay.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&out, "%s in %s: %s [%v]\n", id, d.Collection(), d.Body(), d.Metadata().Flags)
+		if err := agrees(db, d); err != nil {
+			return "", err
+		}
+	}
+	return out.String(), nil
+}
+
+// agrees returns an error if the flag of a document that nobody writes contradicts its revisions.
+func agrees(db *jay.DB, d *jay.Document) error {
+	listed := false
+	for r, err := range db.Revisions().List(ctx, d.ID(), jay.RevisionPage{Limit: 1}) {
+		if err != nil {
+			return err
+		}
+		listed = r.ChangeVector() == d.ChangeVector()
+	}
+	if flag := d.Metadata().Flags&metadata.HasRevisions != 0; flag != listed {
+		return fmt.Errorf("%s: HasRevisions is %t, and that it is a revision is %t", d.ID(), flag, listed)
+	}
+	return nil
+}
+
+// check compares the documents with the flags that they must have, and returns their state.
+func (w *flagWriter) check(db *jay.DB) (string, error) {
+	state, err := w.state(db)
+	if err != nil {
+		return "", err
+	}
+	for _, id := range w.ids() {
+		want, there := w.flags[id]
+		d, err := db.Get(ctx, id)
+		if there != (err == nil) || err == nil && want != (d.Metadata().Flags&metadata.HasRevisions != 0) {
+			return "", fmt.Errorf("%s must be there: %t, with HasRevisions: %t; %v; there is\n%s", id, there, want, err, state)
+		}
+	}
+	return state, nil
+}
+
+// work makes calls until the power goes.
+func (w *flagWriter) work(r *flagRun, relaxed bool, calls int) error {
+	for n := range calls {
+		if r.cut.Happened() {
+			return nil
+		}
+		err := w.step(r)
+		if err != nil && !errors.Is(err, jay.ErrNotFound) {
+			return fmt.Errorf("%s, call %d: %w", w.name, n, err)
+		}
+		state, err := w.check(r.db)
+		if err != nil {
+			return fmt.Errorf("%s, call %d: %w", w.name, n, err)
+		}
+		w.states = append(w.states, state)
+		if !relaxed && !r.cut.Happened() {
+			w.least = len(w.states) - 1
+		}
+	}
+	return nil
+}
+
+// reopened takes what a crash has left for what is there, if it may have left that.
+func (w *flagWriter) reopened(db *jay.DB) error {
+	state, err := w.state(db)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(w.states[w.least:], state) {
+		return fmt.Errorf("%s: there is\n%sand not one of\n%s", w.name, state, strings.Join(w.states[w.least:], "or\n"))
+	}
+	clear(w.flags)
+	for _, id := range w.ids() {
+		if d, err := db.Get(ctx, id); err == nil {
+			w.flags[id] = d.Metadata().Flags&metadata.HasRevisions != 0
+			w.collection = d.Collection()
+		}
+	}
+	w.states, w.least = append(w.states[:0], state), 0
+	return nil
+}
+
+// Ensure that after a loss of power beside several writers, who put, patch, delete, force, purge, drop, rename and change
+// the rules, the flag HasRevisions of each document is what the call before it or the one that was under way has made of it,
+// under both durabilities, and that it agrees with the revisions; in a backup and a repair of it, too.
+func TestRevisions_FlagsAfterCrashesOfManyWriters(t *testing.T) {
+	rounds := 4
+	if more, err := strconv.Atoi(os.Getenv("JAY_REVISION_ROUNDS")); err == nil {
+		rounds = more
+	}
+	first := 0
+	if n, err := strconv.Atoi(os.Getenv("JAY_REVISION_SEED")); err == nil {
+		first = n
+	}
+	for round := first; round < first+rounds; round++ {
+		flagRound(t, round)
+	}
+}
+
+// flagRound is a few crashes of one database.
+func flagRound(t *testing.T, round int) {
+	random := rand.New(rand.NewPCG(uint64(round), 69))
+	seconds := new(atomic.Int64)
+	disk := storagetest.NewDisk()
+	opts := jay.Options{Now: func() time.Time { return start.Add(time.Duration(seconds.Load()) * time.Second) }, ExactExpiry: round%3 == 0}
+	if round%2 == 1 {
+		opts.Durability = jay.Relaxed
+	}
+	if round%4 > 1 {
+		opts.DocumentCacheBytes = -1
+	}
+	var writers []*flagWriter
+	for _, name := range []string{"a", "b", "c", "d"} {
+		writers = append(writers, &flagWriter{name: name, collection: name, flags: make(map[string]bool), states: []string{""}, random: rand.New(rand.NewPCG(uint64(round), uint64(name[0])))})
+	}
+	for crash := range 4 {
+		what := fmt.Sprintf("round %d, crash %d", round, crash)
+		opts.FS = disk
+		db, err := jay.Open("db", &opts)
+		must(t, err)
+		run := &flagRun{db: db, seconds: seconds, rules: make(map[string]jay.RevisionRule)}
+		maps.Copy(run.rules, db.Revisions().Configuration().Collections)
+		for _, w := range writers {
+			if err := w.reopened(db); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+		}
+		checkFlags(t, what, db)
+		run.cut = disk.CutPower(1+random.IntN(40), random.IntN(3)*50, random)
+		failures := make(chan error, len(writers))
+		var working sync.WaitGroup
+		for _, w := range writers {
+			working.Go(func() { failures <- w.work(run, opts.Durability == jay.Relaxed, 60) })
+		}
+		working.Wait()
+		for range writers {
+			if err := <-failures; err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+		}
+		must(t, db.Close())
+		if left := run.cut.Disk(); left != nil {
+			disk = left
+		}
+	}
+	opts.FS = disk
+	db, err := jay.Open("db", &opts)
+	must(t, err)
+	var stream bytes.Buffer
+	must(t, second(db.Backup(ctx, &stream)))
+	must(t, db.Close())
+	restored := restoreMemory(t, jay.Options{Now: opts.Now}, stream.Bytes())
+	dir := filepath.Join(t.TempDir(), "repaired")
+	_, err = jay.Repair(ctx, "db", dir, &jay.Options{FS: disk, Now: opts.Now}, nil)
+	must(t, err)
+	repaired := open(t, dir, &jay.Options{Now: opts.Now})
+	for _, copied := range []*jay.DB{restored, repaired} {
+		for _, w := range writers {
+			if err := w.reopened(copied); err != nil {
+				t.Fatalf("round %d, a copy: %v", round, err)
+			}
+		}
+		checkFlags(t, fmt.Sprintf("round %d, a copy", round), copied)
+		must(t, copied.Close())
+	}
+}
+
+// checkFlags checks all that is stored, and what all of the writers write.
+func checkFlags(t *testing.T, what string, db *jay.DB) {
+	t.Helper()
+	report, err := db.Verify(ctx, &jay.VerifyOptions{SkipFiles: true})
+	must(t, err)
+	for _, d := range report.Damages {
+		t.Errorf("%s: %v", what, d)
+	}
+}
+
+// Ensure that the first version of a document with an ID that the database makes has the number after the revisions of
+// a document that had the same ID: otherwise the next write replaces one of them.
+func TestRevisions_MadeIDWithAPast(t *testing.T) {
+	db, err := jay.OpenMemory(nil)
+	must(t, err)
+	defer db.Close()
+	must(t, db.Revisions().Configure(ctx, jay.RevisionsConfiguration{Default: &jay.RevisionRule{}}))
+	first, err := db.Put(ctx, "users/", json.RawMessage(`{}`))
+	must(t, err)
+	digits, _ := strings.CutSuffix(strings.TrimPrefix(first.ID, "users/"), "-A")
+	n, err := strconv.Atoi(digits)
+	must(t, err)
+	id := fmt.Sprintf("users/%0*d-A", len(digits), n+3) // the put has the etag n+1, and the deletion n+2
+	must(t, second(db.Put(ctx, id, json.RawMessage(`{"n":1}`))))
+	must(t, db.Delete(ctx, id))
+	made, err := db.Put(ctx, "users/", json.RawMessage(`{"n":2}`))
+	must(t, err)
+	if made.ID != id {
+		t.Fatalf("%s was made, and not %s", made.ID, id)
+	}
+	must(t, second(db.Put(ctx, id, json.RawMessage(`{"n":3}`))))
+	var bodies []string
+	for r, err := range db.Revisions().List(ctx, id, jay.RevisionPage{}) {
+		must(t, err)
+		bodies = append(bodies, string(r.Body()))
+	}
+	if got := strings.Join(bodies, " "); got != `{"n":3} {"n":2} {} {"n":1}` {
+		t.Errorf("the revisions are %s", got)
+	}
+	checkFlags(t, "after", db)
+}
+
+// Ensure that a repaired database lists a document as deleted whose newest revision is a deletion, though the document
+// is there again, as no revision: when it is deleted again, nothing else says so.
+func TestRepair_DeletedAndPutWithoutARule(t *testing.T) {
+	disk := storagetest.NewDisk()
+	db, err := jay.Open("db", &jay.Options{FS: disk})
+	must(t, err)
+	must(t, second(db.Put(ctx, "a", json.RawMessage(`{}`), jay.KeepRevision())))
+	must(t, db.Delete(ctx, "a"))
+	must(t, second(db.Put(ctx, "a", json.RawMessage(`{}`))))
+	must(t, db.Close())
+	dir := filepath.Join(t.TempDir(), "repaired")
+	must(t, second(jay.Repair(ctx, "db", dir, &jay.Options{FS: disk}, nil)))
+	repaired := open(t, dir, nil)
+	must(t, repaired.Delete(ctx, "a"))
+	checkFlags(t, "repaired", repaired)
 }

@@ -1,16 +1,20 @@
 package jay
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/jaydb/jay/internal/attachments"
+	"github.com/jaydb/jay/internal/budget"
+	"github.com/jaydb/jay/internal/core"
 	"github.com/jaydb/jay/internal/counts"
 	"github.com/jaydb/jay/internal/errs"
-	"github.com/jaydb/jay/internal/expiry"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/observe"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -76,7 +80,7 @@ type CollectionStats struct {
 //	Commits          uint64  successful writes since Open
 //	ReclaimableBytes uint64  of DiskBytes, what Compact would free, as far as is known
 //
-//	LogBytes      uint64         of DiskBytes, the log
+//	LogBytes      uint64         of DiskBytes, the log, with files that are kept for reuse
 //	LogSyncTime   time.Duration  that the syncs took, since Open
 //	CacheHits     uint64         blocks that were found in the cache, since Open
 //	CacheMisses   uint64         blocks that were read from the disk, since Open
@@ -103,7 +107,7 @@ func (db *DB) Stats(ctx context.Context) (Stats, error) {
 	if err := ctx.Err(); err != nil {
 		return Stats{}, err
 	}
-	s := Stats{Separator: db.env.Rules.Separator, NodeTag: db.env.Rules.NodeTag, CaseSensitive: db.env.Rules.CaseSensitive, PrefixCollections: db.prefixCollections}
+	s := Stats{Separator: db.core.Env.Rules.Separator, NodeTag: db.core.Env.Rules.NodeTag, CaseSensitive: db.core.Env.Rules.CaseSensitive, PrefixCollections: db.core.PrefixCollections}
 	if err := readStats(ctx, db, &s); err != nil {
 		return Stats{}, fmt.Errorf("stats: %w", err)
 	}
@@ -112,22 +116,23 @@ func (db *DB) Stats(ctx context.Context) (Stats, error) {
 
 // readStats adds what the database keeps.
 func readStats(ctx context.Context, db *DB, s *Stats) (err error) {
-	now := db.env.Now()
-	if err := db.env.Enter(); err != nil {
+	now := db.core.Env.Now()
+	if err := db.core.Env.Enter(); err != nil {
 		return err
 	}
-	defer db.env.Exit()
-	begun := beginMoment(db)
-	snapshot := db.env.Engine.Snapshot()
+	defer db.core.Env.Exit()
+	begun := db.core.BeginMoment()
+	snapshot := db.core.Env.Engine.Snapshot()
 	defer func() { err = errs.First(err, snapshot.Close()) }()
-	at := endMoment(db, begun)
+	at := db.core.EndMoment(begun)
 
-	kept, err := counts.Read(snapshot)
+	payer := budget.NewPayer(ctx)
+	kept, err := counts.Read(snapshot, &payer)
 	if err != nil {
 		return err
 	}
 	s.Counting = !kept.State.IsAll()
-	if s.Collections, err = collectionStats(ctx, db, snapshot, kept.Collections, at); err != nil {
+	if s.Collections, err = collectionStats(ctx, db, snapshot, kept.Collections, at, &payer); err != nil {
 		return err
 	}
 	c := kept.Contents
@@ -136,37 +141,42 @@ func readStats(ctx context.Context, db *DB, s *Stats) (err error) {
 		return err
 	}
 	s.Expiry = ExpiryStats{Expiring: kept.Times.Expiring, Refreshing: kept.Times.Refreshing}
-	if s.Expiry.Due, s.Expiry.DueSince, err = expiry.Due(snapshot, now); err != nil {
+	s.Expiry.Disabled, s.Expiry.RefreshDisabled = db.core.Env.ExpirationDisabled.Load(), db.core.Env.RefreshDisabled.Load()
+	if s.Expiry.Due, s.Expiry.DueSince, err = db.core.Expiry.Due(snapshot, now); err != nil {
 		return err
 	}
-	state, err := db.expiry.State()
+	state, err := db.core.Expiry.State()
 	if err != nil {
 		return err
 	}
 	s.Expiry.Kept = state.Overdue + state.Invalid
-	s.Expiry.Deleted, s.Expiry.Refreshed = db.expiry.Done()
+	s.Expiry.Deleted, s.Expiry.Refreshed = db.core.Expiry.Done()
 
-	if s.Counters, err = readCounters(ctx, db, snapshot); err != nil {
+	counters, err := db.core.ReadCounters(ctx, snapshot, &payer)
+	if err != nil {
 		return err
 	}
+	s.Counters = Counters(counters)
 	if s.Subscriptions, err = measureSubscriptions(db, snapshot); err != nil {
 		return err
 	}
-	if s.Revisions, err = revisionCounts(snapshot); err != nil {
+	if s.Revisions, err = revisionCounts(snapshot, &payer); err != nil {
 		return err
 	}
-	s.Gaps = db.writer.Unused.Clone()
-	s.Engine = db.env.Engine.Stats()
-	s.DiskFull = db.env.Room.IsLow()
+	if s.Gaps, err = db.core.Writer.Unused.Clone(&payer); err != nil {
+		return err
+	}
+	s.Engine = db.core.Env.Engine.Stats()
+	s.DiskFull = db.core.Env.Room.IsLow()
 	s.Cluster = clusterStats(db)
 	return nil
 }
 
 // collectionStats returns the figures of the collections, without documents that have
-// expired: at is the moment of the snapshot.
-func collectionStats(ctx context.Context, db *DB, snapshot storage.Reader, kept map[string]format.Tally, at moment) ([]CollectionStats, error) {
-	if !at.at.IsZero() {
-		err := eachGone(ctx, snapshot, at, func(collection []byte) {
+// expired: at is the moment of the snapshot. payer pays for them while the list grows.
+func collectionStats(ctx context.Context, db *DB, snapshot storage.Reader, kept map[string]format.Tally, at core.Moment, payer *budget.Payer) ([]CollectionStats, error) {
+	if !at.At.IsZero() {
+		err := core.EachGone(ctx, snapshot, at, func(collection []byte) {
 			t := kept[string(collection)]
 			t.Documents--
 			kept[string(collection)] = t
@@ -183,7 +193,10 @@ func collectionStats(ctx context.Context, db *DB, snapshot storage.Reader, kept 
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		name, err := nameOf(db, snapshot, folded, at)
+		name, err := db.core.NameOf(snapshot, folded, at)
+		if err == nil {
+			err = payer.PayNamed(name)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -191,4 +204,184 @@ func collectionStats(ctx context.Context, db *DB, snapshot storage.Reader, kept 
 	}
 	slices.SortFunc(all, func(a, b CollectionStats) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
+}
+
+// DiskUsage is about how much space the parts of a database take on disk, in bytes: after
+// compression, and with what was deleted and overwritten and is not freed yet. The parts
+// are estimates, and do not cover what was written last, which is in the log and in
+// memory (EngineStats.MemTableBytes).
+type DiskUsage struct {
+	TotalBytes int64 `json:"totalBytes"` // all files
+	LogBytes   int64 `json:"logBytes"`   // of those, the log
+	FreeBytes  int64 `json:"freeBytes"`  // free on the disk; -1 if that is not known, as of a database in memory
+
+	Collections []CollectionDiskUsage `json:"collections"` // documents with IDs that begin with the collection's name; the largest first
+	Indexes     []IndexDiskUsage      `json:"indexes"`     // the largest first
+
+	OtherDocuments int64 `json:"otherDocuments"` // documents with other IDs, of all collections
+	Revisions      int64 `json:"revisions"`
+	Attachments    int64 `json:"attachments"`
+	Changes        int64 `json:"changes"` // the order of the writes, for subscriptions and feeds
+	Other          int64 `json:"other"`   // counters, settings, what is due, subscriptions
+}
+
+// CollectionDiskUsage is the space that a collection takes.
+type CollectionDiskUsage struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+}
+
+// IndexDiskUsage is the space that an index takes.
+type IndexDiskUsage struct {
+	Collection string `json:"collection"`
+	Name       string `json:"name"`
+	Bytes      int64  `json:"bytes"`
+}
+
+// DiskUsage returns how much space collections, indexes and the rest take on disk. It reads
+// no documents, but some blocks of tables for each collection and index: call it now and
+// then, not every second.
+func (db *DB) DiskUsage(ctx context.Context) (DiskUsage, error) {
+	indexes, err := db.Indexes(ctx, "")
+	if err != nil {
+		return DiskUsage{}, fmt.Errorf("disk usage: %w", err)
+	}
+	u, err := measureDisk(ctx, db, indexes)
+	if err != nil {
+		return DiskUsage{}, fmt.Errorf("disk usage: %w", err)
+	}
+	return u, nil
+}
+
+// measureDisk is DiskUsage inside the gate.
+func measureDisk(ctx context.Context, db *DB, indexes []IndexInfo) (u DiskUsage, err error) {
+	if err := db.core.Env.Enter(); err != nil {
+		return u, err
+	}
+	defer db.core.Env.Exit()
+	measurer, ok := db.core.Env.Engine.(storage.SpaceMeasurer)
+	if !ok {
+		return u, errors.New("the storage engine does not know how much space keys take")
+	}
+	m := measure{ctx: ctx, of: measurer}
+	snapshot := db.core.Env.Engine.Snapshot()
+	defer func() { err = errs.First(err, snapshot.Close()) }()
+	payer := budget.NewPayer(ctx)
+	kept, err := counts.Read(snapshot, &payer)
+	if err != nil {
+		return u, err
+	}
+
+	u.Collections, u.Indexes = []CollectionDiskUsage{}, []IndexDiskUsage{} // [] in JSON, not null
+	u.OtherDocuments = m.space(format.SpaceDocument)
+	for folded := range kept.Collections {
+		name, err := db.core.NameOf(snapshot, folded, core.Moment{})
+		if err == nil {
+			err = payer.PayNamed(name)
+		}
+		if err != nil {
+			return u, err
+		}
+		documents := m.prefix([]byte(string(format.SpaceDocument) + folded + db.core.Env.FoldedSeparator))
+		u.OtherDocuments -= documents
+		u.Collections = append(u.Collections, CollectionDiskUsage{name, documents + m.prefix(format.AppendKey(nil, format.SpaceMembers, folded))})
+	}
+	u.OtherDocuments = max(0, u.OtherDocuments) // each is an estimate of its own
+	for _, ix := range indexes {
+		// An index that replaces another one has its name: their space is added up.
+		one := IndexDiskUsage{Collection: ix.Collection, Name: ix.Name}
+		for _, open := range db.core.Indexes.Load().Named(ix.Collection, ix.Name) {
+			one.Bytes += m.prefix(format.AppendIndexPrefix(nil, open.Number))
+		}
+		u.Indexes = append(u.Indexes, one)
+	}
+	u.Revisions = m.space(format.SpaceRevisions)
+	u.Attachments = m.space(format.SpaceAttachments) + m.space(format.SpaceChunks)
+	u.Changes = m.space(format.SpaceChanges)
+	for _, space := range []byte{format.SpaceHiLo, format.SpaceIdentity, format.SpaceCounts, format.SpaceMeta, format.SpaceNode, format.SpaceTimes, format.SpaceSubscription, format.SpaceExchange, format.SpaceCluster, format.SpaceRequests, format.SpaceIndexState} {
+		u.Other += m.space(space)
+	}
+
+	slices.SortFunc(u.Collections, func(a, b CollectionDiskUsage) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name))
+	})
+	slices.SortFunc(u.Indexes, func(a, b IndexDiskUsage) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Collection, b.Collection), cmp.Compare(a.Name, b.Name))
+	})
+	stats := db.core.Env.Engine.Stats()
+	u.TotalBytes, u.LogBytes, u.FreeBytes = int64(stats.DiskBytes), int64(stats.LogBytes), -1
+	if spacer, ok := db.core.Env.Engine.(storage.FreeSpacer); ok {
+		if free, err := spacer.FreeBytes(); err == nil { // a file system in memory has no answer
+			u.FreeBytes = int64(free)
+		}
+	}
+	return u, m.err
+}
+
+// measure adds up space. It keeps the first error.
+type measure struct {
+	ctx context.Context
+	of  storage.SpaceMeasurer
+	err error
+}
+
+// prefix returns the space of all keys with a prefix.
+func (m *measure) prefix(prefix []byte) int64 {
+	if m.err == nil {
+		m.err = m.ctx.Err()
+	}
+	if m.err != nil {
+		return 0
+	}
+	n, err := m.of.DiskBytes(prefix, format.PrefixEnd(prefix))
+	m.err = err
+	return int64(n)
+}
+
+// space returns the space of all keys that begin with a byte.
+func (m *measure) space(b byte) int64 { return m.prefix([]byte{b}) }
+
+// Compact frees the disk space of deleted and overwritten documents now, which the
+// database otherwise does little by little: it removes the records of deletions that
+// no transaction needs, and rewrites all tables. It takes about as long as
+// copying the database, and up to as much free space. Reads and writes go on
+// meanwhile.
+//
+// If ctx ends first, Compact returns its error; what was freed until then stays
+// free. Tables are merged in pieces of about 256 MiB, and the piece under way is finished
+// in the background: Close, and another Compact, wait for it. Close ends Compact with ErrClosed. Files of the log that are kept for
+// reuse go at the next Open.
+func (db *DB) Compact(ctx context.Context) error {
+	run := func(ctx context.Context, _ *observe.Operation) error {
+		if err := db.compact(ctx); err != nil {
+			return fmt.Errorf("compact: %w", err)
+		}
+		return nil
+	}
+	if db.core.Watch == nil {
+		return run(ctx, nil)
+	}
+	return db.core.Watch.Do(ctx, observe.Operation{Verb: "compact"}, run)
+}
+
+func (db *DB) compact(ctx context.Context) error {
+	ctx, cancel := db.core.Horizon.Context(ctx)
+	defer cancel()
+	for more := true; more; {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		err := db.core.Inside(func() (err error) {
+			more, err = db.core.Horizon.RemoveSome(ctx)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	err := db.core.Inside(func() error { return db.core.Env.Engine.Compact(ctx) })
+	if errors.Is(err, context.Canceled) {
+		return context.Cause(ctx)
+	}
+	return err
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/expiry"
 	"github.com/jaydb/jay/storage/storagetest"
 )
@@ -24,7 +25,7 @@ func TestStats(t *testing.T) {
 		t.Helper()
 		s, err := db.Stats(ctx)
 		must(t, err)
-		must(t, jay.CheckCounts(db))
+		must(t, checks.Counts(db))
 		return s
 	}
 	if s := stats(); len(s.Collections) != 0 || s.Counting || s.DiskFull || s.Engine.Failed {
@@ -81,7 +82,7 @@ func TestStats(t *testing.T) {
 
 // Ensure that what is due is shown with the instant since when.
 func TestStats_Due(t *testing.T) {
-	defer jay.NoSweeper()()
+	defer checks.NoSweeper()()
 	ctx := context.Background()
 	clock := newClock()
 	db := memory(t, &jay.Options{Now: clock.Now})
@@ -137,10 +138,10 @@ func TestStats_Crash(t *testing.T) {
 				must(t, errOf(db.Put(ctx, id, json.RawMessage(`{"a":"`+strings.Repeat("a", random.IntN(50))+`"}`), jay.InCollection("Kept"))))
 			}
 		}
-		must(t, jay.CheckCounts(db))
+		must(t, checks.Counts(db))
 		must(t, db.Close())
 		left := open(t, "db", &jay.Options{FS: disk})
-		if err := jay.CheckCounts(left); err != nil {
+		if err := checks.Counts(left); err != nil {
 			t.Errorf("seed %d, after the crash: %v", seed, err)
 		}
 		must(t, left.Close())
@@ -149,7 +150,7 @@ func TestStats_Crash(t *testing.T) {
 
 // Ensure that figures which are counted when they are asked for are bounded.
 func TestStats_Due_Bound(t *testing.T) {
-	defer jay.NoSweeper()()
+	defer checks.NoSweeper()()
 	old := expiry.MaxDue
 	expiry.MaxDue = 5
 	defer func() { expiry.MaxDue = old }()

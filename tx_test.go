@@ -8,8 +8,6 @@ import (
 	"github.com/jaydb/jay"
 )
 
-var errGivenUp = errors.New("the function gave up")
-
 // Ensure that a transaction sees its own writes, and no other reader does before the
 // commit, and all do afterwards.
 func TestUpdate(t *testing.T) {

@@ -3,14 +3,8 @@ package jay
 import (
 	"context"
 	"fmt"
-	"maps"
-	"strings"
-	"sync"
-	"time"
 
-	"github.com/jaydb/jay/internal/errs"
-	"github.com/jaydb/jay/internal/verify"
-	"github.com/jaydb/jay/storage"
+	"github.com/jaydb/jay/internal/recovery"
 )
 
 // VerifyOptions are options of Verify and VerifyDir. Nil options mean the defaults.
@@ -80,9 +74,7 @@ type Damage struct {
 }
 
 // String returns kind, subject, problem, loss and remedy in one line.
-func (d Damage) String() string {
-	return fmt.Sprintf("%s: %s: %s; lost: %s; %s", d.Kind, d.Subject, d.Problem, d.Loss, d.Remedy)
-}
+func (d Damage) String() string { return recovery.Damage(d).String() }
 
 // Verify checks the whole database while it is in use: the checksum of each block of its
 // files; that each document and each other record can be decoded and is what its key says;
@@ -95,271 +87,124 @@ func (d Damage) String() string {
 // that of a disk which fails. Memory does not depend on the size of the database
 // (docs/limits.md). Space of what is overwritten or deleted meanwhile is freed afterwards.
 func (db *DB) Verify(ctx context.Context, opts *VerifyOptions) (VerifyReport, error) {
-	c, err := newChecking(ctx, opts)
+	found, err := recovery.Check(ctx, &db.core, opts.inner())
+	return verifyReport(found), err
+}
+
+// inner returns the options as package recovery has them.
+func (o *VerifyOptions) inner() (out recovery.CheckOptions) {
+	if o == nil {
+		return out
+	}
+	out = recovery.CheckOptions{MaxDamages: o.MaxDamages, BytesPerSecond: o.BytesPerSecond, SkipFiles: o.SkipFiles}
+	if o.Progress != nil {
+		out.Progress = func(p recovery.Progress) { o.Progress(VerifyProgress(p)) }
+	}
+	return out
+}
+
+func verifyReport(r recovery.Report) VerifyReport {
+	return VerifyReport{
+		Found: r.Found, Damages: damages(r.Damages), Warned: r.Warned, Warnings: damages(r.Warnings), ByKind: r.ByKind, NotCompared: r.NotCompared,
+		Files: r.Files, FileBytes: r.FileBytes, Keys: r.Keys, Bytes: r.Bytes, Documents: r.Documents, Revisions: r.Revisions,
+		Changes: r.Changes, IndexEntries: r.IndexEntries, Attachments: r.Attachments, AttachmentBytes: r.AttachmentBytes,
+	}
+}
+
+// damages returns nil for nil, and otherwise a list, so that it is [] in JSON.
+func damages(found []recovery.Damage) []Damage {
+	if found == nil {
+		return nil
+	}
+	all := make([]Damage, len(found))
+	for i, d := range found {
+		all[i] = Damage(d)
+	}
+	return all
+}
+
+// VerifyDir is Verify of the database in a directory that is not in use, be it one that
+// Open refuses because it is damaged. It reads as much as can be read, and changes nothing: it writes
+// neither to files nor to the log. Of the options, nil for the defaults, it uses CacheBytes, FS and Logger.
+//
+// It takes memory for the logs of the database, twice: a few times Options.MemTableBytes
+// of the program that wrote it. The errors are those of Open, but for damage, which is in the report.
+func VerifyDir(ctx context.Context, dir string, opts *Options, how *VerifyOptions) (VerifyReport, error) {
+	o, err := salvageOptions(dir, opts)
 	if err != nil {
 		return VerifyReport{}, err
 	}
-	ctx, cancel := db.horizon.Context(ctx)
-	defer cancel()
-	c.ctx = ctx
-	err = c.run(db)
-	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
+	found, err := recovery.CheckDirectory(ctx, dir, o.inner().Engine, how.inner())
+	return verifyReport(found), err
+}
+
+// salvageOptions returns the options with which a directory is read.
+func salvageOptions(dir string, opts *Options) (Options, error) {
+	o, err := opts.withDefaults()
+	if dir == "" && err == nil {
+		err = fmt.Errorf("%w: no directory is named", ErrOption)
 	}
 	if err != nil {
-		return c.result(), fmt.Errorf("verify: %w", err)
+		err = fmt.Errorf("open %q: %w", dir, err)
 	}
-	return c.result(), nil
+	return o, err
 }
 
-// leastBytesPerSecond is the least that BytesPerSecond may ask for.
-const leastBytesPerSecond = 64 << 10
+// RepairReport is what Repair has done.
+type RepairReport struct {
+	Before  VerifyReport `json:"before"`  // of the damaged directory: its files only
+	After   VerifyReport `json:"after"`   // of the new one
+	Lost    []LostItem   `json:"lost"`    // what is not in the new directory, or not as it was
+	Missing int64        `json:"missing"` // how many those are, also those that are not listed
 
-// checking is a Verify under way.
-type checking struct {
-	ctx    context.Context
-	opts   VerifyOptions
-	report VerifyReport
-	ledger *verify.Report // nil before it has begun
-	total  int64
-	broken []string // tables of a directory that are damaged
-	pace   pace
+	Documents     int64    `json:"documents"`
+	Revisions     int64    `json:"revisions"`
+	Attachments   int64    `json:"attachments"` // different contents
+	Deletions     int64    `json:"deletions"`   // that are remembered
+	Counters      int64    `json:"counters"`
+	Subscriptions int64    `json:"subscriptions"`
+	Indexes       int64    `json:"indexes"`          // built again
+	Raised        []string `json:"raised,omitempty"` // counters that were below a number in use
 }
 
-func newChecking(ctx context.Context, opts *VerifyOptions) (*checking, error) {
-	c := &checking{ctx: ctx}
-	if opts != nil {
-		c.opts = *opts
-	}
-	switch o := &c.opts; {
-	case o.MaxDamages < 0 || o.MaxDamages > verify.MaxDamages:
-		return nil, fmt.Errorf("%w: MaxDamages is from 0 to %d, not %d", ErrOption, verify.MaxDamages, o.MaxDamages)
-	case o.BytesPerSecond < 0 || o.BytesPerSecond > 0 && o.BytesPerSecond < leastBytesPerSecond:
-		return nil, fmt.Errorf("%w: BytesPerSecond is 0 or at least %d, not %d", ErrOption, leastBytesPerSecond, o.BytesPerSecond)
-	case o.MaxDamages == 0:
-		o.MaxDamages = verify.DefaultDamages
-	}
-	c.pace = pace{ctx: ctx, rate: c.opts.BytesPerSecond}
-	return c, ctx.Err()
+// LostItem is something that Repair could not save, or not as it was.
+type LostItem struct {
+	What string `json:"what"` // "document", "attachment", "revision", "subscription", "record", "range" or "index"
+	ID   string `json:"id,omitempty"`
+	Why  string `json:"why"`
 }
 
-// run checks the files and then the records of an open database.
-func (c *checking) run(db *DB) error {
-	c.pace.ctx = c.ctx
-	if engine, can := db.env.Engine.(storage.FileChecker); can && !c.opts.SkipFiles {
-		if err := c.files(db, engine); err != nil {
-			return err
-		}
+// Repair makes a new database in the directory into, which must not exist, of what can be
+// read of the one in dir, which is only read and must not be in use. Documents, revisions,
+// attachments, compare-exchange values, counters, subscriptions and settings are copied if they are whole. The order of changes, collections,
+// counts, what is due and indexes are made anew from them. Results of calls with a RequestID are left behind: such
+// a call is carried out when it is made again. Counters are raised above all numbers
+// that were found, so that no ID comes twice. The new database is checked: see
+// RepairReport.After.
+//
+// What was lost is listed, with the IDs of documents as far as they are known. An error means that there
+// is no new database; what was made of it is removed. opts are those of Open, and of the new
+// database if its settings are lost.
+func Repair(ctx context.Context, dir, into string, opts *Options, how *VerifyOptions) (RepairReport, error) {
+	o, err := salvageOptions(dir, opts)
+	if err == nil && o.ReadOnly {
+		err = fmt.Errorf("repair %q: %w: ReadOnly is no option of the database that Repair writes", dir, ErrOption)
 	}
-	s, err := openState(db)
 	if err != nil {
-		return err
+		return RepairReport{}, err
 	}
-	defer s.Release(nil)
-	return c.records(s.use)
+	done, err := recovery.Repair(ctx, dir, into, o.inner(), how.inner())
+	return repairReport(done), err
 }
 
-// files checks the files, one at a time inside the gate.
-func (c *checking) files(db *DB, engine storage.FileChecker) error {
-	var files []storage.File
-	if err := db.inside(func() (err error) { files, err = engine.Files(); return err }); err != nil {
-		return err
+func repairReport(r recovery.Repaired) RepairReport {
+	out := RepairReport{
+		Before: verifyReport(r.Before), After: verifyReport(r.After), Missing: r.Missing, Raised: r.Raised,
+		Documents: r.Documents, Revisions: r.Revisions, Attachments: r.Attachments, Deletions: r.Deletions,
+		Counters: r.Counters, Subscriptions: r.Subscriptions, Indexes: r.Indexes, Lost: make([]LostItem, len(r.Lost)),
 	}
-	for _, f := range files {
-		c.total += f.Bytes
+	for i, l := range r.Lost {
+		out.Lost[i] = LostItem(l)
 	}
-	for _, f := range files {
-		c.progress("files", 0, 0)
-		err := db.inside(func() error { return c.file(engine, f) })
-		if err != nil {
-			return err
-		}
-	}
-	c.progress("files", 0, 0)
-	return nil
-}
-
-// fileChecker checks files: an engine, or a directory that is not open.
-type fileChecker interface {
-	CheckFile(ctx context.Context, f storage.File, pace func(bytes int) error) ([]*storage.DamageError, error)
-}
-
-// file checks one file.
-func (c *checking) file(engine fileChecker, f storage.File) error {
-	damage, err := engine.CheckFile(c.ctx, f, func(n int) error {
-		c.report.FileBytes += int64(n)
-		return c.pace.take(n)
-	})
-	if err != nil {
-		return err
-	}
-	c.report.Files++
-	for _, d := range damage {
-		c.damagedFile(d)
-	}
-	return nil
-}
-
-// damagedFile enters damage to a file into the report.
-func (c *checking) damagedFile(d *storage.DamageError) {
-	kind := verify.FileDamaged
-	if strings.HasPrefix(d.Problem, "the file is missing") {
-		kind = verify.FileMissing
-	}
-	c.add(Damage{Kind: string(kind), Subject: "file " + d.File, Problem: d.Problem, Loss: d.Loss, Remedy: kind.Meaning().Remedy, File: d.File, Offset: d.Offset})
-}
-
-func (c *checking) add(d Damage) {
-	if d.Loss == "" {
-		d.Loss = "nothing that was stored is known to be lost"
-	}
-	c.report.Found++
-	c.report.count(d.Kind, 1)
-	if len(c.report.Damages) < c.opts.MaxDamages {
-		c.report.Damages = append(c.report.Damages, d)
-	}
-}
-
-func (r *VerifyReport) count(kind string, n int64) {
-	if r.ByKind == nil {
-		r.ByKind = make(map[string]int64)
-	}
-	r.ByKind[kind] += n
-}
-
-// records checks the records that use reads.
-func (c *checking) records(use func(func(storage.Reader) error) error) error {
-	before := int64(0)
-	r, err := verify.Run(c.ctx, verify.Config{
-		Use:     use,
-		Damages: c.opts.MaxDamages,
-		Pause: func(p verify.Progress) error {
-			c.progress(p.Step, p.Bytes, p.Keys)
-			n := p.Bytes - before
-			before = p.Bytes
-			return c.pace.take(int(n))
-		},
-	})
-	c.ledger = r
-	return err
-}
-
-// progress calls the user.
-func (c *checking) progress(step string, bytes, keys int64) {
-	if c.opts.Progress == nil {
-		return
-	}
-	p := VerifyProgress{Step: step, Bytes: c.report.FileBytes + bytes, Keys: keys, Damages: c.report.Found}
-	if step == "files" {
-		p.Total = c.total
-	}
-	c.opts.Progress(p)
-}
-
-// result returns the report, as far as it is.
-func (c *checking) result() VerifyReport {
-	r := c.report
-	r.ByKind = maps.Clone(r.ByKind)
-	if v := c.ledger; v != nil {
-		for _, d := range v.Damages {
-			if len(r.Damages) < c.opts.MaxDamages {
-				r.Damages = append(r.Damages, damageOf(d))
-			}
-		}
-		for _, d := range v.Warnings {
-			r.Warnings = append(r.Warnings, damageOf(d))
-		}
-		r.Found, r.Warned = r.Found+v.Found, v.Warned
-		for kind, n := range v.ByKind {
-			r.count(string(kind), n)
-		}
-		r.NotCompared = append(r.NotCompared, v.NotCompared...)
-		r.Keys, r.Bytes, r.Documents, r.Revisions = v.Keys, v.Bytes, v.Documents, v.Revisions
-		r.Changes, r.IndexEntries, r.Attachments, r.AttachmentBytes = v.Changes, v.IndexEntries, v.Contents, v.ContentBytes
-	}
-	if r.Damages == nil {
-		r.Damages = []Damage{}
-	}
-	if r.Warnings == nil {
-		r.Warnings = []Damage{}
-	}
-	return r
-}
-
-func damageOf(d verify.Damage) Damage {
-	m := d.Kind.Meaning()
-	return Damage{Kind: string(d.Kind), Subject: d.Subject, Problem: d.Problem, Loss: m.Loss, Remedy: m.Remedy, Key: d.Key, Offset: -1}
-}
-
-// state is the snapshot that Verify reads, which Close releases.
-type state struct {
-	db *DB
-
-	mu       sync.Mutex
-	snapshot storage.Snapshot // nil when it is released. Guarded by mu.
-	ended    error            // why. Guarded by mu.
-}
-
-// openState takes a snapshot. Release must follow.
-func openState(db *DB) (*state, error) {
-	s := &state{db: db}
-	return s, db.inside(func() error {
-		s.snapshot = db.env.Engine.Snapshot()
-		db.env.Register(s)
-		return nil
-	})
-}
-
-// use calls fn with the snapshot, inside the gate.
-func (s *state) use(fn func(storage.Reader) error) error {
-	return s.db.inside(func() error {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.snapshot == nil {
-			return errs.First(s.ended, ErrClosed)
-		}
-		return fn(s.snapshot)
-	})
-}
-
-// Release implements env.Handle.
-func (s *state) Release(cause error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.snapshot == nil {
-		return nil
-	}
-	err := s.snapshot.Close()
-	s.snapshot, s.ended = nil, cause
-	s.db.env.Unregister(s)
-	return err
-}
-
-// pace bounds how much is read in a second.
-type pace struct {
-	ctx   context.Context
-	rate  int64 // bytes; 0 for no bound
-	begun time.Time
-	taken int64
-}
-
-// take notes n bytes that are read now, and waits until so many may be.
-func (p *pace) take(n int) error {
-	if p.rate == 0 || n == 0 {
-		return p.ctx.Err()
-	}
-	if p.begun.IsZero() {
-		p.begun = time.Now()
-	}
-	p.taken += int64(n)
-	ahead := time.Duration(float64(p.taken)/float64(p.rate)*float64(time.Second)) - time.Since(p.begun)
-	if ahead <= 0 {
-		return p.ctx.Err()
-	}
-	select {
-	case <-time.After(ahead):
-		return nil
-	case <-p.ctx.Done():
-		return p.ctx.Err()
-	}
+	return out
 }

@@ -5,10 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"time"
 
+	"github.com/jaydb/jay/internal/builder"
+	"github.com/jaydb/jay/internal/core"
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/exec"
 	"github.com/jaydb/jay/internal/format"
-	"github.com/jaydb/jay/internal/observe"
+	"github.com/jaydb/jay/internal/parts"
+	"github.com/jaydb/jay/internal/requests"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/query"
 )
@@ -21,6 +26,9 @@ type Batch struct {
 	ops  []*op
 	slab []op // memory for ops to come
 }
+
+// Tests of package write take the writes of a batch by this.
+func init() { parts.Ops = func(batch any) []*op { return batch.(*Batch).ops } }
 
 // add returns a new op at the end of the batch.
 func (b *Batch) add() *op {
@@ -80,7 +88,8 @@ func (b *Batch) Reset() {
 // can be applied again after an error: semantic IDs stay, others are made anew.
 //
 // With RequestID the batch is applied once: the metadata of a repeated call has ID,
-// Collection, ChangeVector, Etag and LastModified, and Returning is left alone.
+// Collection, ChangeVector, Etag and LastModified, and Returning is left alone. The ID of a
+// batch with other writes is ErrRequestID.
 func (db *DB) Apply(ctx context.Context, b *Batch, opts ...CallOption) ([]Metadata, error) {
 	if b == nil {
 		return nil, fmt.Errorf("%w: nil batch", ErrUsage)
@@ -234,56 +243,21 @@ type op = write.Op
 // access is what documents are read, queried and written through: the database, or a
 // transaction on it.
 type access interface {
+	source() builder.Source
 	Get(ctx context.Context, id string) (*Document, error)
 	GetMany(ctx context.Context, ids ...string) ([]*Document, error)
 	Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error]
-	database() *DB
-	startRun(ctx context.Context, q *query.Query, o exec.Options) (*exec.Run, error)
 	write(ctx context.Context, ops []*op) error
 	result(o *op) Metadata
 }
 
-// database implements access.
-func (db *DB) database() *DB { return db }
+// source implements access.
+func (db *DB) source() builder.Source { return &db.core }
 
 // write implements access: all changes to documents go through the write path.
-func (db *DB) write(ctx context.Context, ops []*op) error {
-	if len(ops) == 0 {
-		return nil
-	}
-	if db.watch == nil {
-		return writeOps(ctx, db, ops)
-	}
-	var again error // the call was carried out before: that is an answer, and no failure
-	err := db.watch.Do(ctx, operationOf(ops), func(ctx context.Context, o *observe.Operation) error {
-		err := writeOps(ctx, db, ops)
-		if repetition(err) != nil {
-			again = err
-			return nil
-		}
-		if err == nil {
-			completeOperation(o, ops)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return again
-}
+func (db *DB) write(ctx context.Context, ops []*op) error { return db.core.Write(ctx, ops) }
 
-func writeOps(ctx context.Context, db *DB, ops []*op) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if err := db.env.Enter(); err != nil {
-		return err
-	}
-	defer db.env.Exit()
-	return db.writer.Write(ctx, ops)
-}
-
-func (db *DB) result(o *op) Metadata { return db.writer.ResultOf(o) }
+func (db *DB) result(o *op) Metadata { return db.core.Writer.ResultOf(o) }
 
 var _ access = (*DB)(nil)
 
@@ -304,7 +278,7 @@ func results(a access, ops []*op) []Metadata {
 }
 
 // refusing is the access of a collection in a transaction of another database.
-type refusing struct{ db *DB }
+type refusing struct{ db *core.Database }
 
 var _ access = refusing{}
 
@@ -323,12 +297,103 @@ func (refusing) Documents(context.Context, Scan) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) { yield(nil, errOtherDatabase) }
 }
 
-func (r refusing) database() *DB { return r.db }
+func (r refusing) source() builder.Source { return refusingSource(r) }
 
-func (refusing) startRun(context.Context, *query.Query, exec.Options) (*exec.Run, error) {
+// refusingSource is what queries of such a collection are asked of.
+type refusingSource struct{ db *core.Database }
+
+// Database implements builder.Source.
+func (r refusingSource) Database() *core.Database { return r.db }
+
+// StartRun implements builder.Source.
+func (refusingSource) StartRun(context.Context, *query.Query, exec.Options) (*exec.Run, error) {
 	return nil, errOtherDatabase
 }
 
 func (refusing) write(context.Context, []*op) error { return errOtherDatabase }
 
-func (r refusing) result(o *op) Metadata { return r.db.result(o) }
+func (r refusing) result(o *op) Metadata { return r.db.Writer.ResultOf(o) }
+
+// writeTo commits one write.
+func writeTo(ctx context.Context, db *core.Database, o *op) (Metadata, error) {
+	if err := db.Write(ctx, []*op{o}); err != nil {
+		return Metadata{}, err
+	}
+	return db.Writer.ResultOf(o), nil
+}
+
+// CallOption changes one call of DB.Apply, DB.NextIdentity or DB.SeedIdentity.
+type CallOption func(*callOptions)
+
+type callOptions struct {
+	id    string
+	given bool
+}
+
+// RequestID gives the call an ID, so that it is carried out once however often it is made:
+// made again with the same ID, as when a caller did not get the answer, it returns what it
+// returned at first, and changes nothing. The result is stored by the commit of the call,
+// so that no crash can come between them. A call that fails leaves no result.
+//
+// The database keeps the results of the newest 10,000 such calls, up to 64 MiB. An ID has 1
+// to 256 bytes. The ID of another call that was carried out is ErrRequestID, and nothing is
+// changed: another method, another identity or value, or a batch with other writes, options
+// and guards included. Bodies are compared byte by byte.
+func RequestID(id string) CallOption {
+	return func(o *callOptions) { o.id, o.given = id, true }
+}
+
+// requestOf returns the request of a call, or nil if it has no ID.
+func requestOf(opts []CallOption, call string) (*requests.Request, error) {
+	var o callOptions
+	for _, option := range opts {
+		option(&o)
+	}
+	if !o.given {
+		return nil, nil
+	}
+	return &requests.Request{ID: o.id, Call: call}, requests.CheckID(o.id)
+}
+
+// repeated decodes the result of a call that was carried out before, if err says that it
+// was.
+func repeated(err error, result any) (found bool, _ error) {
+	again := requests.Repetition(err)
+	if again == nil {
+		return false, err
+	}
+	if err := json.Unmarshal(again.Result, result); err != nil {
+		return true, fmt.Errorf("result of a request: %w: %w", errs.ErrCorrupt, err)
+	}
+	return true, nil
+}
+
+// keptMetadata is the metadata of a write in the result of a request.
+type keptMetadata struct {
+	ID           string    `json:"id"`
+	Collection   string    `json:"collection,omitempty"`
+	ChangeVector string    `json:"changeVector,omitempty"`
+	Etag         uint64    `json:"etag,omitempty"`
+	LastModified time.Time `json:"lastModified,omitzero"`
+}
+
+// keepResults makes the first of ops keep the results of all in its transaction.
+func keepResults(db *DB, ops []*op, r *requests.Request) {
+	ops[0].Once = &write.Once{Request: r, Result: func() any {
+		kept := make([]keptMetadata, len(ops))
+		for i, o := range ops {
+			m := db.result(o)
+			kept[i] = keptMetadata{m.ID, m.Collection, m.ChangeVector, m.Etag, m.LastModified}
+		}
+		return kept
+	}}
+}
+
+// keptResults returns results as Apply does.
+func keptResults(kept []keptMetadata) []Metadata {
+	out := make([]Metadata, len(kept))
+	for i, m := range kept {
+		out[i] = Metadata{ID: m.ID, Collection: m.Collection, ChangeVector: m.ChangeVector, Etag: m.Etag, LastModified: m.LastModified}
+	}
+	return out
+}

@@ -1,15 +1,25 @@
 package jay_test
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"reflect"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/checks"
+	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/knobs"
+	"github.com/jaydb/jay/storage/storagetest"
 )
 
 var guid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
@@ -45,7 +55,7 @@ func TestPut_Vectors(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			db := memory(t, test.opts)
-			jay.StartEtag(db, test.etag)
+			checks.StartEtag(db, test.etag)
 			for _, s := range test.steps {
 				m := put(t, db, s.request, `{"n":1}`)
 				equal(t, m.ID, s.want)
@@ -470,7 +480,7 @@ func TestPut_BadInput(t *testing.T) {
 // Ensure that the last etag is followed by an error, not by a second life.
 func TestPut_EtagExhausted(t *testing.T) {
 	db := memory(t, nil)
-	jay.StartEtag(db, math.MaxInt64-1)
+	checks.StartEtag(db, math.MaxInt64-1)
 	put(t, db, "last", `{}`)
 	before := dump(t, db)
 	for _, id := range []string{"one-more", "users/", "users|"} {
@@ -539,4 +549,321 @@ func TestApply_BatchOfAnotherDatabase(t *testing.T) {
 	if _, err := refusing.Apply(ctx, &b); !errors.Is(err, jay.ErrInvalidID) {
 		t.Errorf("a tag of 80 bytes where 64 are allowed: %v", err)
 	}
+}
+
+// Ensure that the result of a delete says whether there was a document.
+func TestApply_DeleteResult(t *testing.T) {
+	t.Parallel()
+	db := memory(t, nil)
+	_, err := db.Put(ctx, "a", json.RawMessage(`{}`))
+	must(t, err)
+	var b jay.Batch
+	b.Delete("a")
+	b.Delete("missing")
+	b.Put("c", json.RawMessage(`{}`))
+	b.Delete("c")
+	b.Delete("a")
+	written, err := db.Apply(ctx, &b)
+	must(t, err)
+	for i, want := range []bool{true, false, true, true, false} {
+		if got := written[i].Etag > 0; got != want {
+			t.Errorf("write %d: etag %d", i, written[i].Etag)
+		}
+	}
+	if m := written[0]; m.ID != "a" || m.ChangeVector+m.Collection != "" || m.Custom != nil {
+		t.Errorf("a delete has more than an ID and an etag: %+v", written[0])
+	}
+}
+
+// Ensure that a call with the ID of an earlier one returns what that returned, and changes
+// nothing.
+func TestRequestID(t *testing.T) {
+	db := memory(t, nil)
+	next := func(id string) int64 {
+		t.Helper()
+		n, err := db.NextIdentity(ctx, "users", jay.RequestID(id))
+		must(t, err)
+		return n
+	}
+	equal(t, next("a"), 1)
+	equal(t, next("a"), 1)
+	equal(t, next("b"), 2)
+	equal(t, next("a"), 1)
+	for range 2 {
+		n, err := db.SeedIdentity(ctx, "users|", 100, false, jay.RequestID("seed"))
+		must(t, err)
+		equal(t, n, 100)
+	}
+	equal(t, next("c"), 101)
+
+	var b jay.Batch
+	b.Put("orders|", []byte(`{}`))
+	b.Store("Users", []byte(`{}`))
+	b.Put("fixed", []byte(`{"@metadata":{"@collection":"Things"}}`))
+	b.PutCompareExchange("k", 1, 0)
+	b.Delete("fixed")
+	first, err := db.Apply(ctx, &b, jay.RequestID("batch"))
+	must(t, err)
+	etag := lastEtag(t, db)
+	again, err := db.Apply(ctx, &b, jay.RequestID("batch"))
+	must(t, err)
+	equal(t, lastEtag(t, db), etag)
+	for i := range first {
+		a, b := first[i], again[i]
+		if a.ID != b.ID || a.Etag != b.Etag || a.ChangeVector != b.ChangeVector || a.Collection != b.Collection || !a.LastModified.Equal(b.LastModified) {
+			t.Errorf("write %d: got %+v, and again %+v", i, a, b)
+		}
+	}
+	if _, err := db.Apply(ctx, &b); err == nil { // the value is there
+		t.Error("without an ID the batch is not applied")
+	}
+
+	// A call that fails leaves no result.
+	b.Reset()
+	b.Put("x", []byte(`{}`), jay.IfMatch("A:1-none"))
+	if _, err := db.Apply(ctx, &b, jay.RequestID("fails")); !errors.Is(err, jay.ErrConflict) {
+		t.Errorf("got %v", err)
+	}
+	b.Reset()
+	b.Put("x", []byte(`{}`))
+	must(t, second(db.Apply(ctx, &b, jay.RequestID("fails"))))
+
+	for name, err := range map[string]error{
+		"another identity": second(db.NextIdentity(ctx, "orders", jay.RequestID("a"))),
+		"another verb":     second(db.SeedIdentity(ctx, "users", 1, false, jay.RequestID("a"))),
+		"another value":    second(db.SeedIdentity(ctx, "users", 7, false, jay.RequestID("seed"))),
+		"another batch":    second(db.Apply(ctx, &b, jay.RequestID("batch"))),
+	} {
+		if !errors.Is(err, jay.ErrRequestID) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	for name, err := range map[string]error{
+		"no id":     second(db.NextIdentity(ctx, "users", jay.RequestID(""))),
+		"a long id": second(db.NextIdentity(ctx, "users", jay.RequestID(strings.Repeat("x", 257)))),
+		"a control": second(db.NextIdentity(ctx, "users", jay.RequestID("a\x00b"))),
+	} {
+		if !errors.Is(err, jay.ErrUsage) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	equal(t, next("d"), 102)
+}
+
+// Ensure that the ID of a batch is refused for one with other writes, which was answered as if
+// it had been carried out; and that the same batch, made anew or used again, is answered.
+func TestRequestID_OtherWrites(t *testing.T) {
+	at := time.Date(2030, 1, 2, 3, 4, 5, 6, time.UTC)
+	doc := func(text string) json.RawMessage { return json.RawMessage(text) }
+	patched := func(opts ...jay.PatchOption) func(b *jay.Batch) {
+		return func(b *jay.Batch) { b.Patch("docs/1", opts...) }
+	}
+	put := func(opts ...jay.WriteOption) func(b *jay.Batch) {
+		return func(b *jay.Batch) { b.Put("docs/2", doc(`{"n":1}`), opts...) }
+	}
+	batches := []func(b *jay.Batch){
+		put(),
+		func(b *jay.Batch) { b.Put("docs/2", doc(`{"n":2}`)) },
+		func(b *jay.Batch) { b.Put("docs/3", doc(`{"n":1}`)) },
+		func(b *jay.Batch) { b.Put("docs/", doc(`{"n":1}`)) },
+		func(b *jay.Batch) { b.Put("docs|", doc(`{"n":1}`)) },
+		func(b *jay.Batch) { b.Insert("docs/2", doc(`{"n":1}`)) },
+		func(b *jay.Batch) { b.Store("Docs", doc(`{"n":1}`)) },
+		func(b *jay.Batch) { b.Store("Cats", doc(`{"n":1}`)) },
+		func(b *jay.Batch) { b.Put("docs/2", doc(`{"n":1,"@metadata":{"@collection":"Cats"}}`)) },
+		func(b *jay.Batch) { b.Delete("docs/2") },
+		func(b *jay.Batch) { b.Delete("docs/1") },
+		put(jay.InCollection("Cats")), put(jay.InCollection("@empty")), put(jay.IfMatch("")), put(jay.WithMetadata(doc(`{"a":1}`))), put(jay.WithMetadata(doc(`{"a":2}`))),
+		put(jay.WithTTL(time.Hour)), put(jay.WithTTL(2 * time.Hour)), put(jay.ExpiresAt(at)), put(jay.ExpiresAt(at.Add(1))), put(jay.RefreshAt(at)),
+		put(jay.KeepReplaced()),
+		patched(jay.Set("n", 1)), patched(jay.Set("n", 2)), patched(jay.Set("m", 1)), patched(jay.Unset("n")), patched(jay.Rename("n", "m")), patched(jay.Rename("n", "o")),
+		patched(jay.Increment("n", 1)), patched(jay.Increment("n", 2)), patched(jay.Append("l", 1, 2)), patched(jay.Append("l", 1), jay.Append("l", 2)),
+		patched(jay.AddToSet("l", 1, 2)), patched(jay.MergePatch(doc(`{"a":1}`))), patched(jay.MergePatch(doc(`{"a":2}`))),
+		patched(jay.JSONPatch(doc(`[{"op":"add","path":"/a","value":1}]`))), patched(jay.JSONPatch(doc(`[{"op":"add","path":"/a","value":2}]`))),
+		patched(jay.RemoveWhere("l", jay.Eq("@value", 1))), patched(jay.RemoveWhere("l", jay.Eq("@value", 2))), patched(jay.RemoveWhere("l", jay.Gt("@value", 1))),
+		patched(jay.Set("n", 1), jay.OrInsert(doc(`{}`))), patched(jay.Set("n", 1), jay.OrInsertPatched(doc(`{}`))),
+		func(b *jay.Batch) { b.PutCompareExchange("k", 1, 0) },
+		func(b *jay.Batch) { b.PutCompareExchange("k", 2, 0) },
+		func(b *jay.Batch) { b.PutCompareExchange("k", 1, 0, jay.CompareExchangeMetadata(doc(`{"a":1}`))) },
+		func(b *jay.Batch) { b.PutCompareExchange("l", 1, 0) },
+		func(b *jay.Batch) { b.Put("docs/2", doc(`{"n":1}`), jay.Guarded(&jay.AtomicGuard{})) },
+		func(b *jay.Batch) { b.Put("docs/2", doc(`{"n":1}`), jay.Guarded(&jay.AtomicGuard{Any: true})) },
+	}
+	for i, first := range batches {
+		db := memory(t, nil)
+		must(t, second(db.Put(ctx, "docs/1", doc(`{"n":1,"l":[1,2]}`))))
+		var b jay.Batch
+		first(&b)
+		results, err := db.Apply(ctx, &b, jay.RequestID("r"))
+		if err != nil {
+			t.Fatalf("batch %d: %v", i, err)
+		}
+		etag := lastEtag(t, db)
+		for j, other := range batches {
+			var b jay.Batch
+			other(&b)
+			again, err := db.Apply(ctx, &b, jay.RequestID("r"))
+			switch {
+			case i != j && (!errors.Is(err, jay.ErrRequestID) || !errors.Is(err, jay.ErrUsage)):
+				t.Errorf("batch %d with the id of %d: %v", j, i, err)
+			case i == j && (err != nil || again[0].ID != results[0].ID):
+				t.Errorf("batch %d again: %v, %v", i, again, err)
+			}
+		}
+		equal(t, lastEtag(t, db), etag)
+		closeDB(t, db)
+	}
+}
+
+// Ensure that of calls with one ID at the same time one is carried out.
+func TestRequestID_Concurrent(t *testing.T) {
+	db := memory(t, nil)
+	var mu sync.Mutex
+	seen := make(map[int64]bool)
+	jaytest.Concurrently(t, func(g int, _ *rand.Rand) {
+		for i := range 10 {
+			n, err := db.NextIdentity(ctx, "users", jay.RequestID(fmt.Sprint(i)))
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			seen[n] = true
+			mu.Unlock()
+			var b jay.Batch
+			b.Insert(fmt.Sprint("docs/", i), []byte(`{}`))
+			if _, err := db.Apply(ctx, &b, jay.RequestID(fmt.Sprint("insert ", i))); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	equal(t, len(seen), 10)
+}
+
+// Ensure that the newest results are kept, and the oldest removed.
+func TestRequestID_Bounded(t *testing.T) {
+	knobs.KeptRequests = 3
+	defer func() { knobs.KeptRequests = 0 }()
+	disk := storagetest.NewDisk()
+	db := onDisk(t, disk, jay.Options{})
+	for i := range 10 {
+		n, err := db.NextIdentity(ctx, "users", jay.RequestID(fmt.Sprint(i)))
+		must(t, err)
+		equal(t, n, int64(i+1))
+	}
+	closeDB(t, db)
+	db = onDisk(t, disk, jay.Options{})
+	equal(t, jaytest.RequestKeys(t, db), 3*2+1)
+	for i := 7; i < 10; i++ {
+		n, err := db.NextIdentity(ctx, "users", jay.RequestID(fmt.Sprint(i)))
+		must(t, err)
+		equal(t, n, int64(i+1))
+	}
+	n, err := db.NextIdentity(ctx, "users", jay.RequestID("0"))
+	must(t, err)
+	equal(t, n, 11) // it was forgotten
+	closeDB(t, db)
+}
+
+// crate is a type without code of its own, and with all that decoding copies.
+type crate struct {
+	ID      string
+	Version string `jay:"version"`
+	Name    string
+	Seal    []byte
+	Labels  map[string]string
+	Sent    *time.Time
+}
+
+// Ensure that Collection.Get gives what a transaction gives, which takes
+// another way: the value, and every error, whether or not the document is in
+// the cache.
+func TestCollection_Get_TwoWays(t *testing.T) {
+	ctx := context.Background()
+	db := memory(t, nil)
+	crates, err := jay.CollectionOf[crate](db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+	for i := range 50 {
+		c := &crate{ID: fmt.Sprintf("Crates/%d", i), Name: "crate", Seal: []byte{1, byte(i)}, Labels: map[string]string{"a": "b"}, Sent: &sent}
+		if _, err := crates.Put(ctx, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, db, "crates/bad", `{"Name":7}`, jay.InCollection("Crates"))
+	put(t, db, "boxes/1", `{}`, jay.InCollection("Boxes"))
+
+	ids := []string{"crates/1", "CRATES/7", "crates/bad", "boxes/1", "crates/none", ""}
+	for round := range 4 { // from the third on, documents are in the cache
+		for _, id := range ids {
+			got, gotErr := crates.Get(ctx, id)
+			var want *crate
+			var wantErr error
+			err := db.View(ctx, func(tx *jay.Tx) error {
+				want, wantErr = crates.In(tx).Get(ctx, id)
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got, want) || fmt.Sprint(gotErr) != fmt.Sprint(wantErr) {
+				t.Errorf("round %d, %q: got %+v, %v, want %+v, %v", round, id, got, gotErr, want, wantErr)
+			}
+			if errors.Is(gotErr, jay.ErrNotFound) != errors.Is(wantErr, jay.ErrNotFound) {
+				t.Errorf("round %d, %q: got %v, want %v", round, id, gotErr, wantErr)
+			}
+		}
+	}
+
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := crates.Get(cancelled, "crates/1"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+}
+
+// Ensure that a value stays as it is when its document, which was decoded where
+// it lay, is written over and the memory is used again.
+func TestCollection_Get_Owned(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	db := open(t, t.TempDir(), &jay.Options{CacheBytes: 1 << 20, DocumentCacheBytes: -1})
+	crates, err := jay.CollectionOf[crate](db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept []*crate
+	for round := range 20 {
+		for i := range 20 {
+			c := &crate{ID: fmt.Sprintf("crates/%d", i), Name: fmt.Sprint("name ", round), Seal: bytes.Repeat([]byte{byte(round)}, 1000)}
+			if _, err := crates.Put(ctx, c, jay.IfMatch(versionOf(t, db, c.ID))); err != nil {
+				t.Fatal(err)
+			}
+			v, err := crates.Get(ctx, c.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept = append(kept, v)
+		}
+	}
+	closeDB(t, db)
+	for i, v := range kept {
+		round := i / 20
+		if v.Name != fmt.Sprint("name ", round) || !bytes.Equal(v.Seal, bytes.Repeat([]byte{byte(round)}, 1000)) {
+			t.Fatalf("value %d has changed: %+v", i, v)
+		}
+	}
+}
+
+func versionOf(t *testing.T, db *jay.DB, id string) string {
+	t.Helper()
+	doc, err := db.Get(context.Background(), id)
+	if errors.Is(err, jay.ErrNotFound) {
+		return ""
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc.ChangeVector()
 }

@@ -18,6 +18,8 @@ import (
 	// The programs are built anew when the tests are, and the tests when the
 	// package has changed: else go test would take an old result for theirs.
 	_ "github.com/jaydb/jay"
+
+	"github.com/jaydb/jay/internal/sample"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write what the programs print into their output.txt")
@@ -34,7 +36,7 @@ var unstable = []struct {
 	{regexp.MustCompile(`\b[0-9.]+(ns|µs|ms|s)\b`), "<time>"},
 }
 
-// Ensure that every program runs without arguments from an empty directory,
+// Ensure that every program, in a short run those of today, runs without arguments from an empty directory,
 // ends well and prints what it is known to print, says nothing on standard
 // error and leaves no file behind but those of leaves.
 func TestExamples(t *testing.T) {
@@ -45,14 +47,24 @@ func TestExamples(t *testing.T) {
 	if len(mains) < 8 {
 		t.Fatalf("got %d programs, want at least 8: %v", len(mains), mains)
 	}
+	today := sample.Of(t, 7)
+	build := exec.Command("go", "build")
+	var names []string
+	for i, main := range mains {
+		if today.Has(i) {
+			names = append(names, filepath.Dir(main))
+		}
+	}
 	bin := t.TempDir()
 	// Without tables for a debugger the linker is done in a fifth of the time.
-	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", bin+string(filepath.Separator), "./...")
+	build.Args = append(build.Args, "-ldflags=-s -w", "-o", bin+string(filepath.Separator))
+	for _, name := range names {
+		build.Args = append(build.Args, "./"+name)
+	}
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", build, err, out)
 	}
-	for _, main := range mains {
-		name := filepath.Dir(main)
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			got := execute(t, filepath.Join(bin, name), leaves[name]...)
 			golden := filepath.Join(name, "output.txt")

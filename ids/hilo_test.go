@@ -144,6 +144,39 @@ func TestMarks_Return(t *testing.T) {
 	}
 }
 
+// Ensure that a mark is raised above what was granted, where no range can be returned any more,
+// and that below the mark it stays, and no return goes below the number.
+func TestMarks_Raise(t *testing.T) {
+	granted := func(n int64) *ids.Marks {
+		m := new(ids.Marks)
+		if _, _, _, err := m.Grant(0, ids.RangeRequest{Tag: "users"}, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		m.Raise(n)
+		return m
+	}
+	tests := []struct {
+		name      string
+		raise     int64 // after 1 to 32 were granted
+		last, end int64 // of a return
+		want      bool
+		mark      int64 // afterwards
+	}{
+		{"return below it", 10, 5, 32, false, 32},
+		{"return to it", 10, 10, 32, true, 10},
+		{"return above it", 10, 20, 32, true, 20},
+		{"at the mark", 32, 31, 32, false, 32},
+		{"above the mark", 40, 35, 40, false, 40},
+		{"above the mark, the old range", 40, 20, 32, false, 40},
+	}
+	for _, test := range tests {
+		m := granted(test.raise)
+		if got := m.Return(m.Mark, test.last, test.end); got != test.want || m.Mark != test.mark {
+			t.Errorf("%s: got %v, mark %d; want %v, %d", test.name, got, m.Mark, test.want, test.mark)
+		}
+	}
+}
+
 // source grants ranges in memory, and fails or blocks on demand.
 type source struct {
 	mu      sync.Mutex

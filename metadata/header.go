@@ -232,8 +232,15 @@ func text(record []byte, i int) (b []byte, next int) {
 // ticksPerSecond is RavenDB's (and .NET's) resolution of a time.
 const ticksPerSecond = 10_000_000
 
-// Ticks returns t in ticks of 100 ns since 1970, 0 for earlier times.
+// maxTicks is the last tick of the year 9999, the last one that a date of RFC 3339 has.
+const maxTicks = 253_402_300_800*ticksPerSecond - 1
+
+// Ticks returns t in ticks of 100 ns since 1970, 0 for earlier times. All times after the
+// year 9999 are its end: the first tick of the year 10000.
 func Ticks(t time.Time) uint64 {
+	if t.Unix() > maxTicks/ticksPerSecond {
+		return maxTicks + 1
+	}
 	if t.Unix() < 0 {
 		return 0
 	}

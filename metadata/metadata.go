@@ -98,6 +98,7 @@ func Parse(raw []byte) (Given, error) {
 			if value.Type == gjson.Null {
 				return true
 			}
+			value = inUTC(value)
 			if _, ok := instantOf(value); !ok {
 				err = &Error{Rule: name + " in @metadata must be a point in time, such as \"2026-01-01T00:00:00Z\"", Detail: fmt.Sprintf("it is %.60s", value.Raw)}
 				return false

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/jaydb/jay/internal/jsonpath"
 )
 
 // ErrInvalid matches every *Error: errors.Is(err, ErrInvalid).
@@ -43,6 +45,10 @@ func (e *Error) Is(target error) bool { return target == ErrInvalid }
 type Limits struct {
 	MaxBytes int // of the JSON passed to Scan, white space included
 	MaxDepth int // of nested objects and arrays; the document itself is at depth 1
+
+	// AnyExponent accepts numbers whose exponents are beyond 10^15, which is what an
+	// older version may have stored. The default is to refuse them.
+	AnyExponent bool
 }
 
 // Scanned is a document that Scan accepted.
@@ -597,7 +603,7 @@ func (s *scanner) number() error {
 			i++
 		}
 		end = digits(src, i)
-		if end-i > safeDigits && isBeyond(src[s.i:end], i-s.i) {
+		if end-i > jsonpath.SafeDigits && !s.limits.AnyExponent && jsonpath.IsBeyond(src[s.i:end]) {
 			return s.fail("numbers must have exponents from -10^15 to 10^15", fmt.Sprintf("%.60s", src[s.i:end]))
 		}
 	}

@@ -2,6 +2,7 @@ package metadata
 
 import (
 	"bytes"
+	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -46,6 +47,20 @@ func instantOf(value gjson.Result) (time.Time, bool) {
 	}
 	t, ok := instant.Parse([]byte(value.String()))
 	return t, ok && !t.IsZero()
+}
+
+// localLen is the length of a date as RavenDB's client for Node writes it: seven digits of a
+// second, and no offset.
+const localLen = len("2006-01-02T15:04:05.0000000")
+
+// inUTC returns a value of JSON, and for a date without an offset, of seven digits, the one
+// in UTC, which RavenDB takes it for. It is stored so.
+func inUTC(value gjson.Result) gjson.Result {
+	if text := value.String(); value.Type == gjson.String && len(text) == localLen && text[localLen-8] == '.' && strings.Trim(text[localLen-7:], "0123456789") == "" {
+		value.Str = text + "Z"
+		value.Raw = `"` + value.Str + `"`
+	}
+	return value
 }
 
 // Times returns the instants at which something is due for the document.

@@ -2,6 +2,7 @@ package patch
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/jaydb/jay/internal/jsonpath"
 )
@@ -28,13 +29,29 @@ func (k ChangeKind) String() string {
 	return "unknown"
 }
 
+// MarshalText returns the name of the kind, which JSON has in place of its number.
+func (k ChangeKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads the name of a kind.
+func (k *ChangeKind) UnmarshalText(text []byte) error {
+	for one := Added; one <= Changed; one++ {
+		if string(text) == one.String() {
+			*k = one
+			return nil
+		}
+	}
+	return fmt.Errorf("the kind of a change is added, removed or changed, not %.100q", text)
+}
+
 // Change is one difference between two documents. Path has the syntax of the paths
 // of edits, but may be longer than those may be. Old is nil if the value was
-// added, New if it was removed. Both share memory with the documents.
+// added, New if it was removed. Both share memory with the documents. In JSON a change is
+// {"path":"Total","kind":"changed","old":1,"new":2}.
 type Change struct {
-	Path     string
-	Kind     ChangeKind
-	Old, New json.RawMessage
+	Path string          `json:"path"`
+	Kind ChangeKind      `json:"kind"`
+	Old  json.RawMessage `json:"old,omitempty"`
+	New  json.RawMessage `json:"new,omitempty"`
 }
 
 // Diff returns the differences between two documents, which must be objects that

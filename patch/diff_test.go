@@ -1,6 +1,7 @@
 package patch_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -35,5 +36,25 @@ func TestDiff(t *testing.T) {
 				t.Errorf("got %s, want %s", g, test.want)
 			}
 		})
+	}
+}
+
+// Ensure that a change is JSON as people read it, with the name of its kind, and comes back.
+func TestChange_KindIsANumber(t *testing.T) {
+	changes := patch.Diff([]byte(`{"Total":1,"Gone":true}`), []byte(`{"Total":2,"New":"x"}`))
+	text, err := json.Marshal(changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `[{"path":"Total","kind":"changed","old":1,"new":2},{"path":"Gone","kind":"removed","old":true},{"path":"New","kind":"added","new":"x"}]`
+	if string(text) != want {
+		t.Errorf("got %s, want %s", text, want)
+	}
+	var back []patch.Change
+	if err := json.Unmarshal(text, &back); err != nil || fmt.Sprint(back) != fmt.Sprint(changes) {
+		t.Errorf("came back as %v, %v", back, err)
+	}
+	if err := json.Unmarshal([]byte(`[{"kind":"moved"}]`), &back); err == nil {
+		t.Error("an unknown kind was accepted")
 	}
 }

@@ -2,6 +2,7 @@ package patch
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"unicode/utf8"
 
@@ -229,6 +230,31 @@ func (e Edit) String() string {
 		return e.verb
 	}
 	return e.verb + " " + e.path.String()
+}
+
+// AppendArguments appends the arguments of the edit to dst. Two edits with the same bytes do
+// the same, so that they serve to find out whether a call is another one. A Condition counts
+// by its String method, and a call of Strict does not count.
+//
+// Jay stores a hash of the bytes: they must not change.
+func (e Edit) AppendArguments(dst []byte) []byte {
+	text := func(texts ...string) {
+		for _, s := range texts {
+			dst = append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+		}
+	}
+	text(e.verb, e.path.String(), e.name, string(e.amount.text))
+	dst = binary.AppendUvarint(dst, uint64(len(e.values)))
+	for _, value := range e.values {
+		text(string(value))
+	}
+	if where, is := e.where.(fmt.Stringer); is {
+		text(where.String())
+	}
+	for _, op := range e.ops {
+		text(op.kind, op.path.text, op.from.text, string(op.value))
+	}
+	return dst
 }
 
 const (

@@ -49,7 +49,7 @@ func checked(raw []byte) (depth int, detail string) {
 	return c.depth, c.detail
 }
 
-// checker finds the depth of well-formed JSON, and repeated keys.
+// checker finds the depth of well-formed JSON, repeated keys, and exponents that no document may hold.
 type checker struct {
 	src    []byte
 	depth  int
@@ -61,7 +61,11 @@ type checker struct {
 func (c *checker) value(i, depth int) int {
 	opening := c.src[i]
 	if opening != '{' && opening != '[' {
-		return jsonpath.Skip(c.src, i)
+		end := jsonpath.Skip(c.src, i)
+		if opening != '"' && end-i > jsonpath.SafeDigits && jsonpath.IsBeyond(c.src[i:end]) {
+			c.detail = fmt.Sprintf("numbers must have exponents from -10^15 to 10^15: %.60s", c.src[i:end])
+		}
+		return end
 	}
 	c.depth = max(c.depth, depth+1)
 	if i++; c.src[i] == '}' || c.src[i] == ']' {

@@ -10,7 +10,7 @@ import (
 )
 
 // maxGroupsPerDocument bounds the groups that one document is in: the product of
-// the numbers of values that its fields reach.
+// the numbers of values that its axes have.
 const maxGroupsPerDocument = 10_000
 
 var null = ValueOf([]byte("null"))
@@ -19,7 +19,8 @@ var null = ValueOf([]byte("null"))
 //
 // The group of a document is determined by the value that each field of the
 // group by reaches. If a field reaches several values the document is in several
-// groups, once in each. Values are in one group if they are Equal; missing counts
+// groups, once in each: fields whose paths go through the same array are taken element by
+// element, as in RavenDB, others in all combinations. Values are in one group if they are Equal; missing counts
 // as null. Without a group by there is one group of all documents, even if there
 // are none. Numbers in columns are written as encoding/json writes them, so that
 // rows do not depend on the order of the documents.
@@ -38,7 +39,9 @@ type Groups struct {
 	limit   int               // of used; 0 for none
 
 	key    []byte // scratch
-	choice []int  // for each field of the group by, the index of the current value
+	axes   []axis // of the fields of the group by, in their order
+	axisOf []int  // for each field of the group by, the index of its axis
+	choice []int  // for each axis, the index of the current value
 	pace   *Pace
 }
 
@@ -88,7 +91,8 @@ func NewGroups(groupBy []Field, columns []Column, maxBytes int) (*Groups, error)
 		fields = append(fields, c.Field)
 	}
 	g.reader = NewReader(fields)
-	g.choice = make([]int, g.by)
+	g.axes, g.axisOf = axesOf(groupBy)
+	g.choice = make([]int, len(g.axes))
 	if g.by == 0 {
 		g.groups[""] = &group{cells: make([]cell, len(columns))}
 		g.ordered = append(g.ordered, g.groups[""])
@@ -124,25 +128,26 @@ func (g *Groups) Add(doc Doc) error {
 	g.added++
 	g.reader.Reset(doc)
 	combinations := 1
-	for i := range g.by {
-		if g.reader.Many(i) {
-			return &LimitError{"groups of one document", maxGroupsPerDocument, maxHeldValues}
+	for i := range g.axes {
+		n, err := g.lay(&g.axes[i])
+		if err != nil {
+			return err
 		}
-		if n := len(g.reader.Values(i)); n > 1 {
+		if n > 1 {
 			if combinations *= n; combinations > maxGroupsPerDocument {
 				return &LimitError{"groups of one document", maxGroupsPerDocument, combinations}
 			}
 		}
 	}
 
-	// choice counts through all combinations, its first field fastest.
+	// choice counts through all combinations, its first axis fastest.
 	clear(g.choice)
 	for range combinations {
 		if err := g.addTo(g.chosen()); err != nil {
 			return err
 		}
 		for i := range g.choice { // the next combination
-			if g.choice[i]++; g.choice[i] < len(g.reader.Values(i)) {
+			if g.choice[i]++; g.choice[i] < g.axes[i].values {
 				break
 			}
 			g.choice[i] = 0
@@ -176,11 +181,19 @@ func (g *Groups) chosen() *group {
 
 // value returns the value of a field of the group by in the current combination.
 func (g *Groups) value(field int) Value {
-	if values := g.reader.Values(field); len(values) > 0 {
-		return values[g.choice[field]]
+	at := g.axisOf[field]
+	if a := &g.axes[at]; a.rows != nil {
+		if v := a.rows[g.choice[at]][field]; !v.IsMissing() {
+			return v
+		}
+	} else if values := g.reader.Values(field); len(values) > 0 {
+		return values[g.choice[at]]
 	}
 	return null
 }
+
+// Bytes returns about how many bytes the groups take.
+func (g *Groups) Bytes() int { return g.used }
 
 // addTo adds the document to a group.
 func (g *Groups) addTo(to *group) error {
@@ -354,6 +367,9 @@ type Distinct struct {
 func NewDistinct(maxBytes int) *Distinct {
 	return &Distinct{seen: make(map[string]struct{}), limit: maxBytes}
 }
+
+// Bytes returns about how many bytes the rows that d has seen take.
+func (d *Distinct) Bytes() int { return d.used }
 
 // Add reports whether row, a JSON object, is new. It returns a *LimitError if d
 // exceeds its memory.

@@ -99,8 +99,11 @@ func (l *lexer) skipSpace() *SyntaxError {
 		case unicode.IsSpace(r):
 			l.pos += size
 		case strings.HasPrefix(rest, "//"):
-			line, _, _ := strings.Cut(rest, "\n")
-			l.pos += len(line)
+			if length := strings.IndexAny(rest, "\r\n"); length >= 0 {
+				l.pos += length
+			} else {
+				l.pos = len(l.text)
+			}
 		case strings.HasPrefix(rest, "/*"):
 			length := strings.Index(rest[2:], "*/")
 			if length < 0 {

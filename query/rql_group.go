@@ -371,8 +371,17 @@ func isKey(q *Query, f Field) bool {
 	return false
 }
 
+// sumOf returns the index of the column that is the sum of a field, if there is one.
+func sumOf(columns []Column, key term) (at int, found bool) {
+	if key.fn != FuncNone || key.field.Date != DateNone {
+		return 0, false
+	}
+	at = slices.IndexFunc(columns, func(c Column) bool { return c.Func == FuncSum && sameField(c.Field, key.field) })
+	return at, at >= 0
+}
+
 // resolveOrder makes an order of groups refer to a column: the one with this name,
-// or else the one of the same field and function. Columns are instants or are not: only
+// or else the one of the same field and function, or else the sum of the field. Columns are instants or are not: only
 // a field of group by can be ordered by as date, and has this order anyway.
 func (p *parser) resolveOrder(q *Query, order *Order, key term) error {
 	if key.fn == FuncNone && key.name != "" && key.field.Date == DateNone {
@@ -388,6 +397,10 @@ func (p *parser) resolveOrder(q *Query, order *Order, key term) error {
 			order.Field, order.Column = Field{}, column.Name
 			return nil
 		}
+	}
+	if at, found := sumOf(q.Select, key); found { // RavenDB names a sum after its field
+		order.Field, order.Column = Field{}, q.Select[at].Name
+		return nil
 	}
 	return p.fail(key.offset, "select has no such column to order groups by").expecting("a column of select, by its name or as it is written there")
 }

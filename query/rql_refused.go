@@ -50,7 +50,7 @@ var (
 		"proximity":    "proximity() is not there until full text is; regex() looks at text",
 		"intersect":    "intersect() is not there: and means the same, as every condition looks at the whole document",
 		"morelikethis": "moreLikeThis() is not there until full text is",
-		"cmpxchg":      "cmpxchg() is not there: Jay keeps no compare-exchange values; keep a document",
+		"cmpxchg":      "cmpxchg() is not there: queries read no compare-exchange values; read the value first, and give it as a parameter",
 	}
 	refusedOrders = map[string]string{
 		"score":  "score() is not there: answers have no score; order by a field",
@@ -64,14 +64,14 @@ var (
 		"first":        "first() is not there: Jay keeps no time series; order by a date, limit 1",
 		"last":         "last() is not there: Jay keeps no time series; order by a date desc, limit 1",
 		"counter":      "counter() is not there: Jay keeps no counters beside documents; keep a number in the document",
-		"cmpxchg":      "cmpxchg() is not there: Jay keeps no compare-exchange values; keep a document",
+		"cmpxchg":      "cmpxchg() is not there: queries read no compare-exchange values; read the value first, and give it as a parameter",
 		"morelikethis": "moreLikeThis() is not there until full text is",
 	}
 	refusedIncludes = map[string]string{
 		"counters":        "include counters() is not there: Jay keeps no counters beside documents",
 		"timeseries":      "include timeseries() is not there: Jay keeps no time series",
 		"revisions":       "include revisions() is not there yet",
-		"cmpxchg":         "include cmpxchg() is not there: Jay keeps no compare-exchange values",
+		"cmpxchg":         "include cmpxchg() is not there: queries read no compare-exchange values; read them by their keys",
 		"highlight":       "include highlight() is not there until full text is",
 		"timings":         "include timings() is not there: explain reports the time",
 		"explanations":    "include explanations() is not there: explain reports how a query is answered",
@@ -80,7 +80,7 @@ var (
 		"morelikethis":    "include moreLikeThis() is not there until full text is",
 		"facets":          "include facets() is not there yet",
 		"highlighting":    "include highlighting() is not there until full text is",
-		"compareexchange": "include compareexchange() is not there: Jay keeps no compare-exchange values",
+		"compareexchange": "include compareexchange() is not there: queries read no compare-exchange values; read them by their keys",
 	}
 	refusedAnywhere = map[string]string{
 		"array": "array() is not there: a path through an array already groups and looks by each element",

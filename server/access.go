@@ -1,23 +1,10 @@
 package server
 
 import (
-	"bytes"
-	"crypto/rand"
-	"crypto/sha256"
 	"crypto/x509"
-	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/server/internal/serve"
 )
 
 // Right is what a token or a certificate may do in a database. Each includes those
@@ -31,40 +18,28 @@ const (
 	AdminRight       // create and delete the database, its configuration and indexes
 )
 
-// rightNames are the names of rights in the file and on command lines.
-var rightNames = []string{"none", "read", "write", "admin"}
-
 // String returns the name of the right.
-func (r Right) String() string { return rightNames[min(r, AdminRight)] }
+func (r Right) String() string { return serve.Right(r).String() }
 
 // MarshalText implements encoding.TextMarshaler.
-func (r Right) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+func (r Right) MarshalText() ([]byte, error) { return serve.Right(r).MarshalText() }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (r *Right) UnmarshalText(text []byte) error {
-	i := slices.Index(rightNames, string(text))
-	if i < 1 {
-		return fmt.Errorf("server: %w: a right is read, write or admin, not %.40q", jay.ErrUsage, text)
-	}
-	*r = Right(i)
-	return nil
-}
+func (r *Right) UnmarshalText(text []byte) error { return (*serve.Right)(r).UnmarshalText(text) }
 
 // Rights maps names of databases to rights; "*" stands for all databases, future ones
 // included. Names are compared without regard to case. If both apply, the greater right
 // counts. AdminRight for "*" is the right to administer the server.
 type Rights map[string]Right
 
-// in returns the right in the database with a key; "" stands for the server.
-func (r Rights) in(key string) Right {
-	right := r[everyDatabase]
-	if key != "" {
-		right = max(right, r[key])
+// inner returns the rights as package serve has them.
+func (r Rights) inner() serve.Rights {
+	out := make(serve.Rights, len(r))
+	for name, right := range r {
+		out[name] = serve.Right(right)
 	}
-	return right
+	return out
 }
-
-const everyDatabase = "*"
 
 // Grant gives rights to a token or a client certificate. It is listed and withdrawn by its
 // name.
@@ -88,175 +63,42 @@ type Grant struct {
 // certificates with rights there. A running server notices changes of the file within a
 // second, and within seconds it ends streams and sockets whose senders have lost their
 // rights. Several processes may call the methods; changes are made one at a time.
-type Access struct{ data string }
-
-// Bounds of the file.
-const (
-	maxGrants      = 10_000
-	maxAccessBytes = 16 << 20
-	maxGrantName   = 128
-)
+type Access struct{ inner serve.Access }
 
 // AccessOf returns the access file of a data directory.
-func AccessOf(data string) Access { return Access{data} }
-
-func (a Access) file() string { return filepath.Join(a.data, "access.json") }
-
-// accessFile is the content of the file.
-type accessFile struct {
-	Version int     `json:"version"`
-	Grants  []Grant `json:"grants"`
-}
+func AccessOf(data string) Access { return Access{serve.AccessOf(data)} }
 
 // List returns all grants in the order of their creation. Without a file there are none.
 func (a Access) List() ([]Grant, error) {
-	f, err := os.Open(a.file())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	all, err := a.inner.List()
+	var out []Grant
+	for _, g := range all {
+		rights := make(Rights, len(g.Rights))
+		for name, right := range g.Rights {
+			rights[name] = Right(right)
+		}
+		out = append(out, Grant{Name: g.Name, Created: g.Created, Expires: g.Expires, Rights: rights, Token: g.Token, Thumbprint: g.Thumbprint, Subject: g.Subject})
 	}
-	if err != nil {
-		return nil, fmt.Errorf("server: %w", err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("server: %w", err)
-	}
-	if info.Size() > maxAccessBytes {
-		return nil, fmt.Errorf("server: %w: %s has %d bytes, and %d are the most", jay.ErrCorrupt, a.file(), info.Size(), maxAccessBytes)
-	}
-	var content accessFile
-	decoder := json.NewDecoder(f)
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&content); err != nil {
-		return nil, fmt.Errorf("server: %w: %s: %w", jay.ErrCorrupt, a.file(), err)
-	}
-	if content.Version != 1 {
-		return nil, fmt.Errorf("server: %w: %s has version %d", jay.ErrNewerFormat, a.file(), content.Version)
-	}
-	return content.Grants, nil
+	return out, err
 }
 
 // CreateToken creates a token with these rights and returns it. Only its hash is stored,
 // so it cannot be shown again. A zero time means that it does not expire.
 func (a Access) CreateToken(name string, rights Rights, expires time.Time) (token string, err error) {
-	var secret [32]byte
-	_, _ = rand.Read(secret[:]) // never fails
-	token = tokenPrefix + base64.RawURLEncoding.EncodeToString(secret[:])
-	return token, a.add(Grant{Name: name, Rights: rights, Expires: expires, Token: hashOf(token)})
-}
-
-// tokenPrefix begins every token, so that scanners for leaked secrets recognise it.
-const tokenPrefix = "jay_"
-
-func hashOf(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:])
+	return a.inner.CreateToken(name, rights.inner(), expires)
 }
 
 // AllowCertificate gives rights to a client certificate.
 func (a Access) AllowCertificate(name string, certificate *x509.Certificate, rights Rights) error {
-	return a.add(Grant{Name: name, Rights: rights, Expires: certificate.NotAfter.UTC(), Thumbprint: thumbprint(certificate)})
+	return a.inner.AllowCertificate(name, certificate, rights.inner())
 }
 
 // AllowSubject gives rights to the client certificates with this common name that
 // Options.ClientCAs has signed.
 func (a Access) AllowSubject(name, commonName string, rights Rights) error {
-	if commonName == "" {
-		return fmt.Errorf("server: %w: the common name of a certificate must not be empty", jay.ErrUsage)
-	}
-	return a.add(Grant{Name: name, Rights: rights, Subject: commonName})
-}
-
-func thumbprint(certificate *x509.Certificate) string {
-	sum := sha256.Sum256(certificate.Raw)
-	return hex.EncodeToString(sum[:])
-}
-
-// add adds a grant.
-func (a Access) add(g Grant) error {
-	if g.Name == "" || len(g.Name) > maxGrantName || !isToken(g.Name) {
-		return fmt.Errorf("server: %w: a name has 1 to %d ASCII letters, digits, '_', '-' and '.', not %.140q", jay.ErrUsage, maxGrantName, g.Name)
-	}
-	rights := make(Rights)
-	for name, right := range g.Rights {
-		if right < ReadRight || right > AdminRight {
-			return fmt.Errorf("server: %w: a right is read, write or admin", jay.ErrUsage)
-		}
-		key := name
-		if name != everyDatabase {
-			var err error
-			if key, err = checkName(name); err != nil {
-				return fmt.Errorf("server: %w: %w", jay.ErrUsage, err)
-			}
-		}
-		rights[key] = max(rights[key], right)
-	}
-	if len(rights) == 0 {
-		return fmt.Errorf("server: %w: %q has no rights", jay.ErrUsage, g.Name)
-	}
-	g.Rights, g.Created = rights, time.Now().UTC().Truncate(time.Second)
-	return a.change(func(all []Grant) ([]Grant, error) {
-		if slices.ContainsFunc(all, func(other Grant) bool { return strings.EqualFold(other.Name, g.Name) }) {
-			return nil, fmt.Errorf("server: %w: there is a token or a certificate of the name %q", jay.ErrExists, g.Name)
-		}
-		if len(all) >= maxGrants {
-			return nil, fmt.Errorf("server: %w: there are %d tokens and certificates, which is the most", jay.ErrTooLarge, len(all))
-		}
-		return append(all, g), nil
-	})
+	return a.inner.AllowSubject(name, commonName, rights.inner())
 }
 
 // Withdraw ends the rights of a token or a certificate. It returns jay.ErrNotFound if there
 // is none of the name.
-func (a Access) Withdraw(name string) error {
-	return a.change(func(all []Grant) ([]Grant, error) {
-		left := slices.DeleteFunc(slices.Clone(all), func(g Grant) bool { return strings.EqualFold(g.Name, name) })
-		if len(left) == len(all) {
-			return nil, fmt.Errorf("server: no token or certificate of the name %.140q: %w", name, jay.ErrNotFound)
-		}
-		return left, nil
-	})
-}
-
-// change replaces the grants in the file with what fn returns for them, atomically.
-func (a Access) change(fn func([]Grant) ([]Grant, error)) (err error) {
-	if err := os.MkdirAll(a.data, 0o700); err != nil {
-		return fmt.Errorf("server: %w: %w", jay.ErrNotWritable, err)
-	}
-	// The temporary file is a lock: only one process can create it.
-	temporary := a.file() + ".new"
-	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("server: %w: another process changes the access file; if there is none, remove %s", jay.ErrLocked, temporary)
-	}
-	if err != nil {
-		return fmt.Errorf("server: %w: %w", jay.ErrNotWritable, err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(temporary))
-		}
-	}()
-	all, err := a.List()
-	if err == nil {
-		all, err = fn(all)
-	}
-	if err != nil {
-		return errors.Join(err, f.Close())
-	}
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetIndent("", "\t")
-	err = encoder.Encode(accessFile{Version: 1, Grants: all})
-	if err == nil {
-		_, err = f.Write(text.Bytes())
-	}
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("server: %w: %w", jay.ErrNotWritable, err)
-	}
-	if err := os.Rename(temporary, a.file()); err != nil {
-		return fmt.Errorf("server: %w: %w", jay.ErrNotWritable, err)
-	}
-	return syncDir(a.data)
-}
+func (a Access) Withdraw(name string) error { return a.inner.Withdraw(name) }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,13 +16,16 @@ import (
 	"github.com/jaydb/jay/server"
 )
 
-// routeURL returns a path of a route, with parameters that satisfy most of them.
-func routeURL(path string) string {
-	parameters := "?id=x&name=b&start=0&pageSize=1"
-	if strings.HasSuffix(path, "/cmpxchg") { // which takes no others
-		parameters = "?key=x&index=0"
+// routeURL returns a path of a route, with values for those of its parameters that most
+// routes need.
+func routeURL(r server.Route) string {
+	parameters := "?"
+	for _, p := range []string{"id=x", "name=b", "key=x", "index=0"} {
+		if name, _, _ := strings.Cut(p, "="); slices.Contains(r.Takes, name) {
+			parameters += p + "&"
+		}
 	}
-	return strings.NewReplacer("{D}", "/databases/a", "{J}", "/jay/v1/databases/a").Replace(path) + parameters
+	return strings.NewReplacer("{D}", "/databases/a", "{J}", "/jay/v1/databases/a").Replace(r.Path) + strings.TrimRight(parameters, "?&")
 }
 
 // state is what the requests of a test must not change.
@@ -65,7 +69,7 @@ func TestBadInput_EveryRoute(t *testing.T) {
 			continue
 		}
 		routes++
-		url, what := routeURL(r.Path), r.Method+" "+r.Path
+		url, what := routeURL(r), r.Method+" "+r.Path
 		check := func(name string, a answer, status int, kind string) {
 			t.Helper()
 			if a.status != status {

@@ -47,6 +47,7 @@ func TestBounds_Bodies(t *testing.T) {
 	packed := pack(t, `{"a":1}`)
 	h.checkProblem(h.do("PUT", put, packed[:len(packed)-3], "Content-Encoding", "gzip"), 400, "BadRequestException")
 	h.checkProblem(h.do("PUT", put, `{}`, "Content-Encoding", "br"), 415, "UnsupportedContentTypeException")
+	h.checkProblem(h.do("POST", "/databases/a/bulk_docs", `--x`, "Content-Encoding", "br", "Content-Type", "multipart/mixed; boundary=x"), 415, "UnsupportedContentTypeException")
 	for _, kind := range []string{"text/xml", "multipart/form-data; boundary=x", "application/json; charset=latin1", "/", "application/octet-stream"} {
 		h.checkProblem(h.do("PUT", put, `{}`, "Content-Type", kind), 415, "UnsupportedContentTypeException")
 	}
@@ -163,16 +164,81 @@ func TestBounds_Replies(t *testing.T) {
 // Ensure that the memory of bodies is bounded over all requests.
 func TestBounds_Memory(t *testing.T) {
 	t.Parallel()
-	h := start(t, func(o *server.Options) { o.MaxMemoryBytes = 256 << 10 })
+	h := start(t, func(o *server.Options) { o.MaxMemoryBytes, o.MaxSenderMemoryBytes = 256<<10, 1<<20 })
 	h.create("a")
 	a := h.do("PUT", "/databases/a/docs?id=x", `{"a":"`+strings.Repeat("x", 300<<10)+`"}`)
 	h.checkProblem(a, 429, "TooManyRequestsException")
 	equal(t, "retry", a.header.Get("Retry-After"), "1")
-	h.want(201, "PUT", "/databases/a/docs?id=x", `{"a":"`+strings.Repeat("x", 150<<10)+`"}`)
-	h.checkProblem(h.do("GET", "/databases/a/docs?id=x", ""), 429, "TooManyRequestsException")
+	h.want(201, "PUT", "/databases/a/docs?id=x", `{"a":"`+strings.Repeat("x", 50<<10)+`"}`)
 	h.want(201, "PUT", "/databases/a/docs?id=y", `{}`)
 	if _, taken := h.s.CheckLoad(); taken != 0 {
 		t.Errorf("%d bytes are left", taken)
+	}
+}
+
+// Ensure that a sender whose bodies do not end cannot hold the memory of all: the requests
+// of others go on, and its own are refused.
+func TestBounds_Memory_OneSender(t *testing.T) {
+	t.Parallel()
+	h, tokens, _ := guarded(t, func(o *server.Options) { o.MaxMemoryBytes = 1 << 20 })
+	h.want(201, "PUT", "/databases/a/docs?id=x", `{}`, "Authorization", "Bearer "+tokens["writer"])
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := io.WriteString(w, `{"Query":"`+strings.Repeat(" ", 100<<10)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Flush(); err != nil { // without the end
+		t.Fatal(err)
+	}
+	for range 16 {
+		conn := h.ask(fmt.Sprintf("POST /databases/a/queries HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", tokens["reader"], b.Len()+100, b.String()))
+		defer conn.Close()
+	}
+	await(t, "the sender's share", func() bool { _, taken := h.s.CheckLoad(); return taken >= 384<<10 })
+	h.want(200, "GET", "/databases/a/docs?id=x", "", "Authorization", "Bearer "+tokens["writer"])
+	h.want(201, "PUT", "/databases/a/docs?id=x", `{"a":1}`, "Authorization", "Bearer "+tokens["writer"])
+	h.checkProblem(h.do("POST", "/databases/a/queries", `{"Query":"`+strings.Repeat(" ", 200<<10)+`"}`, "Authorization", "Bearer "+tokens["reader"]), 429, "TooManyRequestsException")
+}
+
+// Ensure that a request that alone needs more than a sender may have is refused as too
+// large, as trying again is of no use.
+func TestBounds_Memory_NeverFits(t *testing.T) {
+	t.Parallel()
+	h := start(t, func(o *server.Options) { o.MaxMemoryBytes = 256 << 10 })
+	h.create("a")
+	a := h.do("PUT", "/databases/a/docs?id=x", `{"a":"`+strings.Repeat("x", 300<<10)+`"}`)
+	h.checkProblem(a, 413, "RequestTooLargeException")
+	equal(t, "retry", a.header.Get("Retry-After"), "")
+}
+
+// Ensure that a body without documents is bounded more tightly, and that wrong or too many
+// elements of a list are refused before any is decoded.
+func TestBounds_OtherBodies(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	h.checkProblem(h.do("POST", "/databases/a/queries", pack(t, `{"Query":"from X`+strings.Repeat(" ", 17<<20)+`"}`), "Content-Encoding", "gzip"), 413, "RequestTooLargeException")
+	many := func(unit string, n int) string { return strings.TrimSuffix(strings.Repeat(unit+",", n), ",") }
+	for _, test := range []struct {
+		path, body string
+		status     int
+		message    string
+	}{
+		{"bulk_docs", `{"Commands":[{},0]}`, 400, "element 1 of Commands is no object"},
+		{"bulk_docs", `{"COMMANDS":[null]}`, 400, "element 0 of Commands is no object"},
+		{"bulk_docs", `{"Commands":[` + many("{}", 100_001) + `]}`, 413, "Commands has more than 100000 elements"},
+		{"multi_get", `{"Request\u0073":[` + many("{}", 1025) + `]}`, 413, "Requests has more than 1024 elements"},
+		{"multi_get", `{"Requests":[[]]}`, 400, "element 0 of Requests is no object"},
+		{"docs", `{"Ids":[0]}`, 400, "element 0 of Ids is no text"},
+		{"attachments/bulk", `{"Attachments":[` + many("{}", 1025) + `]}`, 400, "Attachments has more than 1024 elements"},
+		{"admin/revisions/delete", `{"DocumentIds":[` + many(`"x"`, 1025) + `]}`, 400, "DocumentIds has more than 1024 elements"},
+		{"multi_get", `{"Requests":[{]}`, 400, "invalid character"},
+		{"multi_get", `{"Requests":[{}}`, 400, "invalid character"},
+	} {
+		a := h.do("POST", "/databases/a/"+test.path, test.body)
+		if a.status != test.status || !strings.Contains(a.body, test.message) {
+			t.Errorf("%s %.40s: %d %.200s, want %d %s", test.path, test.body, a.status, a.body, test.status, test.message)
+		}
 	}
 }
 
@@ -218,15 +284,25 @@ func TestBounds_Requests(t *testing.T) {
 	t.Parallel()
 	h := start(t, func(o *server.Options) { o.MaxRequests, o.QueueTimeout = 1, time.Nanosecond })
 	h.create("a")
-	finish := h.hang("/databases/a/docs?id=slow")
-	await(t, "the request", func() bool { requests, _ := h.s.CheckLoad(); return requests == 1 })
+	leave := h.s.HoldPlace("")
 	a := h.do("GET", "/databases/a/docs?id=x", "")
 	h.checkProblem(a, 429, "TooManyRequestsException")
 	equal(t, "retry", a.header.Get("Retry-After"), "1")
 	h.want(200, "GET", "/healthz", "")
 	h.want(200, "GET", "/readyz", "")
+	leave()
+	h.want(404, "GET", "/databases/a/docs?id=x", "")
+}
+
+// Ensure that a client whose body is long in coming holds no place of others.
+func TestBounds_PlaceBeforeBody(t *testing.T) {
+	t.Parallel()
+	h := start(t, func(o *server.Options) { o.MaxRequests, o.QueueTimeout = 1, time.Nanosecond })
+	h.create("a")
+	finish := h.hang("/databases/a/docs?id=slow")
+	await(t, "the request", func() bool { _, bytes := h.s.CheckLoad(); return bytes > 0 })
+	h.want(201, "PUT", "/databases/a/docs?id=x", `{}`)
 	equal(t, "the slow one", finish().status, 201)
-	h.want(200, "GET", "/databases/a/docs?id=slow", "")
 }
 
 // Ensure that URLs and their parameters are bounded.
@@ -325,7 +401,7 @@ func TestServe_Shutdown(t *testing.T) {
 	h, end := serve(t, func(o *server.Options) {})
 	h.create("a")
 	finish := h.hang("/databases/a/docs?id=slow")
-	await(t, "the request", func() bool { requests, _ := h.s.CheckLoad(); return requests == 1 })
+	await(t, "the request", func() bool { _, bytes := h.s.CheckLoad(); return bytes > 0 })
 	ended := make(chan error, 1)
 	go func() { ended <- end() }()
 	await(t, "the refusal", func() bool {
@@ -355,7 +431,7 @@ func TestServe_Shutdown_Hangs(t *testing.T) {
 	h, end := serve(t, func(o *server.Options) { o.ShutdownTimeout = 10 * time.Millisecond })
 	h.create("a")
 	h.hang("/databases/a/docs?id=slow")
-	await(t, "the request", func() bool { requests, _ := h.s.CheckLoad(); return requests == 1 })
+	await(t, "the request", func() bool { _, bytes := h.s.CheckLoad(); return bytes > 0 })
 	if err := end(); err != nil {
 		t.Errorf("got %v", err)
 	}

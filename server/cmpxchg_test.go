@@ -33,7 +33,9 @@ func TestCompareExchange(t *testing.T) {
 	a = h.want(200, "GET", path+"?&key=users/ann&key=none", "")
 	equal(t, "key", a.text(t, "Results", 0, "Key"), "users/ann")
 	equal(t, "index", a.text(t, "Results", 0, "Index"), first)
-	equal(t, "none", h.want(200, "GET", path+"?key=none", "").body, `{"Results":[]}`)
+	equal(t, "missing", a.text(t, "Results", 1), "map[Index:-1 Key:none Value:<nil>]")
+	equal(t, "missing", h.want(200, "GET", path+"?key=x&key=none", "").body, `{"Results":[{"Key":"x","Index":-1,"Value":null},{"Key":"none","Index":-1,"Value":null}]}`)
+	equal(t, "none", h.want(404, "GET", path+"?key=none", "").body, "")
 
 	// Go's client does not escape keys.
 	a = put("a+b&c=d", "0", `{"Object":1}`)

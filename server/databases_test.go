@@ -76,10 +76,12 @@ func TestDatabases_Administration(t *testing.T) {
 	}
 	h.checkProblem(h.do("PUT", "/admin/databases?name=gamma", `{"Settings":{"a":"`+strings.Repeat("x", 1<<20)+`"}}`), 413, "RequestTooLargeException")
 
-	h.checkProblem(h.do("DELETE", "/admin/databases", `{"DatabaseNames":["alpha","gamma"],"HardDelete":true}`), 400, "DatabaseDoesNotExistException")
+	h.want(200, "DELETE", "/admin/databases", `{"DatabaseNames":["gamma"],"HardDelete":true}`)
+	h.checkProblem(h.do("DELETE", "/admin/databases", `{"DatabaseNames":["alpha",".."],"HardDelete":true}`), 400, "BadRequestException")
+	h.checkProblem(h.do("DELETE", "/admin/databases", `{"DatabaseNames":["alpha"],"HardDelete":true,"FromNodes":["B"]}`), 501, "NotSupportedException")
 	h.want(204, "GET", "/databases/alpha/healthcheck", "")
 	h.checkProblem(h.do("DELETE", "/admin/databases", `{"DatabaseNames":[]}`), 400, "BadRequestException")
-	a = h.want(200, "DELETE", "/admin/databases", `{"DatabaseNames":["ALPHA","beta"],"HardDelete":true,"FromNodes":null,"TimeToWaitForConfirmation":null}`)
+	a = h.want(200, "DELETE", "/admin/databases", `{"DatabaseNames":["ALPHA","none","beta","alpha"],"HardDelete":true,"FromNodes":null,"TimeToWaitForConfirmation":null}`)
 	equal(t, "pending", a.text(t, "PendingDeletes"), "[]")
 	equal(t, "names", h.want(200, "GET", "/databases?namesOnly=true", "").body, `{"Databases":[]}`)
 }

@@ -17,11 +17,12 @@
 // # What a request goes through
 //
 // Serve limits connections, headers and time. ServeHTTP gives the request an ID, checks
-// Host and Origin (guard.go), takes one of a bounded number of places (gate.go), finds the
-// route (routes.go) and the database (databases.go), reads the body within its bounds
-// (body.go), runs the endpoint, and writes the reply, compressed if the client accepts
-// that (reply.go). Endpoints are methods of call, in one file per subject. Errors are
-// converted to RavenDB's in one place (errors.go).
+// Host and Origin, finds the route, identifies the sender, reads the body within its bounds,
+// takes one of a bounded number of places, opens the database, runs the endpoint, and
+// writes the reply, compressed if the client accepts that: handle.go of internal/serve shows
+// the steps. Endpoints are functions of serve.Call, in one file per subject: those of
+// RavenDB's protocol in internal/raven, those of Jay's own API in internal/own. What both do to a
+// database is in internal/verbs. Errors are converted to RavenDB's in one place (errors.go).
 //
 // docs/server.md lists the endpoints, and the bounds.
 package server

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/server"
 )
 
@@ -112,7 +113,8 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	jaytest.CollectSeldom()
+	m.Run()
 }
 
 func serveForKills(dir string) error {

@@ -41,8 +41,9 @@ func (h *host) enter(path string) string {
 	if a.StatusCode != 303 {
 		h.t.Fatalf("GET %s: got %s, want 303", path, a.Status)
 	}
-	if to := a.Header.Get("Location"); to != "/studio/" {
-		h.t.Errorf("led to %q, want the studio, without the ticket", to)
+	to, key, _ := strings.Cut(a.Header.Get("Location"), "#key=")
+	if to != "/studio/" || key == "" {
+		h.t.Errorf("led to %q, want the studio, without the ticket, and with the half of the session for it", a.Header.Get("Location"))
 	}
 	cookie, err := http.ParseSetCookie(a.Header.Get("Set-Cookie"))
 	if err != nil {
@@ -52,6 +53,7 @@ func (h *host) enter(path string) string {
 	if cookie.Name != "jay-session-"+port || !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || cookie.Path != "/" || cookie.MaxAge != 12*60*60 {
 		h.t.Errorf("got the cookie %+v", cookie)
 	}
+	h.keys.Store(cookie.Name+"="+cookie.Value, key)
 	return cookie.Name + "=" + cookie.Value
 }
 
@@ -121,7 +123,7 @@ func TestInvite_Refusal(t *testing.T) {
 
 	// A file of the user's leads the browser here: the page leads it on.
 	a := h.want(200, "GET", path, "", "Sec-Fetch-Site", "cross-site")
-	if !strings.Contains(a.body, `http-equiv="refresh" content="0; url=/studio/"`) || a.header.Get("Set-Cookie") == "" || a.header.Get("Referrer-Policy") != "no-referrer" {
+	if !strings.Contains(a.body, `http-equiv="refresh" content="0; url=/studio/#key=`) || a.header.Get("Set-Cookie") == "" || a.header.Get("Referrer-Policy") != "no-referrer" {
 		t.Errorf("got %v %s", a.header, a.body)
 	}
 }
@@ -205,6 +207,7 @@ func TestDirectories(t *testing.T) {
 	equal(t, "names", h.want(200, "GET", "/databases?namesOnly=true", "").body, `{"Databases":["Shop"]}`)
 	h.want(201, "PUT", "/databases/shop/docs?id=users/bob", `{"Name":"Bob"}`)
 	equal(t, "the collection that the prefix suggests", h.want(200, "GET", "/databases/shop/docs?id=users/bob", "").text(t, "Results", 0, "@metadata", "@collection"), "Users")
+	equal(t, "what the studio is told", h.want(200, "GET", "/jay/v1/session", "").text(t, "FixedDatabases"), "true")
 	h.refused(h.do("PUT", "/admin/databases?name=other", `{}`), 501, "creates no others")
 	for _, hard := range []string{"true", "false"} {
 		h.refused(h.do("DELETE", "/admin/databases", `{"DatabaseNames":["shop"],"HardDelete":`+hard+`}`), 501, "deletes none")

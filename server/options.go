@@ -1,9 +1,7 @@
 package server
 
 import (
-	"cmp"
 	"crypto/x509"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -27,7 +25,12 @@ type Options struct {
 
 	// Database are the options of every database. Logger and MustExist are set by the
 	// server, and PrefixCollections is jay.PrefixCollectionsIgnored: a document that
-	// names no collection has none, as in RavenDB.
+	// names no collection has none, as in RavenDB. So are ExpirationDisabled and
+	// RefreshDisabled: in a new database @expires and @refresh have no effect until a
+	// configuration is stored, or if its record has one.
+	//
+	// The default of MinFreeBytes is 256 MiB, or a tenth of the disk that the database is on
+	// if that is less; below 0 there is no bound. With Directories or Database.FS the default is none.
 	Database jay.Options
 
 	// Cluster, if not nil, makes each database a node of a cluster with the databases of
@@ -43,6 +46,11 @@ type Options struct {
 	// ClusterTimeout bounds the wait for a majority of a request that needs one: identities,
 	// compare exchange, cluster-wide sessions. The default is 10 seconds.
 	ClusterTimeout time.Duration
+
+	// QueryTimeout bounds the time of a query, and of another request that may look at many
+	// documents: then it ends with 408. A stream, which takes as long as its reader, has no
+	// such bound, and neither has an operation. The default is 5 minutes, as in RavenDB.
+	QueryTimeout time.Duration
 
 	// Address is the URL under which other machines reach the server, for the list of the
 	// cluster's servers. The default is none.
@@ -102,7 +110,8 @@ type Options struct {
 
 	// MaxOpenDatabases bounds those that are open at a time: each has the caches of
 	// Options.Database. The default is 64. One more closes the database that has been
-	// idle longest; if none is idle, the request is refused with 429.
+	// idle longest, or if none is idle, one that is only watched, whose changes sockets and
+	// feeds end. If all are in use, the request is refused with 429.
 	MaxOpenDatabases int
 
 	// MaxBodyBytes bounds the body of a request, also after it was unpacked. The default
@@ -118,9 +127,17 @@ type Options struct {
 	// times its body. A request that would exceed it is refused with 429. The default is 1 GiB.
 	MaxMemoryBytes int64
 
+	// MaxSenderMemoryBytes bounds what the requests of one sender hold of MaxMemoryBytes, so
+	// that no sender holds all of it. A sender is a token or a certificate, or without
+	// authentication an address. A request that alone would exceed it is refused with 413,
+	// another one with 429. The default is half of MaxMemoryBytes.
+	MaxSenderMemoryBytes int64
+
 	// MaxRequests bounds the requests that run at a time. The default is 256. Up to four
 	// times as many wait for a place; what comes on top, or has waited for QueueTimeout,
-	// is refused with 429.
+	// is refused with 429. One sender has at most half of the places, and likewise of
+	// MaxStreams, MaxSockets and MaxConnections; without authentication this holds for
+	// addresses other than loopback ones.
 	MaxRequests int
 
 	// MaxStreams bounds the streams that run at a time, beside MaxRequests: one runs as long
@@ -128,20 +145,22 @@ type Options struct {
 	// 64.
 	MaxStreams int
 
-	// MaxSockets bounds the changes sockets that are open at a time, beside MaxRequests and
-	// MaxStreams; MaxConnections bounds them, too. An idle one takes some 30 KiB. The
-	// default is 2,048.
+	// MaxSockets bounds the changes sockets and feeds of changes that are open at a time,
+	// beside MaxRequests and MaxStreams; MaxConnections bounds them, too. An idle one takes
+	// some 30 KiB. The default is 2,048.
 	MaxSockets int
 
 	// SilenceTimeout is how long the client of a bulk insert may send nothing. RavenDB's
-	// clients send a heartbeat every 40 seconds. The default is 2 minutes.
+	// clients send a heartbeat every 40 seconds; it may send nothing else for 15 times as
+	// long. The default is 2 minutes.
 	SilenceTimeout time.Duration
 
 	// QueueTimeout is how long a request waits for a place. The default is 5 seconds.
 	QueueTimeout time.Duration
 
-	// MaxConnections bounds the connections of Serve. Further ones wait to be accepted.
-	// The default is 4,096.
+	// MaxConnections bounds the connections of Serve. One more ends one that is idle, or on
+	// which no credentials came; if there is none, its requests are refused with 429, but for
+	// /healthz and /readyz. The default is 4,096.
 	MaxConnections int
 
 	// MaxHeaderBytes bounds the request line and the headers, in Serve. The default is 64
@@ -170,55 +189,4 @@ type Options struct {
 
 	// Now replaces the clock. The default is time.Now.
 	Now func() time.Time
-}
-
-// withDefaults returns the options with their defaults, or an error that names the invalid
-// field.
-func (o Options) withDefaults() (Options, error) {
-	if o.Data == "" {
-		return o, fmt.Errorf("server: %w: Options.Data names no directory", jay.ErrOption)
-	}
-	o.IdleAfter = cmp.Or(o.IdleAfter, 15*time.Minute)
-	o.MaxDatabases = cmp.Or(o.MaxDatabases, 1000)
-	o.MaxOpenDatabases = cmp.Or(o.MaxOpenDatabases, 64)
-	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, 128<<20)
-	o.MaxReplyBytes = cmp.Or(o.MaxReplyBytes, 128<<20)
-	o.MaxMemoryBytes = cmp.Or(o.MaxMemoryBytes, 1<<30)
-	o.MaxRequests = cmp.Or(o.MaxRequests, 256)
-	o.MaxStreams = cmp.Or(o.MaxStreams, 64)
-	o.MaxSockets = cmp.Or(o.MaxSockets, 2048)
-	o.SilenceTimeout = cmp.Or(o.SilenceTimeout, 2*time.Minute)
-	o.QueueTimeout = cmp.Or(o.QueueTimeout, 5*time.Second)
-	o.MaxConnections = cmp.Or(o.MaxConnections, 4096)
-	o.MaxHeaderBytes = cmp.Or(o.MaxHeaderBytes, 64<<10)
-	o.HeaderTimeout = cmp.Or(o.HeaderTimeout, 10*time.Second)
-	o.GraceTimeout = cmp.Or(o.GraceTimeout, 30*time.Second)
-	o.MinBytesPerSecond = cmp.Or(o.MinBytesPerSecond, 16<<10)
-	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, 30*time.Second)
-	o.SlowAfter = cmp.Or(o.SlowAfter, time.Second)
-	o.ClusterTimeout = cmp.Or(o.ClusterTimeout, 10*time.Second)
-	o.MaxRememberedResults = cmp.Or(o.MaxRememberedResults, 10_000)
-	for name, value := range map[string]int64{
-		"IdleAfter": int64(o.IdleAfter), "MaxDatabases": int64(o.MaxDatabases), "MaxOpenDatabases": int64(o.MaxOpenDatabases),
-		"MaxBodyBytes": o.MaxBodyBytes, "MaxReplyBytes": o.MaxReplyBytes, "MaxMemoryBytes": o.MaxMemoryBytes, "MaxRequests": int64(o.MaxRequests), "MaxStreams": int64(o.MaxStreams),
-		"MaxSockets": int64(o.MaxSockets), "SilenceTimeout": int64(o.SilenceTimeout),
-		"QueueTimeout": int64(o.QueueTimeout), "MaxConnections": int64(o.MaxConnections), "MaxHeaderBytes": int64(o.MaxHeaderBytes),
-		"HeaderTimeout": int64(o.HeaderTimeout), "GraceTimeout": int64(o.GraceTimeout), "MinBytesPerSecond": o.MinBytesPerSecond,
-		"ClusterTimeout": int64(o.ClusterTimeout), "ShutdownTimeout": int64(o.ShutdownTimeout), "SlowAfter": int64(o.SlowAfter), "MaxRememberedResults": int64(o.MaxRememberedResults),
-	} {
-		if value < 0 {
-			return o, fmt.Errorf("server: %w: Options.%s must not be negative, got %d", jay.ErrOption, name, value)
-		}
-	}
-	if err := o.checkTLS(); err != nil {
-		return o, err
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	o.Database.PrefixCollections = jay.PrefixCollectionsIgnored
-	return o, nil
 }

@@ -199,6 +199,43 @@ func TestOwn_Export(t *testing.T) {
 	}
 }
 
+// Ensure that an export of documents for a spreadsheet has no formulas, that one for an
+// import has every text as it is, and that the other formats refuse the switch.
+func TestOwn_Download_Formulas(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("db")
+	h.want(201, "PUT", "/databases/db/docs?id=a/1", `{"N":-5,"T":"x;=1+1","L":["=1+1"],"@metadata":{"@collection":"Things"}}`)
+	equal(t, "as it is", h.want(200, "GET", own+"/export?format=csv", "").body, "@id,@collection,N:number,T,L:json\na/1,Things,-5,x;=1+1,\"[\"\"=1+1\"\"]\"\n")
+	equal(t, "guarded", h.want(200, "GET", own+"/export?format=csv&spreadsheet=true", "").body, "@id,@collection,N:number,T,L:json\na/1,Things,-5,x;'=1+1,\"[\"\"=1+1\"\"]\"\n")
+	equal(t, "the answers of a query", h.want(200, "POST", own+"/export", `{"query":"from Things select T, L","format":"csv"}`).body, "T,L\r\nx;'=1+1,\"[\"\"=1+1\"\"]\"\r\n")
+	h.want(400, "GET", own+"/export?format=json&spreadsheet=true", "")
+}
+
+// Ensure that an import says what an input is that no format can be, and that plain JSON
+// looks like Extended JSON.
+func TestOwn_Import_AnotherFormat(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("db")
+	for input, want := range map[string]string{
+		"SQLite format 3\x00":                  "a SQLite database",
+		"{\x00\"\x00a\x00":                     "UTF-16",
+		"\x28\xb5\x2f\xfd\x00\xa8\x01\x00\x00": "a zstd stream has a window of at most 32 MiB",
+	} {
+		if a := h.want(400, "POST", own+"/import?collection=A", input); !strings.Contains(a.body, want) {
+			t.Errorf("got %s, want %q", a.body, want)
+		}
+	}
+	a := h.want(200, "POST", own+"/import?collection=A", `{"_id":{"$oid":"507f1f77bcf86cd799439011"}}`)
+	if !strings.Contains(a.body, `"note":"the first documents look like Extended JSON`) {
+		t.Errorf("got %s", a.body)
+	}
+	if a := h.want(200, "POST", own+"/import?collection=A&format=extjson", `{"_id":{"$oid":"507f1f77bcf86cd799439011"}}`); strings.Contains(a.body, "note") {
+		t.Errorf("got %s", a.body)
+	}
+}
+
 // Ensure that answers with too many different members make no CSV.
 func TestOwn_Export_Columns(t *testing.T) {
 	t.Parallel()

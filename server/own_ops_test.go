@@ -122,7 +122,7 @@ func TestOwn_Import_Rejects(t *testing.T) {
 	a := h.want(200, "POST", "/jay/v1/databases/a/import?rejects=3&operation="+id, body.String())
 	equal(t, "stored", a.text(t, "documents"), 2097)
 	equal(t, "rejected", a.text(t, "rejected"), 3)
-	equal(t, "places", a.text(t, "problems", 0, "place")+", "+a.text(t, "problems", 1, "place")+", "+a.text(t, "problems", 2, "place"), "line 8, line 1004, line 2001")
+	equal(t, "places", a.text(t, "problems", 0, "place")+", "+a.text(t, "problems", 1, "place")+", "+a.text(t, "problems", 2, "place"), "line 8, record 1004 (line 1005), record 2001 (line 2002)") // record 8 has two lines
 	state := h.await("a", id)
 	equal(t, "operation", state.text(t, "Status")+" "+state.text(t, "Result", "documents")+" "+state.text(t, "Progress", "read"), fmt.Sprintf("Completed 2097 %d", body.Len()))
 	kept := h.want(200, "GET", "/jay/v1/databases/a/import/rejects?operation="+id, "")
@@ -163,8 +163,8 @@ func TestOwn_Import_RejectsBounded(t *testing.T) {
 	}
 }
 
-// Ensure that documents go where the parameters say, and that what the server does not import
-// is refused or counted.
+// Ensure that documents go where the parameters say, that what belongs to them is stored, and
+// that what Jay does not know is refused or counted.
 func TestOwn_Import_Places(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -183,15 +183,123 @@ func TestOwn_Import_Places(t *testing.T) {
 	h.checkProblem(imports("insert=true", `{"@metadata":{"@id":"rows/7"}}`), 409, "ConcurrencyException")
 	h.checkProblem(imports("", `{"@metadata":{"@jay":"attachment"},"version":1}`), 400, "BadRequestException")
 	h.checkProblem(imports("", `{"@metadata":"jay revision 1: {}"}`), 400, "BadRequestException")
+	h.checkProblem(imports("", `{"@metadata":"jay revision 2: {}"}`), 400, "BadRequestException")
 	h.checkProblem(imports("", `[{"@metadata":{"@id":"x"}}] {}`), 400, "BadRequestException")
 	h.checkProblem(imports("format=csv", "a,b\n1\n"), 400, "BadRequestException")
 	h.checkProblem(imports("format=ravendbdump", "nonsense"), 400, "BadRequestException")
 	h.checkProblem(imports("", "\x1f\x8b\x08\x00"), 400, "BadRequestException")
 	h.checkProblem(imports("", "\x28\xb5\x2f\xfd\xff\xff\xff\xff\xff\xff"), 400, "BadRequestException")
-	dump := `{"BuildVersion":54000,"Docs":[{"@metadata":{"@export-type":"Attachment"},"Hash":"h","Size":5,"Tag":"t"}hello,{"@metadata":{"@id":"d/1","@collection":"Ds","@attachments":[{"Name":"x","Hash":"h","ContentType":"","Size":5}]}}],"Identities":[{"Key":"ds|","Value":"41"}],"CompareExchange":[{"Key":"k","Value":"{}"}]}`
+	dump := `{"BuildVersion":54000,"Docs":[{"@metadata":{"@export-type":"Attachment"},"Hash":"h","Size":5,"Tag":"t"}hello,{"@metadata":{"@id":"d/1","@collection":"Ds","@attachments":[{"Name":"x","Hash":"h","ContentType":"","Size":5}]}}],"Identities":[{"Key":"ds|","Value":"41"}],"CompareExchange":[{"Key":"k","Value":"{\"Object\":7}"}],"Counters":[{},{}]}`
 	a := imports("format=ravendbdump", dump)
-	equal(t, "left out", a.text(t, "documents")+a.text(t, "leftOut"), "1map[CompareExchange:1 attachments:1 documents' attachments:1]")
+	equal(t, "left out", a.text(t, "documents")+a.text(t, "attachments")+a.text(t, "leftOut"), "11map[Counters:2]")
+	equal(t, "content", h.want(200, "GET", "/databases/a/attachments?id=d/1&name=x", "").body, "hello")
+	equal(t, "value", h.want(200, "GET", "/databases/a/cmpxchg?key=k", "").text(t, "Results", 0, "Value", "Object"), 7)
 	equal(t, "identity of the dump", h.want(200, "POST", "/databases/a/identity/next?name=ds|", "").text(t, "NewIdentityValue"), 42)
+}
+
+// Ensure that an export has the attachments and revisions of what it is of, and none if only
+// documents are asked for; and that those of a query have no revisions.
+func TestOwn_Export_Belongings(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	h.want(200, "POST", "/databases/a/admin/revisions/config", `{"Collections":{"As":{}}}`)
+	for i := range 2 {
+		h.want(201, "PUT", "/databases/a/docs?id=as/1", fmt.Sprintf(`{"n":%d,"@metadata":{"@collection":"As"}}`, i))
+	}
+	h.want(201, "PUT", "/databases/a/docs?id=bs/1", `{"@metadata":{"@collection":"Bs"}}`)
+	h.want(201, "PUT", "/databases/a/attachments?id=bs/1&name=x&contentType=text/plain", "hello")
+	// What an export has: counters, the configuration, revisions, documents, attachments.
+	parts := func(query string) string {
+		text := h.want(200, "GET", "/jay/v1/databases/a/export?"+query, "").body
+		var has strings.Builder
+		for i, mark := range []string{`"@jay":"counters"`, `"jay revisions configuration`, `"jay revision 1: `, `"@id":"`, `"@jay":"attachment"`, `"aGVsbG8="`, `"@attachments"`} {
+			if n := strings.Count(text, mark); n > 0 {
+				fmt.Fprintf(&has, "%c%d", "cfrdabn"[i], n)
+			}
+		}
+		return has.String()
+	}
+	equal(t, "all", parts(""), "c1f1r1d2a1b1n1")
+	equal(t, "array", parts("format=json"), "c1f1r1d2a1b1n1")
+	equal(t, "bare", parts("bare=true"), "c1d2")
+	equal(t, "collection", parts("collection=As"), "f1r1d1")
+	equal(t, "another collection", parts("collection=Bs"), "f1d1a1b1n1")
+	equal(t, "prefix", parts("startsWith=bs/"), "d1a1b1n1")
+	equal(t, "IDs", parts("id=bs/1&id=as/1"), "d2a1b1n1")
+	equal(t, "query", parts("query="+url.QueryEscape("from 'Bs'")), "d1a1b1n1")
+	dump := h.want(200, "GET", "/jay/v1/databases/a/export?format=ravendbdump&bare=true", "").body
+	if strings.Contains(dump, "RevisionDocuments") || strings.Contains(dump, `"@attachments"`) || strings.Contains(dump, `"Attachment"`) {
+		t.Errorf("a bare dump has %s", dump)
+	}
+	id := h.next("a")
+	h.want(200, "GET", "/jay/v1/databases/a/export?format=csv&operation="+id, "")
+	equal(t, "left out", h.await("a", id).text(t, "Result", "leftOut"), "map[attachments:1 revisions:1]")
+	h.checkProblem(h.do("GET", "/jay/v1/databases/a/export?bare=perhaps", ""), 400, "BadRequestException")
+}
+
+// Ensure that settings of a database are imported only for a sender who may change them.
+func TestOwn_Import_Settings(t *testing.T) {
+	t.Parallel()
+	h, tokens, _ := guarded(t)
+	const lines = `{"@metadata":"jay revisions configuration 1","default":{}}
+{"@metadata":{"@id":"x"}}
+{"@metadata":"jay subscription 1","name":"all","query":"from Users","maxFailures":1,"retryDelayNs":1000000000}
+`
+	imported := func(who string) string {
+		return h.want(200, "POST", "/jay/v1/databases/a/import", lines, "Authorization", "Bearer "+tokens[who]).body
+	}
+	settings := func() string {
+		return h.want(200, "GET", "/jay/v1/databases/a/settings", "", "Authorization", "Bearer "+tokens["root"]).text(t, "revisions")
+	}
+	equal(t, "a writer", imported("writer"), `{"documents":1,"leftOut":{"configuration of revisions":1,"subscriptions":1}}`)
+	equal(t, "settings", settings(), "<nil>")
+	equal(t, "an admin", imported("admin"), `{"documents":1}`)
+	if got := settings(); got == "<nil>" {
+		t.Errorf("the configuration is not imported: %s", got)
+	}
+}
+
+// Ensure that a document that is too large is refused with its place, or rejected, and that
+// those behind it are stored then.
+func TestOwn_Import_TooLarge(t *testing.T) {
+	t.Parallel()
+	h := start(t, func(o *server.Options) { o.MaxBodyBytes = 1 << 20 })
+	h.create("a")
+	lines := `{"@metadata":{"@id":"a"}}` + "\n" + `{"t":"` + strings.Repeat("x", 3<<20) + `","@metadata":{"@id":"b"}}` + "\n" + `{"@metadata":{"@id":"c"}}` + "\n"
+	a := h.do("POST", "/jay/v1/databases/a/import", lines)
+	h.checkProblem(a, 413, "RequestTooLargeException")
+	if message := a.text(t, "Message"); !strings.HasPrefix(message, "line 2: ") || !strings.Contains(message, "at most 1048576 bytes") {
+		t.Errorf("got %s", message)
+	}
+	equal(t, "before it", a.text(t, "documents"), 1)
+	id := h.next("a")
+	equal(t, "rejected", h.want(200, "POST", "/jay/v1/databases/a/import?rejects=1&operation="+id, lines).text(t, "documents"), 2)
+	kept := h.want(200, "GET", "/jay/v1/databases/a/import/rejects?operation="+id, "").body
+	equal(t, "kept", len(kept), 3<<20+len(`{"t":"","@metadata":{"@id":"b"}}`)+1)
+}
+
+// Ensure that contents of a dump that wait for their document are bounded, and so are their
+// hashes.
+func TestOwn_Import_Contents(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	content := func(hash string, size int) string {
+		return fmt.Sprintf(`{"Docs":[{"@metadata":{"@export-type":"Attachment"},"Hash":"%s","Size":%d,"Tag":"t"}hello]}`, hash, size)
+	}
+	for name, c := range map[string]struct{ dump, want string }{
+		"size": {content("h", 1<<30+1), "at most 1073741824 bytes together"},
+		"hash": {content(strings.Repeat("h", 257), 5), "at most 256 bytes"},
+		"end":  {content("h", 1<<20), "the dump ends where"},
+		"many": {`{"Docs":[{"@metadata":{"@id":"x","@attachments":[` + strings.Repeat("{},", 10_000) + `{}]}}]}`, "a document has at most 10000"},
+	} {
+		a := h.want(400, "POST", "/jay/v1/databases/a/import?format=ravendbdump", c.dump)
+		if !strings.Contains(a.body, c.want) {
+			t.Errorf("%s: got %s, want %q", name, a.body, c.want)
+		}
+	}
+	h.idle()
 }
 
 // Ensure that a killed import says what it has stored.
@@ -249,6 +357,22 @@ func TestOwn_Preview(t *testing.T) {
 		h.checkProblem(preview(bad), 400, "BadRequestException")
 	}
 	h.idle()
+}
+
+// Ensure that the IDs that a script of a preview would put are checked as a Put does, and
+// so do not fill the memory.
+func TestOwn_Preview_LongIDs(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	h.want(201, "PUT", "/databases/a/docs?id=as/1", `{"@metadata":{"@collection":"As"}}`)
+	a := h.want(200, "POST", "/jay/v1/databases/a/preview", `{"query":"from 'As' update { var s = 'x'.repeat(1000000); for (var i = 0; i < 20; i++) put(s, {}) }"}`)
+	equal(t, "status", a.text(t, "documents", 0, "status"), "Failed")
+	if len(a.body) > 4096 {
+		t.Errorf("the reply has %d bytes", len(a.body))
+	}
+	a = h.want(200, "POST", "/jay/v1/databases/a/preview", `{"query":"from 'As' update { put('', {}); put('bs/', {}); put('cs|', {}) }"}`)
+	equal(t, "generated ones", a.text(t, "documents", 0, "others"), "[put  put bs/ put cs|]")
 }
 
 // Ensure that an index can be built as an operation, whose faults come at once.

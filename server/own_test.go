@@ -231,6 +231,36 @@ func TestOwn_Import(t *testing.T) {
 	h.idle()
 }
 
+// Ensure that an import whose body is cut off fails, whatever its format is, and also where it is cut
+// between two records; the part of a record that arrived is not stored.
+func TestOwn_Import_CutOff(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	for params, body := range map[string]string{
+		"format=csv&id-column=id":              "id,n\n1,10\n2,2",
+		"format=csv&id-column=id&infer=true":   "id,n\n1,10\n2,2",
+		"format=csv&id-column=id&infer=true&x": "id,n\n1,10\n",
+		"format=ndjson":                        `{"@metadata":{"@id":"1"}}` + "\n" + `{"@metadata":{"@id":"2"}}`,
+		"format=json":                          `[{"@metadata":{"@id":"1"}},{"@metadata":{"@id":"2"}}`,
+		"format=extjson":                       `{"_id":"1"}` + "\n" + `{"_id":"2"`,
+	} {
+		params = strings.TrimSuffix(params, "&x")
+		head := "POST /jay/v1/databases/a/import?collection=A&" + params + " HTTP/1.1\r\nHost: localhost\r\n"
+		for _, rest := range []string{
+			fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body)+5, body),
+			fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", len(body), body),
+		} {
+			if reply := h.raw(head+rest, true); !strings.HasPrefix(reply, "HTTP/1.1 400 ") && !strings.Contains(reply, "the import was cut short") {
+				t.Errorf("%s: %q", params, reply)
+			}
+		}
+		if strings.Contains(params, "csv") {
+			h.want(404, "GET", "/databases/a/docs?id=2", "")
+		}
+	}
+}
+
 // Ensure that a backup over HTTP can be restored, and that one of an unknown base is
 // refused before anything is sent.
 func TestOwn_Backup(t *testing.T) {

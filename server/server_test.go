@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/jaydb/jay"
@@ -23,6 +24,8 @@ type host struct {
 	http *httptest.Server
 
 	operation string // the number of the last one, in the guide
+
+	keys sync.Map // the second halves of sessions by their cookies, which requests get unless they have one
 }
 
 // start serves a new data directory.
@@ -91,6 +94,9 @@ func (h *host) try(method, path, body string, headers ...string) (answer, error)
 			r.Host = headers[i+1]
 		}
 		r.Header[headers[i]] = append(r.Header[headers[i]], headers[i+1])
+	}
+	if key, found := h.keys.Load(r.Header.Get("Cookie")); found && r.Header["Jay-Session-Key"] == nil {
+		r.Header.Set("Jay-Session-Key", key.(string))
 	}
 	reply, err := h.http.Client().Do(r)
 	if err != nil {
@@ -287,7 +293,9 @@ func TestDocuments_Missing(t *testing.T) {
 	h.want(200, "GET", "/databases/a/docs?&id=x", "", "If-None-Match", `"404 Response"`)
 	equal(t, "results", h.want(200, "GET", "/databases/a/docs?&id=y&id=z", "").body, `{"Results":[null,null],"Includes":{}}`)
 	a := h.want(200, "POST", "/databases/a/docs?&loadHash=1", `{"Ids":["y","x",null,"x"]}`)
-	equal(t, "results", len(a.json(t, "Results").([]any)), 3)
+	equal(t, "results", len(a.json(t, "Results").([]any)), 4)
+	equal(t, "null", a.text(t, "Results", 2), "<nil>")
+	equal(t, "empty", h.want(200, "GET", "/databases/a/docs?id=x&id=", "").text(t, "Results", 1), "<nil>")
 	equal(t, "first", a.text(t, "Results", 0), "<nil>")
 	equal(t, "second", a.text(t, "Results", 1, "@metadata", "@id"), "x")
 	h.checkProblem(h.do("GET", "/databases/a/docs?&id=", ""), 400, "BadRequestException")
@@ -590,6 +598,9 @@ func TestHiLo(t *testing.T) {
 	a = h.want(201, "GET", "/databases/a/hilo/next?tag=Users&lastBatchSize=0&lastRangeAt=0001-02-01T00:00:00.0000000&identityPartsSeparator=-&lastMax=0", "")
 	equal(t, "range", a.text(t, "Prefix")+a.text(t, "Low"), "Users-41")
 	equal(t, "document", h.want(200, "GET", "/databases/a/docs?id=Raven/Hilo/users", "").text(t, "Results", 0, "@metadata", "@collection"), "@hilo")
+	for _, wish := range []string{"lastBatchSize=-5", "lastBatchSize=5", "lastBatchSize=32&lastRangeAt=yesterday"} { // too small a size, or no time, is not refused
+		equal(t, wish, h.want(201, "GET", "/databases/a/hilo/next?tag=wishes&"+wish, "").text(t, "LastSize"), "32")
+	}
 	for _, query := range []string{"", "tag=", "tag=users&lastMax=x", "tag=users&lastMax=9223372036854775807", "tag=users&lastBatchSize=1e3", "tag=a%00b"} {
 		h.checkProblem(h.do("GET", "/databases/a/hilo/next?"+query, ""), 400, "BadRequestException")
 	}
@@ -713,7 +724,7 @@ func TestQueries(t *testing.T) {
 	equal(t, "stale", a.text(t, "IsStale"), false)
 	h.want(304, "POST", "/databases/a/queries?queryHash=1", `{"Query":"from 'Orders' where Total >= $p0 order by Total desc include Company","QueryParameters":{"p0":1},"Start":1,"PageSize":2}`, "If-None-Match", a.header.Get("ETag"))
 	a = query(`{"Query":"from Orders where Total = 2 select Total, Company as c"}`)
-	equal(t, "row", a.text(t, "Results", 0), "map[@metadata:map[@projection:true] Total:2 c:companies/1]")
+	equal(t, "row", a.text(t, "Results", 0), "map[@metadata:map[@id:orders/2 @projection:true] Total:2 c:companies/1]")
 	equal(t, "get", h.want(200, "GET", "/databases/a/queries?query=from+Orders&pageSize=0", "").text(t, "TotalResults"), 5)
 	equal(t, "metadata only", len(h.want(200, "POST", "/databases/a/queries?metadataOnly=true", `{"Query":"from Orders limit 1"}`).json(t, "Results", 0).(map[string]any)), 1)
 	a = h.want(200, "POST", "/databases/a/streams/queries", `{"Query":"from Orders order by Total","Start":1,"PageSize":2}`)
@@ -723,7 +734,7 @@ func TestQueries(t *testing.T) {
 	equal(t, "streamed", a.text(t, "Results", 1, "Total"), 2)
 	lines := strings.Split(h.want(200, "GET", "/databases/a/streams/queries?format=jsonl&query=from+Orders+select+Total+limit+2", "").body, "\n")
 	equal(t, "lines", len(lines), 4)
-	equal(t, "item", lines[1], `{"Item":{"Total":0,"@metadata":{"@projection":true}}}`)
+	equal(t, "item", lines[1], `{"Item":{"Total":0,"@metadata":{"@projection":true,"@id":"orders/0"}}}`)
 	equal(t, "nothing", h.want(200, "POST", "/databases/a/streams/queries", `{"Query":"from Nothing"}`).text(t, "Results"), "[]")
 	h.checkProblem(h.do("POST", "/databases/a/streams/queries", `{"Query":"from Orders include Company"}`), 501, "NotSupportedException")
 	h.checkProblem(h.do("POST", "/databases/a/streams/queries", `{"Query":"frm Orders"}`), 400, "InvalidQueryException")

@@ -17,7 +17,7 @@ func TestStudio(t *testing.T) {
 	h := start(t, withStudio)
 	for _, path := range []string{"/studio/", "/studio/db/shop/documents?collection=Orders"} {
 		a := h.want(200, "GET", path, "")
-		if !strings.Contains(a.body, "<!doctype html>") || !strings.Contains(a.header.Get("Content-Security-Policy"), "script-src 'self'") {
+		if !strings.Contains(a.body, "<!doctype html>") || !strings.Contains(a.header.Get("Content-Security-Policy"), "script-src "+strings.TrimPrefix(h.http.URL, "http://")+"/studio/assets/;") {
 			t.Errorf("%s: got %v %.200s", path, a.header, a.body)
 		}
 	}

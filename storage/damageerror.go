@@ -14,10 +14,11 @@ type DamageError struct {
 	Offset  int64  // of the damage in the file; -1 if the file is missing or has another length
 	Problem string // what is wrong
 	Loss    string // what opening without it would lose; empty for nothing
+	Remedy  string // what to do, where that is not to restore a backup or to repair
 }
 
-// Error names the file, the place, what opening it anyway would lose, and the
-// command that saves the rest into a new directory.
+// Error names the file, the place, what opening it anyway would lose, and what to do: the
+// Remedy, or the command that saves the rest into a new directory.
 func (e *DamageError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v: %s", ErrCorrupt, e.File)
@@ -30,7 +31,12 @@ func (e *DamageError) Error() string {
 	} else {
 		fmt.Fprintf(&b, "going on loses %s", e.Loss)
 	}
-	fmt.Fprintf(&b, "; nothing was changed; restore a backup, or save what is left with: jay repair %s NEWDIR", e.Dir)
+	b.WriteString("; nothing was changed; ")
+	if e.Remedy != "" {
+		b.WriteString(e.Remedy)
+	} else {
+		fmt.Fprintf(&b, "restore a backup, or save what is left with: jay repair %s NEWDIR", e.Dir)
+	}
 	return b.String()
 }
 

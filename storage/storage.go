@@ -137,7 +137,8 @@ type Engine interface {
 
 	// Compact rewrites what is on disk so that deleted and overwritten values take
 	// no space, but for those that open snapshots show. Reads and transactions go
-	// on. If ctx ends, Compact returns its error; what it has begun may continue.
+	// on. If ctx ends, Compact returns its error; what it has begun may continue, for
+	// a bounded part of the store, and Close waits for that.
 	// If the engine fails, it returns ErrFailed. An engine that frees space by
 	// itself returns nil.
 	Compact(ctx context.Context) error
@@ -360,7 +361,7 @@ type Stats struct {
 	Commits          uint64 `json:"commits"`          // successful Updates that staged something
 	ReclaimableBytes uint64 `json:"reclaimableBytes"` // of DiskBytes, what Compact would free, as far as is known
 
-	LogBytes     uint64        `json:"logBytes"`     // of DiskBytes, the log
+	LogBytes     uint64        `json:"logBytes"`     // of DiskBytes, the log, with files that are kept for reuse
 	LogSyncTime  time.Duration `json:"logSyncNs"`    // that the syncs took
 	CacheHits    uint64        `json:"cacheHits"`    // blocks that were found in the cache
 	CacheMisses  uint64        `json:"cacheMisses"`  // blocks that were read from the disk

@@ -14,9 +14,14 @@ type CSVOptions struct {
 	Comma byte
 	// MaxBytes is the size of the largest row. The default is 32 MiB.
 	MaxBytes int
-	// Infer takes the cells of columns without a type for what they look like: a number,
-	// true, false or null is one, any other cell a string. Without it they are strings.
+	// Infer gives each column without a type the one that its cells look like: number if
+	// all unquoted cells are numbers or null, boolean if they are true, false or null, and
+	// else string. Without it they are strings.
 	Infer bool
+	// Kinds are the types that [ScanCSV] has inferred of the whole file. Without them, the
+	// first MiB decides, which is read in advance; then a later cell of another type makes
+	// its row an error, as a column has one type in all documents.
+	Kinds *CSVKinds
 	// IDColumn is the column with the IDs; "@id" always is one.
 	IDColumn string
 }
@@ -52,6 +57,8 @@ type CSVReader struct {
 	root     *csvNode
 	types    []csvType
 	inferred []bool
+	kinds    []csvKind // of columns whose type is inferred
+	names    [][]byte  // of columns, if types are inferred
 	text     []byte
 	raw      []byte
 	record   Record
@@ -124,6 +131,9 @@ func (c *CSVReader) next() (Record, error) {
 }
 
 func (c *CSVReader) header() error {
+	if c.options.Infer && c.options.Kinds == nil {
+		c.learn()
+	}
 	c.skipMark()
 	bad, err := c.row()
 	if err == io.EOF {
@@ -144,6 +154,13 @@ func (c *CSVReader) header() error {
 		return err
 	}
 	c.root, c.types, c.inferred = root, types, inferred
+	if c.options.Infer {
+		c.kinds = make([]csvKind, len(types))
+		copy(c.kinds, c.options.Kinds.kinds)
+		for _, name := range names {
+			c.names = append(c.names, []byte(name))
+		}
+	}
 	return nil
 }
 
@@ -465,7 +482,8 @@ func (c *CSVReader) value(i int) *Error {
 		if !json.Valid(cell) {
 			return c.badCell(i, "a cell of a column of JSON must be JSON")
 		}
-	case c.inferred[i] && !c.quoted[i] && (literal || string(cell) == "true" || string(cell) == "false" || isNumber(cell)):
+	case c.inferred[i]:
+		return c.inferredValue(i)
 	default:
 		c.text = AppendString(c.text, cell)
 		return nil

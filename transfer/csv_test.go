@@ -2,9 +2,12 @@ package transfer_test
 
 import (
 	"bytes"
+	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -134,7 +137,7 @@ func TestCSV_Foreign(t *testing.T) {
 		want       []string
 	}{
 		{"strings", "Name,Age\nAnn,41\n", transfer.CSVOptions{}, []string{`{"Name":"Ann","Age":"41"}`}},
-		{"inferred", "Name,Age,Ok\nAnn,41,true\nnull,\"41\",01\n", transfer.CSVOptions{Infer: true}, []string{`{"Name":"Ann","Age":41,"Ok":true}`, `{"Name":null,"Age":"41","Ok":"01"}`}},
+		{"inferred", "Name,Age,Ok\nAnn,41,true\nBob,null,false\n", transfer.CSVOptions{Infer: true}, []string{`{"Name":"Ann","Age":41,"Ok":true}`, `{"Name":"Bob","Age":null,"Ok":false}`}},
 		{"typed", "a:number,b:boolean,c:json,d:string\n1.10,true,[1],x\nnull,null,null,null\n,,,\n", transfer.CSVOptions{}, []string{`{"a":1.10,"b":true,"c":[1],"d":"x"}`, `{"a":null,"b":null,"c":null,"d":"null"}`, `{}`}},
 		{"nested", "a.b,a.c,d\n1,2,3\n", transfer.CSVOptions{}, []string{`{"a":{"b":"1","c":"2"},"d":"3"}`}},
 		{"an unknown type is a part of the name", "t:utc\nx\n", transfer.CSVOptions{}, []string{`{"t:utc":"x"}`}},
@@ -268,5 +271,167 @@ func TestCSV_Mark(t *testing.T) {
 	}
 	if _, err := transfer.NewCSVReader(strings.NewReader("\xef\xbb"), transfer.CSVOptions{}).Next(); err != io.EOF {
 		t.Errorf("a part of a mark: got %v, want io.EOF behind a header", err)
+	}
+}
+
+// Ensure that no cell of a file for a spreadsheet is a formula, whichever separator the
+// spreadsheet takes, and that JSON keeps its value.
+func TestCSV_FormulasOfAnotherSeparator(t *testing.T) {
+	texts := []string{
+		"=1+1", "+1+1", "-1+1", "@SUM(1)", "\t=1+1", "\r=1+1", "\n=1+1", " =1+1", "x;=1+1", "x\t=1+1", "x\n=1+1", "x,=1+1", "x|=1+1", "＝1+1", "\u00a0=1+1", "\ufeff=1+1",
+		"x;\"=1+1;y", "x;;=1+1", "x; =1+1", "\t\t=1+1", "x\r\n\t-1+1", `";=1+1`, `a""` + "\n@SUM(1)",
+	}
+	formula := func(cell string) bool {
+		cell = strings.TrimLeft(cell, " \t\r\n\u00a0\ufeff\u200b")
+		return cell != "" && strings.ContainsAny(cell[:1], "=+-@") || strings.HasPrefix(cell, "＝")
+	}
+	for _, comma := range []byte{',', ';', '\t'} {
+		var columns transfer.CSVColumns
+		var docs []transfer.Document
+		for i, text := range texts {
+			quoted := string(transfer.AppendString(nil, text))
+			body := fmt.Sprintf(`{"n":-5,"t":%s,"a":["x",%s,{"k;=1+1":-1}]}`, quoted, quoted)
+			d := transfer.Document{ID: fmt.Sprintf("%s/%d", text, i), Collection: text, Body: []byte(body), Custom: []byte(`{"c":` + quoted + `}`)}
+			if i == 0 {
+				d.Body = []byte(`{"n":-5,"=1+1":"=1+1","a;=1+1":"z","t":"","a":[-5]}`)
+			}
+			if err := columns.Add(&d); err != nil {
+				t.Fatal(err)
+			}
+			docs = append(docs, d)
+		}
+		var out bytes.Buffer
+		w, err := transfer.NewSpreadsheetWriter(&out, &columns, comma)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range docs {
+			if err := w.Write(&docs[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, other := range []rune{',', ';', '\t', '|'} {
+			r := csv.NewReader(strings.NewReader(out.String()))
+			r.Comma, r.LazyQuotes, r.FieldsPerRecord = other, true, -1
+			rows, err := r.ReadAll()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, row := range rows {
+				for j, cell := range row {
+					own := i == 0 && (j <= 2 || strings.HasPrefix(cell, "@id")) // @id, @collection, @metadata
+					if formula(cell) && !own && !strings.HasPrefix(strings.TrimSpace(cell), "-5") && !strings.HasPrefix(cell, "-1}]") {
+						t.Errorf("written with %q, read with %q: %q is a formula in row %d", comma, other, cell, i)
+					}
+				}
+			}
+		}
+		for i, text := range readCSV(t, out.String(), transfer.CSVOptions{Comma: comma}) {
+			if i == 0 {
+				continue
+			}
+			var got, want struct{ A any }
+			if err := errors.Join(json.Unmarshal([]byte(text), &got), json.Unmarshal(docs[i].Body, &want)); err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("the JSON %s came back in %s: %v", docs[i].Body, text, err)
+			}
+		}
+	}
+}
+
+// Ensure that a column whose type is inferred has one type in all documents: a column of
+// postcodes of which some begin with a zero is text.
+func TestCSV_InferCellByCell(t *testing.T) {
+	const text = "plz,n,b,q,z,m,e\n00123,1,true,\"1\",null,1,\n12345,null,,2,null,true,\n,2.50,false,3,,x,\n"
+	want := []string{
+		`{"plz":"00123","n":1,"b":true,"q":"1","z":null,"m":"1"}`,
+		`{"plz":"12345","n":null,"q":"2","z":null,"m":"true"}`,
+		`{"n":2.50,"b":false,"q":"3","m":"x"}`,
+	}
+	kinds, err := transfer.ScanCSV(strings.NewReader(text), transfer.CSVOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []transfer.CSVOptions{{Infer: true}, {Infer: true, Kinds: kinds}} {
+		if got := readCSV(t, text, o); !reflect.DeepEqual(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// Ensure that a cell behind the part that decided the types, and of another type, makes its
+// row an error that names the column, and that a scan of the whole file knows better.
+func TestCSV_InferChangesLater(t *testing.T) {
+	head := "id,plz,flag,none,pad\n"
+	row := "1,12345,true,," + strings.Repeat("x", 1000) + "\n"
+	text := head + strings.Repeat(row, (1<<20)/len(row)+2) + "2,00123,true,,\n3,null,yes,,\n4,null,false,x,\n5,1,false,6,\n"
+	r := transfer.NewCSVReader(strings.NewReader(text), transfer.CSVOptions{Infer: true})
+	var bad []string
+	last := ""
+	for {
+		rec, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if e, is := errors.AsType[*transfer.Error](err); is && e.Raw != nil {
+			bad = append(bad, e.Rule+": "+e.Detail)
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = string(rec.Text)
+	}
+	want := []string{
+		`a column has one type: "00123" in column 2 is a text, and the cells before it are numbers: name a type in the header, such as plz:string`,
+		`a column has one type: "yes" in column 3 is a text, and the cells before it are booleans: name a type in the header, such as flag:string`,
+	}
+	if len(bad) < 2 || !reflect.DeepEqual(bad[:2], want) || last != `{"id":5,"plz":1,"flag":false,"none":"6"}` {
+		t.Errorf("got %q, and at last %s", bad, last)
+	}
+	kinds, err := transfer.ScanCSV(strings.NewReader(text), transfer.CSVOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs := readCSVWhole(t, text, transfer.CSVOptions{Infer: true, Kinds: kinds})
+	if got := docs[len(docs)-1]; got != `{"id":5,"plz":"1","flag":"false","none":"6"}` {
+		t.Errorf("of a whole file: got %s", got)
+	}
+}
+
+// Ensure that a stream which is cut off in the part that decides the types is not read as a whole one:
+// io.ErrUnexpectedEOF, with which HTTP ends such a body, was taken for the end, and the rest of the last row
+// for all of it.
+func TestCSV_InferOfStreamCutOff(t *testing.T) {
+	cut := func(text string) io.Reader {
+		return io.MultiReader(strings.NewReader(text), iotest.ErrReader(io.ErrUnexpectedEOF))
+	}
+	for _, infer := range []bool{false, true} {
+		r := transfer.NewCSVReader(cut("id,n\n1,10\n2,2"), transfer.CSVOptions{Infer: infer})
+		rec, err := r.Next()
+		if err != nil || !strings.Contains(string(rec.Text), "10") {
+			t.Errorf("infer %v: the whole row is %s, %v", infer, rec.Text, err)
+		}
+		if rec, err := r.Next(); err != io.ErrUnexpectedEOF {
+			t.Errorf("infer %v: the row that is cut off is %s, %v", infer, rec.Text, err)
+		}
+	}
+	if _, err := transfer.ScanCSV(cut("id,n\n1,1"), transfer.CSVOptions{}); err != io.ErrUnexpectedEOF {
+		t.Errorf("a scan: %v", err)
+	}
+}
+
+// readCSVWhole is readCSV for a long text.
+func readCSVWhole(t *testing.T, text string, o transfer.CSVOptions) (docs []string) {
+	t.Helper()
+	r := transfer.NewCSVReader(strings.NewReader(text), o)
+	for {
+		rec, err := r.Next()
+		if err == io.EOF {
+			return docs
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs = append(docs, string(rec.Text))
 	}
 }

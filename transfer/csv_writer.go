@@ -13,10 +13,18 @@ type CSVWriter struct {
 	cells [][]byte // raw JSON of the row, by column
 	row   []byte
 	comma byte
+	guard bool // against formulas
+	safe  []byte
 }
 
-// NewCSVWriter writes the header. A comma of 0 is ','.
+// NewCSVWriter writes the header. A comma of 0 is ','. An import of the file makes the same
+// documents; a spreadsheet may take texts of it for formulas, which [NewSpreadsheetWriter]
+// prevents.
 func NewCSVWriter(w io.Writer, columns *CSVColumns, comma byte) (*CSVWriter, error) {
+	return newCSVWriter(w, columns, comma, false)
+}
+
+func newCSVWriter(w io.Writer, columns *CSVColumns, comma byte, guard bool) (*CSVWriter, error) {
 	root, header, types, err := columns.nodes()
 	if err != nil {
 		return nil, err
@@ -24,10 +32,14 @@ func NewCSVWriter(w io.Writer, columns *CSVColumns, comma byte) (*CSVWriter, err
 	if comma == 0 {
 		comma = ','
 	}
-	c := &CSVWriter{w: w, root: root, types: types, cells: make([][]byte, len(types)), comma: comma}
+	c := &CSVWriter{w: w, root: root, types: types, cells: make([][]byte, len(types)), comma: comma, guard: guard}
 	for i, name := range header {
 		if i > 0 {
 			c.row = append(c.row, comma)
+		}
+		if types[i] >= csvID { // a name of Jay's own
+			c.quote([]byte(name))
+			continue
 		}
 		c.cell(name)
 	}
@@ -58,7 +70,7 @@ func (c *CSVWriter) Write(d *Document) error {
 			}
 		case csvMetadata:
 			if len(d.Custom) > 2 {
-				c.cell(string(d.Custom))
+				c.json(d.Custom)
 			}
 		case csvString:
 			if raw == nil {
@@ -72,7 +84,7 @@ func (c *CSVWriter) Write(d *Document) error {
 			c.cell(text)
 		case csvJSON:
 			if raw != nil {
-				c.text(raw)
+				c.json(raw)
 			}
 		default:
 			c.row = append(c.row, raw...)
@@ -86,6 +98,9 @@ func (c *CSVWriter) endRow() error {
 	_, err := c.w.Write(c.row)
 	if c.row = c.row[:0]; cap(c.row) > 1<<20 {
 		c.row = nil
+	}
+	if cap(c.safe) > 1<<20 {
+		c.safe = nil
 	}
 	return err
 }
@@ -130,9 +145,27 @@ func (c *CSVWriter) members(n *csvNode, src []byte, i int) (end int, err error) 
 
 func (c *CSVWriter) cell(text string) { c.text([]byte(text)) }
 
-// text appends a cell that is text. It is quoted if it has to be, and an empty one
-// always, which an absent one is not.
+// text appends a cell that is text.
 func (c *CSVWriter) text(text []byte) {
+	if c.guard {
+		c.safe = GuardText(c.safe[:0], text, c.comma)
+		text = c.safe
+	}
+	c.quote(text)
+}
+
+// json appends a cell that is JSON.
+func (c *CSVWriter) json(raw []byte) {
+	if c.guard {
+		c.safe = GuardJSON(c.safe[:0], raw, c.comma)
+		raw = c.safe
+	}
+	c.quote(raw)
+}
+
+// quote appends a cell. It is quoted if it has to be, and an empty one always, which an
+// absent one is not.
+func (c *CSVWriter) quote(text []byte) {
 	if len(text) > 0 && text[0] != ' ' && text[len(text)-1] != ' ' && !bytes.ContainsAny(text, "\"\r\n") && bytes.IndexByte(text, c.comma) < 0 {
 		c.row = append(c.row, text...)
 		return

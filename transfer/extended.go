@@ -268,6 +268,17 @@ func dateOf(raw []byte) (text string, ok bool) {
 	return at.Format("2006-01-02T15:04:05.000Z"), true
 }
 
+// LooksExtended reports whether a document has members that MongoDB's Extended JSON has in
+// place of ObjectIds, dates and numbers.
+func LooksExtended(text []byte) bool {
+	for _, key := range []string{`"$oid"`, `"$date"`, `"$numberLong"`, `"$numberDecimal"`, `"$numberInt"`, `"$numberDouble"`} {
+		if bytes.Contains(text, []byte(key)) {
+			return true
+		}
+	}
+	return false
+}
+
 // ToExtended appends a document as Extended JSON v2, in the relaxed form: its ID is _id, and
 // its collection and custom metadata are in @metadata. A number that an int64 or a double does
 // not give back digit for digit is a $numberDecimal with these digits, which Mongo takes up to

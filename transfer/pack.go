@@ -3,6 +3,7 @@ package transfer
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -16,7 +17,8 @@ import (
 const MaxWindowBytes = 32 << 20
 
 // NewUnpacked returns a reader of r that decompresses gzip and zstd, which it knows by
-// their first bytes, and passes other input through. The first Read looks at the input.
+// their first bytes, and passes other input through. The first Read looks at the input. A
+// zstd stream with a window of more than [MaxWindowBytes] is an *Error.
 func NewUnpacked(r io.Reader) io.Reader {
 	return &unpacked{raw: bufio.NewReaderSize(r, 64<<10)}
 }
@@ -36,7 +38,10 @@ func (u *unpacked) Read(p []byte) (int, error) {
 		}
 	}
 	n, err := u.r.Read(p)
-	if err != nil && err != io.EOF && u.name != "" {
+	switch {
+	case errors.Is(err, zstd.ErrWindowSizeExceeded):
+		err = invalid(fmt.Sprintf("a zstd stream has a window of at most %d MiB", MaxWindowBytes>>20), "this one asks for more: pack it without --long, or with --long=25")
+	case err != nil && err != io.EOF && u.name != "":
 		err = fmt.Errorf("%s: %w", u.name, err)
 	}
 	return n, err

@@ -87,8 +87,17 @@ func (m *Memory) Backup() (restore func()) {
 	return func() { m.set(func() { m.records, m.index = maps.Clone(records), index }) }
 }
 
-// Accept accepts the restored state: later indexes are far above all earlier ones.
-func (m *Memory) Accept() { m.set(func() { m.index += 1 << 40 }) }
+// Accept accepts the restored state: the indexes of all records, and later ones, are far above
+// all earlier ones.
+func (m *Memory) Accept() {
+	m.set(func() {
+		m.index += 1 << 40
+		for key, r := range m.records {
+			r.Index += 1 << 40
+			m.records[key] = r
+		}
+	})
+}
 
 // Commits returns the number of commits that have taken effect.
 func (m *Memory) Commits() int {

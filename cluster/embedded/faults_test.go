@@ -12,6 +12,7 @@ import (
 
 	"github.com/jaydb/jay/cluster"
 	"github.com/jaydb/jay/cluster/etcd"
+	"github.com/jaydb/jay/internal/jaytest"
 )
 
 // ledger is a counter that callers raise, as identities are: each number has a record of who has
@@ -276,13 +277,13 @@ func TestFaults_OnceAtMost(t *testing.T) {
 	outcomes := make([]map[string]error, callers)
 	var group sync.WaitGroup
 	var finished, made, lost atomic.Int64
-	ctx := within(t)
+	ctx, more := within(t), jaytest.Patience()
 	for i := range callers {
 		node := c.open(t)
 		outcomes[i] = make(map[string]error)
 		group.Go(func() {
 			defer finished.Add(1)
-			for n := 0; n < each || lost.Load() == 0 && ctx.Err() == nil; n++ {
+			for n := 0; n < each || more(lost.Load() > 0); n++ {
 				key := fmt.Sprintf("%d/%d", i, n)
 				_, err := node.Commit(ctx, nil, []cluster.Change{put(key, "x")})
 				outcomes[i][key] = err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -23,32 +22,38 @@ import (
 	"github.com/jaydb/jay/cluster/embedded"
 	"github.com/jaydb/jay/cluster/etcd"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // patience bounds what should happen soon, on a machine that is busy.
 const patience = 3 * time.Minute
 
 // TestMain lets several tests run at once even on few processors: they mostly wait, for
-// elections above all.
+// elections above all. More would disturb the elections of three members on a busy machine.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	set := false
-	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
-	if !set {
-		if err := flag.Set("test.parallel", "3"); err != nil {
-			panic(err)
-		}
-	}
+	jaytest.Parallel(3)
 	m.Run()
 }
 
-// long skips a test that takes many seconds, mostly of waiting for elections, in short
-// runs and with the race detector: etcd takes many times as long with it, and its leaders then
-// change on a busy machine as they like. The tests with one member remain.
+// longTests are the tests that take many seconds, mostly of waiting for elections.
+var longTests = []string{
+	"TestConformance_Three", "TestDatabases_Faults", "TestDatabases_Partition", "TestDatabases_Tags", "TestFaults_LeaderKilled",
+	"TestFaults_MajorityLostAndBack", "TestFaults_MinorityCutOff", "TestFaults_SilentMember", "TestMember_AddRemove",
+}
+
+// long skips a test of longTests in a short run on another day, and with the race detector: etcd
+// takes many times as long with it, and its leaders then change on a busy machine as they like.
+// The tests with one member remain.
 func long(t *testing.T) {
 	t.Helper()
-	if testing.Short() || jaytest.Race {
+	i := slices.Index(longTests, t.Name())
+	switch {
+	case i < 0:
+		t.Fatal("it is not one of longTests")
+	case jaytest.Race:
 		t.Skip("it waits for elections")
+	case !sample.Of(t, len(longTests)).Has(i):
+		t.Skip("not today")
 	}
 }
 

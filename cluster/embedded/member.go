@@ -271,6 +271,14 @@ func (m *Member) Close() error {
 		stopped := make(chan struct{})
 		go func() {
 			defer close(stopped)
+			// etcd's Close first waits for the listeners of clients, which it opens when the
+			// member has found its majority: for ever, if there is none. Stopped before, it
+			// does not.
+			select {
+			case <-m.etcd.Server.ReadyNotify():
+			default:
+				m.etcd.Server.HardStop()
+			}
 			m.etcd.Close()
 		}()
 		timer := time.NewTimer(closeTimeout)

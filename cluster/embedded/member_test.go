@@ -231,6 +231,29 @@ func TestClose_NothingLeft(t *testing.T) {
 	noneLeft(t, before)
 }
 
+// Ensure that a member that has never found the majority of its cluster is closed like any other:
+// etcd alone would wait for that majority for ever.
+func TestClose_NoMajority(t *testing.T) {
+	before := goroutines()
+	const nobody = "http://127.0.0.1:1"
+	m, err := embedded.Start(embedded.Config{
+		Name: "a", Dir: t.TempDir(), Peers: map[string]string{"a": "http://127.0.0.1:2", "b": nobody},
+		ListenPeer: "127.0.0.1:0", PeerURL: "http://127.0.0.1:2", ClientURL: "http://127.0.0.1:0", Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := m.Ready(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("alone of two: got %v", err)
+	}
+	if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+	noneLeft(t, before)
+}
+
 // Ensure that what would make etcd end the process makes the member fail: its files cannot be
 // written, or it finds that its state is impossible.
 func TestMember_Fails(t *testing.T) {

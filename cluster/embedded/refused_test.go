@@ -328,8 +328,8 @@ func TestRefused_Quota(t *testing.T) {
 	index := commit(t, c, nil, put("x", "1"))
 	ctx := within(t)
 	var err error
-	for err == nil { // etcd notices the size some moments later
-		_, err = c.Commit(ctx, nil, []cluster.Change{put("large", strings.Repeat("x", 256<<10))})
+	for large := (cluster.Result{}); err == nil; { // etcd notices the size some moments later
+		large, err = c.Commit(ctx, []cluster.Condition{{Key: "large", Index: large.Index}}, []cluster.Change{put("large", strings.Repeat("x", 256<<10))})
 	}
 	if !errors.Is(err, etcd.ErrQuota) || !errors.Is(err, cluster.ErrRefused) || errors.Is(err, cluster.ErrUnknownOutcome) || !strings.Contains(err.Error(), "alarm disarm") {
 		t.Fatalf("got %v", err)

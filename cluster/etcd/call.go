@@ -155,7 +155,12 @@ func (c *Coordinator) attemptOnce(ctx context.Context, write bool, request reque
 	within, cancel := c.attemptContext(ctx, least)
 	defer cancel()
 	within, left := watchSent(within)
+	signed := c.signature.token.Load()
 	err = request(within, client)
+	if c.config.Username != "" && isUnsigned(err) {
+		c.signature.token.CompareAndSwap(signed, nil) // the next attempt signs in
+		return false, fmt.Errorf("etcd does not take the token of the user: %v", err)
+	}
 	return left.Load(), err
 }
 

@@ -51,7 +51,7 @@ func (c *Coordinator) connect(ctx context.Context, write bool) (*clientv3.Client
 	if write {
 		needs = foundRecords
 	}
-	if c.known.Load() >= needs {
+	if c.known.Load() >= needs && c.signature.made() {
 		return c.client.Load(), nil
 	}
 	select {
@@ -60,12 +60,9 @@ func (c *Coordinator) connect(ctx context.Context, write bool) (*clientv3.Client
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if c.known.Load() >= needs {
-		return c.client.Load(), nil
-	}
 	client, err := c.openClient(ctx)
-	if err != nil {
-		return nil, err
+	if err != nil || c.known.Load() >= needs {
+		return client, err
 	}
 	if c.known.Load() == unknownEtcd {
 		if err := c.examine(ctx, client); err != nil {
@@ -80,8 +77,8 @@ func (c *Coordinator) connect(ctx context.Context, write bool) (*clientv3.Client
 	return client, nil
 }
 
-// openClient returns the client, which it creates at the first call. The caller holds
-// connecting.
+// openClient returns the client, which it creates at the first call, and signs in if that is
+// needed. The caller holds connecting.
 func (c *Coordinator) openClient(ctx context.Context) (*clientv3.Client, error) {
 	client := c.client.Load()
 	if client == nil {
@@ -91,11 +88,10 @@ func (c *Coordinator) openClient(ctx context.Context) (*clientv3.Client, error) 
 		}
 		c.client.Store(client)
 	}
-	return client, nil
+	return client, c.signIn(ctx, client)
 }
 
-// dial creates the client, which connects in the background. With a user, dial waits for
-// the first token.
+// dial creates the client, which connects in the background.
 func (c *Coordinator) dial(ctx context.Context) (*clientv3.Client, error) {
 	within, cancelAttempt := c.attemptContext(ctx, minRead)
 	defer cancelAttempt()
@@ -112,13 +108,12 @@ func (c *Coordinator) dial(ctx context.Context) (*clientv3.Client, error) {
 		MaxCallSendMsgSize:   maxRequestBytes,
 		MaxUnaryRetries:      1, // none: Coordinator.call decides what is retried and for how long
 		TLS:                  c.config.TLS,
-		Username:             c.config.Username,
-		Password:             c.config.Password,
 		Context:              life,
 		Logger:               zap.NewNop(),
 		DialOptions: []grpc.DialOption{
 			grpc.WithConnectParams(connecting),
 			grpc.WithStatsHandler(sentHandler{}),
+			grpc.WithPerRPCCredentials(&c.signature),
 			grpc.WithChainUnaryInterceptor(failFast),
 		},
 	})

@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +42,7 @@ type Coordinator struct {
 	connecting chan struct{}
 	client     atomic.Pointer[clientv3.Client]
 	known      atomic.Int32
+	signature  signature
 
 	etcd     atomic.Uint64 // ID of the etcd cluster; 0 before the first answer
 	revision atomic.Int64  // the greatest revision of any answer
@@ -63,6 +65,9 @@ func Open(config Config) (*Coordinator, error) {
 		return nil, err
 	}
 	c := &Coordinator{config: config, connecting: make(chan struct{}, 1)}
+	if config.Username == "" {
+		c.signature.token.Store(new(string))
+	}
 	c.longest.Store(int64(usualAttempt))
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c, nil
@@ -225,6 +230,9 @@ func (c *Coordinator) Commit(ctx context.Context, conditions []cluster.Condition
 		}
 	}
 	resp, err := c.txn(ctx, op, compares, writes, actual, true)
+	if errors.Is(err, ErrQuota) && errors.Is(err, cluster.ErrUnknownOutcome) {
+		return c.decide(ctx, conditions, changes, err)
+	}
 	if err != nil {
 		return cluster.Result{}, err
 	}
@@ -236,6 +244,56 @@ func (c *Coordinator) Commit(ctx context.Context, conditions []cluster.Condition
 		result.Actual[i] = c.record(condition.Key, resp.Responses[i].GetResponseRange().Kvs)
 	}
 	return result, nil
+}
+
+// decide finds out what became of a commit that etcd has answered with refused, that there is
+// no space. A member checks the quota before it proposes a transaction, and again when it has
+// carried it out: so that answer may mean either. It is final in both cases, and so the records
+// may show which it was. A record that is there as it was before is one that the commit has not
+// changed. If all have what the commit puts, and one index, it has happened: nobody else makes
+// the same changes on the same conditions, or it does not matter who has.
+//
+// A record that was missing and is missing shows nothing, since others may have deleted it
+// meanwhile; but nobody deletes a call of a run that lives. If that or what others have changed
+// leaves it open, decide returns refused, an ErrUnknownOutcome.
+func (c *Coordinator) decide(ctx context.Context, conditions []cluster.Condition, changes []cluster.Change, refused error) (cluster.Result, error) {
+	before := make(map[string]uint64, len(conditions))
+	for _, condition := range conditions {
+		before[condition.Key] = condition.Index
+	}
+	var keys []string
+	for _, change := range changes {
+		if _, compared := before[change.Key]; compared {
+			keys = append(keys, change.Key)
+		}
+	}
+	records, err := c.Read(ctx, keys...)
+	if err != nil {
+		return cluster.Result{}, fmt.Errorf("%w; what became of it could not be read: %w", refused, err)
+	}
+	now := make(map[string]cluster.Record, len(records))
+	for _, r := range records {
+		now[r.Key] = r
+	}
+	index, open := uint64(0), false
+	for _, change := range changes {
+		was, compared := before[change.Key]
+		r := now[change.Key]
+		switch {
+		case !compared, change.Delete && r.Index == 0:
+			continue
+		case r.Index == was && (was != 0 || strings.HasPrefix(change.Key, cluster.CallPrefix)):
+			return cluster.Result{}, withoutEffect(refused)
+		case change.Delete, !bytes.Equal(r.Value, change.Value), r.Index == 0, index != 0 && r.Index != index:
+			open = true
+		default:
+			index = r.Index
+		}
+	}
+	if open || index == 0 {
+		return cluster.Result{}, refused
+	}
+	return cluster.Result{Index: index}, nil
 }
 
 // ready is an empty request: it only connects.

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -91,6 +92,17 @@ func (e *Error) Unwrap() []error {
 	return append(e.Kinds[:len(e.Kinds):len(e.Kinds)], e.Err)
 }
 
+// withoutEffect returns err, an *Error, as that of a request that has certainly changed nothing.
+func withoutEffect(err error) error {
+	complete, is := errors.AsType[*Error](err)
+	if !is {
+		return err
+	}
+	certain := *complete
+	certain.Kinds = slices.DeleteFunc(slices.Clone(certain.Kinds), func(kind error) bool { return kind == cluster.ErrUnknownOutcome })
+	return &certain
+}
+
 // verdict is what the error of an attempt means for the whole call.
 type verdict struct {
 	final    bool    // another attempt would fail in the same way
@@ -111,8 +123,10 @@ func judge(err error) verdict {
 	tooLarge := verdict{final: true, noEffect: true, kinds: []error{cluster.ErrTooLarge}, problem: "the request has too many bytes", do: "write less at once, or raise --max-request-bytes of every member of etcd"}
 	switch known := rpctypes.Error(err); {
 	case errors.Is(known, rpctypes.ErrNoSpace):
-		return refused(ErrQuota, "the database of etcd has reached its quota",
+		what := refused(ErrQuota, "the database of etcd has reached its quota",
 			"compact and defragment etcd, or raise its --quota-backend-bytes; then etcdctl alarm disarm")
+		what.noEffect = false // etcd answers so, too, when it has carried the request out: see Coordinator.decide
+		return what
 	case errors.Is(known, rpctypes.ErrAuthFailed):
 		return refused(ErrAuth, "etcd refuses the user or the password", "check Username and Password")
 	case errors.Is(known, rpctypes.ErrUserEmpty):

@@ -1,7 +1,7 @@
 package etcd
 
 // Internal: indexes of epochs, verdicts and versions show through etcd only where it is restored,
-// fails or is old.
+// fails or is old; and the coordinator makes a request again that fails at once.
 
 import (
 	"context"
@@ -129,7 +129,7 @@ func TestJudge(t *testing.T) {
 		{status.Error(codes.Unavailable, "closing transport due to: connection error"), false, false, nil},
 		{status.Error(codes.Internal, "stream terminated"), false, false, nil},
 		{context.DeadlineExceeded, false, false, nil},
-		{rpctypes.ErrGRPCNoSpace, true, true, ErrQuota},
+		{rpctypes.ErrGRPCNoSpace, true, false, ErrQuota},
 		{rpctypes.ErrGRPCAuthFailed, true, true, ErrAuth},
 		{rpctypes.ErrGRPCUserEmpty, true, true, ErrAuth},
 		{rpctypes.ErrGRPCPermissionDenied, true, true, ErrAuth},
@@ -160,5 +160,26 @@ func TestError(t *testing.T) {
 		if !errors.Is(err, kind) {
 			t.Errorf("it is no %v", kind)
 		}
+	}
+}
+
+// Ensure that a request fails where nothing listens, and does not wait for a member until its
+// context ends: Coordinator.call waits itself, and finds out why.
+func TestDial_FailsFast(t *testing.T) {
+	t.Parallel()
+	c, err := Open(Config{Endpoints: []string{"http://127.0.0.1:1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	client, err := c.dial(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := client.Get(ctx, "x"); err == nil || ctx.Err() != nil {
+		t.Errorf("got %v, and the context: %v", err, ctx.Err())
 	}
 }

@@ -83,7 +83,7 @@ func endpoint(url string, s *clientv3.StatusResponse) Endpoint {
 
 // anyClient returns the client without checking its etcd.
 func (c *Coordinator) anyClient(ctx context.Context) (*clientv3.Client, error) {
-	if client := c.client.Load(); client != nil {
+	if client := c.client.Load(); client != nil && c.signature.made() {
 		return client, nil
 	}
 	select {

@@ -107,7 +107,7 @@ func (c *getAttachmentCommand) Run(ctx context.Context, a *app) error {
 		if c.File == "" || c.File == stdinName {
 			return andThen(c.write(ctx, a.stdout, r), r.Close())
 		}
-		err = replaceFile(c.File, "", func(w io.Writer) error { return c.write(ctx, w, r) })
+		err = a.replaceFile(c.File, "", func(w io.Writer) error { return c.write(ctx, w, r) })
 		if err := andThen(err, r.Close()); err != nil {
 			return err
 		}

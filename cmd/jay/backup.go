@@ -75,7 +75,7 @@ func (c *backupCommand) write(ctx context.Context, a *app, fn func(w io.Writer, 
 	r := backupResult{File: c.File}
 	start := time.Now()
 	bar := a.newByteProgress("backup", -1)
-	err := replaceFile(c.File, "", func(w io.Writer) (err error) {
+	err := a.replaceFile(c.File, "", func(w io.Writer) (err error) {
 		r.BackupInfo, err = fn(w, bar.set)
 		return err
 	})
@@ -127,7 +127,7 @@ type verifyCommand struct {
 
 // Help is shown by jay verify --help.
 func (*verifyCommand) Help() string {
-	return `It reads the files to their end, and needs no database.
+	return `It reads the files to their end, and needs no database. What is whole, jay restore restores. Damage that the database had when it was backed up is found by jay restore, which reads all documents, and which goes on with --accept-damage.
 
 Example:
 

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -59,10 +62,28 @@ func (c *checkCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return a.explainOpen(err)
 	}
+	if name := readableByOthers(c.Dir); name != "" {
+		a.note("other users of the machine can read %s: chmod -R o= %s", name, c.Dir)
+	}
 	if err := a.printCheck(c.Dir, r); err != nil || r.Found == 0 {
 		return err
 	}
 	return explained{fmt.Sprintf("%s in %s", count(r.Found, "damage"), c.Dir), jay.ErrCorrupt}
+}
+
+// readableByOthers returns a file in a directory that users can read or change who are
+// neither its owner nor of its group, or "".
+func readableByOthers(dir string) string {
+	if info, err := os.Stat(dir); err != nil || info.Mode()&0o001 == 0 || runtime.GOOS == "windows" {
+		return ""
+	}
+	files, _ := os.ReadDir(dir) // that it can be read was seen by the check
+	for _, f := range files {
+		if info, err := f.Info(); err == nil && info.Mode().IsRegular() && info.Mode()&0o006 != 0 {
+			return filepath.Join(dir, f.Name())
+		}
+	}
+	return ""
 }
 
 // checkResult is what check prints with --json.

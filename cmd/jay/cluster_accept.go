@@ -15,7 +15,8 @@ import (
 
 // clusterAcceptCommand accepts the state of a restored etcd.
 type clusterAcceptCommand struct {
-	Floor []string `sep:"none" placeholder:"NAME=N" help:"A number that no node has passed in an identity: 'invoices|=9000'. Several can be given."`
+	Servers bool     `help:"Accept the list of the servers that jay serve keeps, which has no identities."`
+	Floor   []string `sep:"none" placeholder:"NAME=N" help:"A number that no node has passed in an identity: 'invoices|=9000'. Several can be given."`
 }
 
 // Help is shown by jay cluster accept --help.
@@ -24,10 +25,13 @@ func (*clusterAcceptCommand) Help() string {
 
 An identity that was begun after the snapshot is not known to etcd: name it as well.
 
+Each database of jay serve is accepted for itself; the list of the servers with --servers, which needs no database.
+
 Examples:
 
     jay --db shop.jay cluster accept --cluster http://10.0.0.1:2379 --floor 'invoices|=9000' --floor 'orders|=120'
-    jay --db data/databases/shop --cluster http://10.0.0.1:2379 --cluster-database shop cluster accept --floor 'invoices|=9000'`
+    jay --db data/databases/shop --cluster http://10.0.0.1:2379 --cluster-database shop cluster accept --floor 'invoices|=9000'
+    jay cluster accept --servers --cluster http://10.0.0.1:2379`
 }
 
 // Run raises the identities and accepts.
@@ -44,11 +48,21 @@ func (c *clusterAcceptCommand) Run(ctx context.Context, a *app) error {
 	if a.options.Cluster == nil {
 		return usageError{text: "it needs --cluster, which says where etcd is", command: a.command}
 	}
-	config, err := a.cluster.config(a.cluster.which(), a.getenv)
+	which := a.cluster.which()
+	if c.Servers {
+		if which != "" || len(floors) > 0 {
+			return usageError{text: "--servers goes with neither --cluster-database nor --floor: the list of the servers has no identities", command: a.command}
+		}
+		which = clusterServers
+	}
+	config, err := a.cluster.config(which, a.getenv)
 	if err != nil {
 		return err
 	}
 	err = etcd.Accept(ctx, config, func(ctx context.Context, own cluster.Coordinator) error {
+		if c.Servers {
+			return nil
+		}
 		prepared := *a
 		prepared.options.Cluster = own
 		return prepared.withDatabase(false, func(db *jay.DB) error { return raiseIdentities(ctx, db, floors) })

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/jaydb/jay"
@@ -150,21 +149,4 @@ func (c *cmpxchgDeleteCommand) Run(ctx context.Context, a *app) error {
 		}
 		return db.CompareExchange().Delete(ctx, c.Key, index)
 	})
-}
-
-// putExchange stores a value, in place of the present one if there is one.
-func putExchange(ctx context.Context, db *jay.DB, key string, value, custom json.RawMessage) error {
-	var opts []jay.CompareExchangeOption
-	if custom != nil {
-		opts = append(opts, jay.CompareExchangeMetadata(custom))
-	}
-	index := uint64(0)
-	for {
-		_, err := db.CompareExchange().Put(ctx, key, value, index, opts...)
-		var conflict *jay.CompareExchangeError
-		if !errors.As(err, &conflict) {
-			return err
-		}
-		index = conflict.Actual
-	}
 }

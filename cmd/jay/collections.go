@@ -48,35 +48,53 @@ func (c *listCollectionsCommand) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		t := newFigures("Collection", "Documents", "Indexes")
-		total := int64(0)
-		for _, one := range all {
-			if one.Name == "@hilo" && !c.All {
-				continue
-			}
-			line := collectionLine{CollectionCount: one}
-			for _, ix := range indexes {
-				if strings.EqualFold(ix.Collection, one.Name) {
-					line.Indexes++
-				}
-			}
-			if a.json {
-				if err := a.printLine(line); err != nil {
-					return err
-				}
-			}
-			t.add(fit(line.Name, tableCell), line.Documents, line.Indexes)
-			total += line.Documents
-		}
-		switch {
-		case a.json:
-			return nil
-		case len(t.rows) == 0:
-			return a.print("no collections\n")
-		}
-		t.total("all", total)
-		return a.print(t.render(a.width) + "\n")
+		return c.print(a, all, indexes)
 	})
+}
+
+// remote prints the collections of a database on a server.
+func (c *listCollectionsCommand) remote(ctx context.Context, a *app, r *remote) error {
+	var all struct{ Collections []jay.CollectionCount }
+	if err := r.readOwn(ctx, "/collections", nil, &all); err != nil {
+		return err
+	}
+	indexes, err := r.indexes(ctx, "")
+	if err != nil {
+		return err
+	}
+	return c.print(a, all.Collections, indexes)
+}
+
+// print prints collections.
+func (c *listCollectionsCommand) print(a *app, all []jay.CollectionCount, indexes []jay.IndexInfo) error {
+	t := newFigures("Collection", "Documents", "Indexes")
+	total := int64(0)
+	for _, one := range all {
+		if one.Name == "@hilo" && !c.All {
+			continue
+		}
+		line := collectionLine{CollectionCount: one}
+		for _, ix := range indexes {
+			if strings.EqualFold(ix.Collection, one.Name) {
+				line.Indexes++
+			}
+		}
+		if a.json {
+			if err := a.printLine(line); err != nil {
+				return err
+			}
+		}
+		t.add(fit(line.Name, tableCell), line.Documents, line.Indexes)
+		total += line.Documents
+	}
+	switch {
+	case a.json:
+		return nil
+	case len(t.rows) == 0:
+		return a.print("no collections\n")
+	}
+	t.total("all", total)
+	return a.print(t.render(a.width) + "\n")
 }
 
 // renameCollectionCommand renames a collection.

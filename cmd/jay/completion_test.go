@@ -53,7 +53,7 @@ func TestComplete(t *testing.T) {
 		directive string
 		want      []string
 	}{
-		{[]string{"exp"}, completeWords, []string{"export"}},
+		{[]string{"expo"}, completeWords, []string{"export"}},
 		{[]string{"index", ""}, completeWords, []string{"create", "list", "drop"}},
 		{[]string{"collections", "re"}, completeWords, []string{"rename"}},
 		{[]string{"--js"}, completeWords, []string{"--json"}},
@@ -85,7 +85,7 @@ func TestComplete(t *testing.T) {
 	if _, all := complete(t, dir, "zsh", ""); slices.Contains(all, "__complete") || !slices.Contains(all, "shell") {
 		t.Errorf("got %q, want all commands but the hidden one", all)
 	}
-	if _, all := complete(t, dir, "fish", "exp"); !reflect.DeepEqual(all, []string{"export\tWrite documents as a stream that import takes back."}) {
+	if _, all := complete(t, dir, "fish", "expo"); !reflect.DeepEqual(all, []string{"export\tWrite documents as a stream that import takes back."}) {
 		t.Errorf("fish: got %q, want a description", all)
 	}
 }
@@ -129,7 +129,7 @@ func TestComplete_Bash(t *testing.T) {
 		t.Skip(err) // Windows, where links need a privilege
 	}
 	for line, want := range map[string]string{
-		"jay exp":                   "export",
+		"jay expo":                  "export",
 		"jay index ":                "create drop list",
 		"jay get users/b":           "users/bob",
 		"jay put --collection=U":    "Users",

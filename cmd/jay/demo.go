@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/transfer/smuggler"
 )
 
 // demoCommand demonstrates jay.
@@ -86,8 +87,8 @@ func (a *app) demoImport(ctx context.Context, db *jay.DB) error {
 	}
 
 	start := time.Now()
-	l := &loader{db: db, collection: "Packages", maxBytes: a.options.MaxDocumentBytes, maxDepth: a.options.MaxDepth}
-	loadErr := l.load(ctx, "go list", packages)
+	im := smuggler.NewImporter(db, smuggler.ImportOptions{Collection: "Packages", MaxBytes: a.options.MaxDocumentBytes, MaxDepth: a.options.MaxDepth, Ahead: true})
+	loadErr := im.Load(ctx, smuggler.NDJSON, smuggler.Input{Name: "go list", Reader: packages})
 	_, drainErr := io.Copy(io.Discard, packages) // else Wait could block
 	if err := command.Wait(); err != nil && loadErr == nil {
 		return fmt.Errorf("go list: %w: %s", err, strings.TrimSpace(stderr.String()))
@@ -95,7 +96,7 @@ func (a *app) demoImport(ctx context.Context, db *jay.DB) error {
 	if loadErr != nil {
 		return loadErr
 	}
-	return errors.Join(drainErr, a.printSummary(l.summary(time.Since(start))))
+	return errors.Join(drainErr, a.printSummary(summaryOf(im.Progress(), time.Since(start))))
 }
 
 // demoStrategies are the five strategies, each with its request and flags.
@@ -185,7 +186,11 @@ func (a *app) demoGoOn() error {
 	if err := a.heading("6. Go on"); err != nil {
 		return err
 	}
-	return a.print(strings.NewReplacer("<jay>", ownName(), "<dir>", shellQuoted(a.dir)).Replace(`export JAY_DB=<dir>
+	remove := a.dir
+	if !a.dirGiven {
+		remove = filepath.Dir(a.dir)
+	}
+	return a.print(strings.NewReplacer("<jay>", ownName(), "<dir>", shellQuoted(a.dir), "<remove>", shellQuoted(remove)).Replace(`export JAY_DB=<dir>
 
 <jay> stats
 <jay> list --collection Users
@@ -195,6 +200,10 @@ func (a *app) demoGoOn() error {
 <jay> index create Packages Name
 echo '{"Name":"Bob"}' | <jay> put --collection Users
 <jay> export backup.ndjson.gz
+
+The database stays until you remove it:
+
+rm -r <remove>
 `))
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/cluster"
+	"github.com/jaydb/jay/transfer/smuggler"
 )
 
 // Exit codes.
@@ -162,9 +163,9 @@ func (a *app) report(err error) int {
 func (a *app) complain(err error, kind string) {
 	syntax, isSyntax := errors.AsType[*jay.SyntaxError](err)
 	if !a.json {
-		fmt.Fprintf(a.stderr, "jay: %s\n", oneLine(err))
+		fmt.Fprintf(a.stderr, "jay: %s\n", printable(oneLine(err)))
 		if isSyntax {
-			fmt.Fprintln(a.stderr, syntax.Caret())
+			fmt.Fprintln(a.stderr, printable(syntax.Caret()))
 		}
 		return
 	}
@@ -175,14 +176,14 @@ func (a *app) complain(err error, kind string) {
 	if at, is := errors.AsType[scriptError](err); is {
 		e.Line = at.place()
 	}
-	if at, is := errors.AsType[*importError](err); is {
-		e.File, e.Document, e.Stored = at.file, at.number, &at.stored
-		if at.number > 0 {
-			e.Byte, e.Line = &at.offset, int(at.line)
+	if at, is := errors.AsType[*smuggler.ImportError](err); is {
+		e.File, e.Document, e.Stored = at.Input, at.Number, &at.Stored
+		if at.Number > 0 {
+			e.Byte, e.Line = &at.Offset, int(at.Line)
 		}
 	}
 	text, _ := json.Marshal(e) // strings and numbers always encode
-	fmt.Fprintf(a.stderr, "%s\n", text)
+	fmt.Fprintf(a.stderr, "%s\n", printable(string(text)))
 }
 
 // kindOf returns the name of err in JSON, or "".

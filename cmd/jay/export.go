@@ -1,16 +1,19 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/transfer"
+	"github.com/jaydb/jay/transfer/smuggler"
 )
 
 // exportCommand writes documents as a stream.
@@ -20,6 +23,7 @@ type exportCommand struct {
 	Table      string `placeholder:"NAME" default:"documents" help:"Table of a SQLite file; the default is documents."`
 	Columns    bool   `help:"Add a view to a SQLite file, with a column for each field: its name is that of the table with _columns."`
 	Delimiter  string `placeholder:"C" help:"Character between the cells of CSV; a comma, or a tab in .tsv files."`
+	Sheet      bool   `name:"spreadsheet" help:"Write CSV that a spreadsheet can open: texts that it would take for formulas get an apostrophe in front."`
 	File       string `arg:"" optional:"" help:"File to write, - or none for standard output. A name that ends in .gz or .zst is packed."`
 }
 
@@ -38,6 +42,7 @@ Examples:
     jay export backup.ndjson.gz
     jay export --collection Orders - | jq .Total
     jay export --collection Users users.csv
+    jay export --collection Users --spreadsheet for-the-office.csv
     jay export shop.ravendbdump`
 }
 
@@ -50,75 +55,80 @@ func (c *exportCommand) Run(ctx context.Context, a *app) error {
 	switch {
 	case err != nil:
 		return err
-	case format == formatSQLite && (toStdout || compression != ""):
+	case format == sqliteFormat && (toStdout || compression != ""):
 		return usageError{text: "a SQLite database is written to a file, and not packed"}
-	case format == formatSQLite && c.Table == "":
+	case c.Sheet && format != smuggler.CSV:
+		return usageError{text: fmt.Sprintf("--spreadsheet is for CSV, and the format is %s", format.Name)}
+	case format == sqliteFormat && c.Table == "":
 		return usageError{text: "--table must not be empty"}
-	case format == formatDump && compression == "" && !toStdout:
+	case format == smuggler.RavenDBDump && compression == "" && !toStdout:
 		compression = "gzip" // as RavenDB compresses its dumps
 	}
 	a.options.CacheBytes, a.options.DocumentCacheBytes = 8<<20, -1 // each document is read once
+	note := func(done smuggler.ExportProgress) {
+		if what := leftOut(done); what != "" {
+			a.note("%s has no place for %s: only ndjson and json have all", format.Name, what)
+		}
+	}
 	return a.withDatabase(false, func(db *jay.DB) error {
-		e := &exporter{db: db, collection: c.Collection}
-		e.summary.database = a.dir
+		o := smuggler.ExportOptions{Collection: c.Collection, Counters: true, Name: filepath.Base(a.dir), Comma: comma, Spreadsheet: c.Sheet}
 		if toStdout {
-			if err := c.write(ctx, e, a.stdout, format, comma); err != nil {
+			e := smuggler.NewExporter(db, o)
+			if err := e.Write(ctx, format, a.stdout); err != nil {
 				return err
 			}
-			return e.note(ctx, a, format)
+			note(e.Progress())
+			return nil
 		}
 
 		start := time.Now()
-		e.bar = a.newByteProgress("export", -1)
+		bar := a.newByteProgress("export", -1)
+		o.Report = func(p smuggler.ExportProgress) { bar.set(p.Bytes) }
+		e := smuggler.NewExporter(db, o)
 		var err error
-		if format == formatSQLite {
-			err = replaceByPath(c.File, func(temporary string) error {
-				if err := e.writeSQLite(ctx, temporary, c.Table, c.Columns); err != nil {
+		unnamed := int64(0)
+		if format == sqliteFormat {
+			err = a.replaceByPath(c.File, func(temporary string) error {
+				if err := e.WriteFile(ctx, c.sqliteFormat(&unnamed), temporary); err != nil {
 					return err
 				}
 				return syncFile(temporary)
 			})
 		} else {
-			err = replaceFile(c.File, compression, func(w io.Writer) error { return c.write(ctx, e, w, format, comma) })
+			err = a.replaceFile(c.File, compression, func(w io.Writer) error { return e.Write(ctx, format, w) })
 		}
-		e.bar.done()
+		bar.done()
 		if err != nil {
 			return fmt.Errorf("export: %w", err)
 		}
-		e.summary.File, e.summary.Seconds = c.File, time.Since(start).Seconds()
-		if err := a.printExport(e.summary); err != nil {
+		done := e.Progress()
+		err = a.printExport(exportSummary{File: c.File, Documents: done.Documents, Revisions: done.Revisions, Bytes: done.Bytes, Seconds: time.Since(start).Seconds()})
+		if err != nil {
 			return err
 		}
-		return e.note(ctx, a, format)
+		if unnamed > 0 {
+			a.note("%s with a quote or a backslash in the name left out of the view", count(unnamed, "field"))
+		}
+		note(done)
+		return nil
 	})
 }
 
-// note prints notes about everything that the format cannot hold.
-func (e *exporter) note(ctx context.Context, a *app, format exchangeFormat) error {
-	if format == formatNDJSON || format == formatJSON {
-		return nil
+// leftOut names everything that the format of an export cannot hold; "" is nothing.
+func leftOut(done smuggler.ExportProgress) string {
+	var what []string
+	if n := done.LeftOut[smuggler.LeftAttachments]; n > 0 {
+		what = append(what, count(n, "attachment"))
 	}
-	return e.leftOut(ctx, a, format)
-}
-
-// write writes an export as a stream.
-func (c *exportCommand) write(ctx context.Context, e *exporter, w io.Writer, format exchangeFormat, comma byte) error {
-	w = countingWriter{e, w}
-	switch format {
-	case formatCSV:
-		return e.writeCSV(ctx, w, comma)
-	case formatExtended:
-		return e.writeExtended(ctx, w)
-	case formatDump:
-		return e.writeDump(ctx, w)
-	case formatJSON:
-		array := &arrayWriter{w: w}
-		if err := e.writeLines(ctx, array); err != nil {
-			return err
+	for _, kind := range []string{smuggler.LeftRevisions, smuggler.LeftExchange} {
+		if done.LeftOut[kind] > 0 {
+			what = append(what, kind)
 		}
-		return array.close()
 	}
-	return e.writeLines(ctx, w)
+	if n := done.LeftOut[smuggler.LeftSubscriptions]; n > 0 {
+		what = append(what, count(n, "subscription"))
+	}
+	return strings.Join(what, ", ")
 }
 
 // exportSummary is what an export to a file prints at its end. Bytes are
@@ -129,8 +139,6 @@ type exportSummary struct {
 	Revisions int64   `json:"revisions,omitempty"`
 	Bytes     int64   `json:"bytes"`
 	Seconds   float64 `json:"seconds"`
-
-	database string // its directory
 }
 
 func (a *app) printExport(s exportSummary) error {
@@ -144,53 +152,17 @@ func (a *app) printExport(s exportSummary) error {
 	return a.print(fmt.Sprintf("exported %s, %s, in %.1f s to %s\n", what, size(s.Bytes), s.Seconds, s.File))
 }
 
-// writeLines writes the counters and the documents. The counters, read first, match the
-// documents: no other process can write to the open database.
-func (e *exporter) writeLines(ctx context.Context, w io.Writer) error {
-	counters, err := e.db.Counters(ctx)
-	if err != nil {
-		return err
-	}
-	line, err := appendCounters(nil, counters)
-	if err != nil {
-		return err
-	}
-	if _, err := w.Write(line); err != nil {
-		return err
-	}
-	if e.summary.Revisions, err = writeRevisions(ctx, e.db, e.collection, w); err != nil {
-		return err
-	}
-	err = e.eachExported(ctx, func(doc *jay.Document) error {
-		line, err := doc.MarshalJSON()
-		if err != nil {
-			return err
-		}
-		if _, err = w.Write(append(line, '\n')); err != nil {
-			return err
-		}
-		return writeAttachments(ctx, e.db, w, doc)
-	})
-	if err != nil || e.collection != "" {
-		return err
-	}
-	if err := writeSubscriptions(ctx, e.db, w); err != nil {
-		return err
-	}
-	return writeExchanges(ctx, e.db, w)
-}
-
 // writeFile atomically replaces the file name by what fn writes: it writes and
 // syncs a temporary file beside it and renames that. If the name ends in .gz or .zst the
 // file is compressed. An existing file that is not regular, such as a pipe, is
 // written to directly.
-func writeFile(name string, fn func(io.Writer) error) error {
+func (a *app) writeFile(name string, fn func(io.Writer) error) error {
 	compression, _ := transfer.Compressed(name)
-	return replaceFile(name, compression, fn)
+	return a.replaceFile(name, compression, fn)
 }
 
 // replaceFile is like writeFile, with a compression of the caller's choice, or none.
-func replaceFile(name, compression string, fn func(io.Writer) error) error {
+func (a *app) replaceFile(name, compression string, fn func(io.Writer) error) error {
 	info, err := os.Stat(name)
 	switch {
 	case err == nil && info.IsDir():
@@ -204,8 +176,8 @@ func replaceFile(name, compression string, fn func(io.Writer) error) error {
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return err
 	}
-	return replaceByPath(name, func(temporary string) error {
-		f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	return a.replaceByPath(name, func(temporary string) error {
+		f, err := os.OpenFile(temporary, os.O_WRONLY, 0)
 		if err != nil {
 			return err
 		}
@@ -216,19 +188,37 @@ func replaceFile(name, compression string, fn func(io.Writer) error) error {
 	})
 }
 
-// replaceByPath atomically replaces the file name with one that fn creates and syncs
-// under a temporary name. A crash leaves the old file or the new one.
-func replaceByPath(name string, fn func(temporary string) error) (err error) {
+// fileMode is the mode of the files that the command makes: others have no business in
+// documents, and the group has with --group-readable.
+func (a *app) fileMode() os.FileMode {
+	if a.options.GroupReadable {
+		return 0o640
+	}
+	return 0o600
+}
+
+// replaceByPath atomically replaces the file name with one that fn fills and syncs under a
+// temporary name, and that is empty at first. A crash leaves the old file or the new one.
+// A new file has fileMode; one that is replaced keeps its mode.
+func (a *app) replaceByPath(name string, fn func(temporary string) error) (err error) {
 	// A rename must replace the target of a symbolic link, not the link.
 	if target, err := filepath.EvalSymlinks(name); err == nil {
 		name = target
 	}
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no regular file", name)
+	mode := a.fileMode()
+	if info, err := os.Stat(name); err == nil {
+		if !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is no regular file", name)
+		}
+		mode = info.Mode().Perm()
 	}
 	temporary := fmt.Sprintf("%s.%d.tmp", name, os.Getpid())
-	if _, err := os.Lstat(temporary); err == nil {
+	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("%s is there already", temporary)
+	}
+	if err != nil {
+		return err
 	}
 	defer func() {
 		if err != nil {
@@ -237,7 +227,13 @@ func replaceByPath(name string, fn func(temporary string) error) (err error) {
 			}
 		}
 	}()
+	if err := f.Close(); err != nil {
+		return err
+	}
 	if err := fn(temporary); err != nil {
+		return err
+	}
+	if err := os.Chmod(temporary, mode); err != nil {
 		return err
 	}
 	if err := os.Rename(temporary, name); err != nil {
@@ -265,4 +261,21 @@ func syncDirectory(dir string) {
 	}
 	_ = d.Sync()
 	_ = d.Close()
+}
+
+// writePacked calls fn with a buffered writer to f, which compresses if a compression is
+// named.
+func writePacked(f *os.File, compression string, fn func(io.Writer) error) error {
+	buffered := bufio.NewWriterSize(f, 256<<10)
+	packed, err := transfer.NewPacked(buffered, compression)
+	if err != nil {
+		return err
+	}
+	if err := fn(packed); err != nil {
+		return err
+	}
+	if err := packed.Close(); err != nil {
+		return err
+	}
+	return buffered.Flush()
 }

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/transfer"
+	"github.com/jaydb/jay/transfer/smuggler"
 )
 
 // dumpOfAttachments returns a dump of n documents, half of which have attachments that
@@ -51,6 +53,19 @@ func dumpOfAttachments(t *testing.T, n int) []byte {
 		t.Fatal(err)
 	}
 	return out.Bytes()
+}
+
+// Ensure that an import whose contents cannot wait in the directory for temporary files names
+// it, and says how another one is chosen.
+func TestFormats_NoPlaceForContents(t *testing.T) {
+	db := filepath.Join(t.TempDir(), "x.db")
+	none := filepath.Join(t.TempDir(), "none")
+	t.Setenv("TMPDIR", none)
+	t.Setenv("TMP", none) // Windows
+	got := runJay(t.Context(), bytes.NewReader(dumpOfAttachments(t, 4)), "--db", db, "import", "--format", "ravendbdump")
+	if got.code != 1 || !strings.Contains(got.stderr, none) || !strings.Contains(got.stderr, "set TMPDIR to a directory with room") {
+		t.Errorf("got %+v", got)
+	}
 }
 
 // Ensure that an import with attachments that is stopped anywhere goes on, and leaves
@@ -105,11 +120,11 @@ func TestFormats_StoppedAtEveryCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 		load := func(ctx context.Context) error {
-			l := &loader{db: db, maxBytes: 1 << 20, maxDepth: 100, resume: &resumption{name: "x"}}
-			if err := l.resume.load(t.Context(), db); err != nil {
+			im := smuggler.NewImporter(db, smuggler.ImportOptions{MaxBytes: 1 << 20, MaxDepth: 100, Resume: "x"})
+			if _, err := im.Begin(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			return l.loadDump(ctx, &app{json: true}, bytes.NewReader(dump), false)
+			return im.Load(ctx, smuggler.RavenDBDump, smuggler.Input{Reader: bytes.NewReader(dump)})
 		}
 		ctx := &checked{Context: context.WithoutCancel(t.Context())}
 		ctx.left.Store(n)
@@ -199,7 +214,7 @@ func TestFormats_Hostile(t *testing.T) {
 		{"large.ejson", `{"_id":"x","a":"` + strings.Repeat("x", 2000) + `"}`, "at most 1000 bytes", []string{"--max-document-bytes", "1000"}},
 		{"large.ravendbdump", `{"Docs":[{"a":"` + strings.Repeat("x", 2000) + `"}]}`, "at most 1000 bytes", []string{"--max-document-bytes", "1000"}},
 		{"large.csv", "a\n" + strings.Repeat("x", 2000) + "\n", "at most 1000 bytes", []string{"--max-document-bytes", "1000"}},
-		{"base64.ndjson", "{\"@metadata\":{\"@id\":\"x\"}}\n" + `{"@metadata":` + attachmentMark + `,"version":1,"id":"x","name":"n","type":"","size":3,"hash":""}` + "\n" + `{"@metadata":` + attachmentDataMark + `,"data":"%%%"}`, "illegal base64", nil},
+		{"base64.ndjson", "{\"@metadata\":{\"@id\":\"x\"}}\n" + `{"@metadata":{"@jay":"attachment","@collection":{"needs":"a newer version of jay"}},"version":1,"id":"x","name":"n","type":"","size":3,"hash":""}` + "\n" + `{"@metadata":{"@jay":"attachment-data","@collection":{"needs":"a newer version of jay"}},"data":"%%%"}`, "illegal base64", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			file := filepath.Join(dir, c.name)
@@ -230,6 +245,44 @@ func TestFormats_Hostile(t *testing.T) {
 				t.Errorf("got %.500q, want%s", got.stderr, stored)
 			}
 		})
+	}
+}
+
+// Ensure that a table of SQLite's most columns is imported, with every value as it is
+// stored, whatever type its column declares.
+func TestFormats_SQLiteManyColumns(t *testing.T) {
+	dir := t.TempDir()
+	file, at := filepath.Join(dir, "wide.sqlite"), filepath.Join(dir, "wide.db")
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns, values := []string{"id"}, []string{"'x'"}
+	for i := 1; i < 2000; i++ {
+		columns = append(columns, fmt.Sprintf("c%d %s", i, []string{"TIMESTAMP", "BOOLEAN", "DATE", "BLOB", "REAL"}[i%5]))
+		values = append(values, []string{"1", "2.5", "'2026-01-02'", "x'00ff'", "NULL"}[i/5%5])
+	}
+	for _, statement := range []string{"CREATE TABLE t (" + strings.Join(columns, ",") + ")", "INSERT INTO t VALUES (" + strings.Join(values, ",") + ")"} {
+		if _, err := db.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := runJay(t.Context(), nil, "--db", at, "import", "--collection", "T", "--id-column", "id", file); got.code != 0 {
+		t.Fatalf("got %.500v", got)
+	}
+	got := runJay(t.Context(), nil, "--db", at, "get", "x")
+	var document map[string]any
+	if err := json.Unmarshal([]byte(got.stdout), &document); err != nil {
+		t.Fatalf("%v: %.500v", err, got)
+	}
+	for i := 1; i < 2000; i++ {
+		want := []any{1.0, 2.5, "2026-01-02", "AP8=", nil}[i/5%5]
+		if name := fmt.Sprintf("c%d", i); document[name] != want {
+			t.Errorf("%s is %v, want %v", name, document[name], want)
+		}
 	}
 }
 

@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/transfer"
+	"github.com/jaydb/jay/transfer/smuggler"
 )
 
 // importCommand stores a stream of documents.
@@ -26,7 +27,7 @@ type importCommand struct {
 	IDColumn   string   `name:"id-column" placeholder:"NAME" help:"Column with the IDs, of CSV and SQLite."`
 	JSONColumn string   `name:"json-column" placeholder:"NAME" help:"Column with the documents, of SQLite."`
 	Table      string   `placeholder:"NAME" help:"Table of a SQLite file; not needed if there is only one."`
-	Infer      bool     `help:"In CSV columns without a type, take numbers, true, false and null for what they are."`
+	Infer      bool     `help:"Give each CSV column without a type the one that all its cells look like: number, boolean or string."`
 	Delimiter  string   `placeholder:"C" help:"Character between the cells of CSV; a comma, or a tab in .tsv files."`
 	Revisions  bool     `help:"Read a dump of RavenDB twice: first its revisions, which it has behind the documents."`
 	MaxInput   int64    `name:"max-input-bytes" placeholder:"N" help:"Stop after so many bytes of input, unpacked; the default is no limit."`
@@ -55,55 +56,14 @@ Examples:
     mongoexport -d shop -c users | jay import --format extjson --collection Users --id-prefix users/`
 }
 
-// importError is the error of an import with its place in the input.
-type importError struct {
-	file   string
-	number int64 // of the document, from 1; 0 for no particular document
-	line   int64 // of the document's first byte, from 1; 0 for none
-	offset int64 // of the document's first byte, from 0; -1 for none
-	stored int64 // number of documents stored so far
-	err    error
-
-	skipped bool // the import skipped the document
-}
-
-// Error names the file, the document and the place.
-func (e *importError) Error() string {
-	text := e.file
-	if e.number > 0 {
-		text += fmt.Sprintf(": document %d", e.number)
-		if e.offset >= 0 {
-			text += fmt.Sprintf(" at byte %d", e.offset)
-		}
-		if e.line > 0 {
-			text += fmt.Sprintf(" (line %d)", e.line)
-		}
-	}
-	if e.skipped {
-		return fmt.Sprintf("import %s is skipped: %v", text, e.err)
-	}
-	return fmt.Sprintf("import %s: %v; %s stored", text, e.err, counted(e.stored))
-}
-
-// Unwrap returns the error of the document.
-func (e *importError) Unwrap() error { return e.err }
-
-// counted returns "1 document is", "2 documents are".
-func counted(n int64) string {
-	if n == 1 {
-		return "1 document is"
-	}
-	return thousands(n) + " documents are"
-}
-
 // Run imports the files in their order and prints a summary.
 func (c *importCommand) Run(ctx context.Context, a *app) error {
 	if len(c.Files) == 0 {
 		c.Files = []string{stdinName}
 	}
 	if c.Resume != nil {
-		if err := checkResume(*c.Resume); err != nil {
-			return err
+		if err := smuggler.CheckResume(*c.Resume); err != nil {
+			return usageError{text: "--resume: " + oneLine(err)}
 		}
 	}
 	if c.MaxInput < 0 {
@@ -122,42 +82,68 @@ func (c *importCommand) Run(ctx context.Context, a *app) error {
 			return err
 		}
 	}
-	a.options = importOptions(a.options)
+	a.options = smallCaches(a.options)
 	return a.withDatabase(true, func(db *jay.DB) error {
-		l := &loader{db: db, collection: c.Collection, request: c.ID, maxBytes: a.options.MaxDocumentBytes, maxDepth: a.options.MaxDepth}
-		l.rejects, l.insert = rejected, c.Insert
-		if c.Resume != nil {
-			l.resume = &resumption{name: *c.Resume}
-			if err := l.resume.load(ctx, db); err != nil {
-				return err
-			}
-			if found := l.resume.found; found.Finished {
-				a.note("the import %q is finished, with %s; nothing is left to do", *c.Resume, count(found.Documents, "document"))
-				return a.printSummary(importSummary{Finished: true})
-			} else if found.Records > 0 {
-				a.note("the import %q goes on behind record %s", *c.Resume, thousands(found.Records))
-			}
+		im := smuggler.NewImporter(db, c.importOptions(a, rejected))
+		if found, err := im.Begin(ctx); err != nil {
+			return err
+		} else if found.Finished {
+			a.note("the import %q is finished, with %s; nothing is left to do", *c.Resume, count(found.Documents, "document"))
+			return a.printSummary(importSummary{Finished: true})
+		} else if found.Records > 0 {
+			a.note("the import %q goes on behind record %s", *c.Resume, thousands(found.Records))
 		}
 		defer debug.SetGCPercent(debug.SetGCPercent(importGCPercent))
 		start := time.Now()
 		bar := a.newByteProgress("import", total)
-		err = c.load(ctx, a, l, bar)
+		err = c.load(ctx, a, im, bar)
 		bar.done()
-		if err := andThen(err, l.rejects.close()); err != nil {
+		if err := andThen(err, rejected.close()); err != nil {
 			return err
 		}
-		return a.printSummary(l.summary(time.Since(start)))
+		done := im.Progress()
+		for _, section := range slices.Sorted(maps.Keys(done.LeftOut)) {
+			verb := "are"
+			if done.LeftOut[section] == 1 {
+				verb = "is"
+			}
+			a.note("%s of %s %s left out: Jay has no place for such items", count(done.LeftOut[section], "item"), section, verb)
+		}
+		if done.LooksExtended {
+			a.note("the first documents look like Extended JSON of MongoDB, and are stored as they are: --format extjson makes IDs, times and numbers of it")
+		}
+		return a.printSummary(summaryOf(done, time.Since(start)))
 	})
 }
+
+// importOptions returns the options of the flags.
+func (c *importCommand) importOptions(a *app, rejected *rejects) smuggler.ImportOptions {
+	o := smuggler.ImportOptions{
+		Collection: c.Collection, Request: c.ID, IDPrefix: c.IDPrefix, IDColumn: c.IDColumn,
+		Infer: c.Infer, Insert: c.Insert, Revisions: c.Revisions, Ahead: true,
+		MaxBytes: a.options.MaxDocumentBytes, MaxDepth: a.options.MaxDepth,
+		Names: importNames,
+	}
+	if rejected != nil {
+		o.Rejects = rejected
+	}
+	if c.Resume != nil {
+		o.Resume = *c.Resume
+	}
+	return o
+}
+
+// importNames are the flags that errors name.
+var importNames = smuggler.Names{MaxBytes: "--max-document-bytes", MaxDepth: "--max-depth", Place: "--collection or --id", Resume: "--resume "}
 
 // importGCPercent makes the collector run when the heap has grown by half, not by all of
 // it: an import of 1 GiB takes 118 MB instead of 134, in the same time.
 const importGCPercent = 50
 
-// importOptions returns the options of an import. Caches are small, because documents
+// smallCaches returns the options of a database for an import. Caches are small, because documents
 // pass through once and a large cache would help only to find older versions. With the
 // default options an import of 1 GiB takes twice the memory and the same time.
-func importOptions(o jay.Options) jay.Options {
+func smallCaches(o jay.Options) jay.Options {
 	o.CacheBytes, o.DocumentCacheBytes, o.MemTableBytes = 8<<20, -1, 16<<20
 	return o
 }
@@ -198,107 +184,99 @@ func (c *importCommand) overwritesInput() bool {
 	})
 }
 
-func (c *importCommand) load(ctx context.Context, a *app, l *loader, bar *progress) error {
+func (c *importCommand) load(ctx context.Context, a *app, im *smuggler.Importer, bar *progress) error {
 	for _, name := range c.Files {
-		if err := c.loadFile(ctx, a, l, name, bar); err != nil {
+		if err := c.loadFile(ctx, a, im, name, bar); err != nil {
 			return err
 		}
 	}
-	if l.resume != nil {
-		if err := l.resume.finish(ctx, l.db, l.documents+l.resume.found.Documents); err != nil {
-			return l.fail(value{}, err)
-		}
-	}
-	return nil
+	return im.Finish(ctx)
 }
 
-func (c *importCommand) loadFile(ctx context.Context, a *app, l *loader, name string, bar *progress) error {
+func (c *importCommand) loadFile(ctx context.Context, a *app, im *smuggler.Importer, name string, bar *progress) error {
 	format := formatOf(name, c.Format)
-	if c.Revisions && format == formatDump && !l.resume.isBehind() {
-		if err := c.loadPast(ctx, a, l, name); err != nil {
-			return err
-		}
-	}
-	r, shown := a.stdin, "standard input"
-	switch {
-	case name != stdinName && format == formatSQLite:
-		return c.loadSQLite(ctx, l, name, bar)
-	case name != stdinName:
-		f, err := os.Open(name)
-		if err != nil {
-			return l.fail(value{}, err)
-		}
-		defer f.Close()
-		r, shown = f, name
-	case format == formatSQLite:
-		return usageError{text: "a SQLite file cannot be read from standard input"}
-	default:
-		a.promptForInput("documents")
-	}
-	l.file = shown
-	ahead := newReadAhead(ctx, &boundedReader{r: transfer.NewUnpacked(countedReader{r, bar.add}), max: c.MaxInput})
-	defer ahead.stop()
-	if format == formatDump {
-		return l.loadDump(ctx, a, ahead, c.Revisions)
-	}
-	values, err := c.source(l, ahead, name, format)
-	if err != nil {
+	in := smuggler.Input{Name: name, Path: name}
+	var err error
+	if in.Comma, err = commaOf(name, c.Delimiter); err != nil && format == smuggler.CSV {
 		return err
 	}
-	return l.loadValues(ctx, values)
-}
-
-// loadPast stores the revisions of a dump.
-func (c *importCommand) loadPast(ctx context.Context, a *app, l *loader, name string) error {
-	if name == stdinName {
+	switch {
+	case format == sqliteFormat && name == stdinName:
+		return usageError{text: "a SQLite file cannot be read from standard input"}
+	case format == sqliteFormat:
+		return c.loadSQLite(ctx, im, in, bar)
+	case name == stdinName && c.Revisions && format == smuggler.RavenDBDump && !im.Behind():
 		return usageError{text: "--revisions reads a dump twice, which standard input cannot be"}
+	case name == stdinName:
+		in.Name, in.Path = "standard input", ""
+		a.promptForInput("documents")
+		ahead := c.unpacked(ctx, countedReader{a.stdin, bar.add})
+		defer ahead.stop()
+		in.Reader = ahead
+		return im.Load(ctx, format, in)
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return l.fail(value{}, err)
+		return &smuggler.ImportError{Input: name, Stored: im.Progress().Documents, Err: err}
 	}
 	defer f.Close()
-	l.file = name
-	ahead := newReadAhead(ctx, &boundedReader{r: transfer.NewUnpacked(f), max: c.MaxInput})
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() { // it can be read twice
+		in.Again = func() (io.ReadCloser, error) {
+			f, err := os.Open(name)
+			if err != nil {
+				return nil, err
+			}
+			return openFile{c.unpacked(ctx, f), f}, nil
+		}
+	}
+	ahead := c.unpacked(ctx, countedReader{f, bar.add})
 	defer ahead.stop()
-	return l.loadDumpPast(ctx, ahead)
+	in.Reader = ahead
+	return im.Load(ctx, format, in)
 }
 
-// source returns the documents of an input.
-func (c *importCommand) source(l *loader, r io.Reader, name string, format exchangeFormat) (source, error) {
-	to := transfer.Placing{IDPrefix: c.IDPrefix, Collection: c.Collection}
-	switch format {
-	case formatCSV:
-		comma, err := commaOf(name, c.Delimiter)
-		if err != nil {
-			return nil, err
-		}
-		return &csvSource{r: transfer.NewCSVReader(r, transfer.CSVOptions{Placing: to, Comma: comma, MaxBytes: l.maxBytes, Infer: c.Infer, IDColumn: c.IDColumn})}, nil
-	case formatExtended:
-		return &extendedSource{values: newSplitter(r, l.maxBytes, l.maxDepth), to: to}, nil
-	}
-	return newSplitter(r, l.maxBytes, l.maxDepth), nil
+// unpacked returns what a reader has, unpacked and within bounds. The caller must stop it.
+func (c *importCommand) unpacked(ctx context.Context, r io.Reader) *readAhead {
+	return newReadAhead(ctx, &boundedReader{r: transfer.NewInput(r), max: c.MaxInput})
 }
 
-func (c *importCommand) loadSQLite(ctx context.Context, l *loader, name string, bar *progress) error {
-	l.file = name
-	info, err := os.Stat(name)
-	if err == nil && c.MaxInput > 0 && info.Size() > c.MaxInput {
-		err = errInputTooLarge(c.MaxInput)
+// openFile is a file that is read ahead.
+type openFile struct {
+	*readAhead
+	file *os.File
+}
+
+// Close implements io.Closer.
+func (f openFile) Close() error {
+	f.stop()
+	return f.file.Close()
+}
+
+// errInputTooLarge is the error of an input beyond --max-input-bytes.
+type errInputTooLarge int64
+
+// Error names the limit.
+func (e errInputTooLarge) Error() string {
+	return fmt.Sprintf("the input has at most %s bytes, unpacked (--max-input-bytes)", thousands(int64(e)))
+}
+
+// Is makes errors.Is(err, jay.ErrTooLarge) true.
+func (errInputTooLarge) Is(target error) bool { return target == jay.ErrTooLarge }
+
+// boundedReader fails once more than max bytes were read. A max of 0 is no bound.
+type boundedReader struct {
+	r    io.Reader
+	max  int64
+	read int64
+}
+
+// Read implements io.Reader.
+func (b *boundedReader) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if b.read += int64(n); b.max > 0 && b.read > b.max {
+		return 0, errInputTooLarge(b.max)
 	}
-	if err != nil {
-		return l.fail(value{}, err)
-	}
-	rows, err := openSQLite(ctx, name, sqliteOptions{c.Table, c.IDColumn, c.JSONColumn, c.IDPrefix, c.Collection, l.maxBytes})
-	if err != nil {
-		if _, is := errors.AsType[usageError](err); is {
-			return err
-		}
-		return l.fail(value{}, err)
-	}
-	err = l.loadValues(ctx, rows)
-	bar.add(int(info.Size()))
-	return andThen(err, rows.close())
+	return n, err
 }
 
 // importSummary is what import prints at its end.
@@ -330,62 +308,7 @@ func (a *app) printSummary(s importSummary) error {
 	return a.print(text + "\n")
 }
 
-// load stores all documents of r, which are JSON. The name of r is for errors.
-func (l *loader) load(ctx context.Context, name string, r io.Reader) error {
-	ahead := newReadAhead(ctx, transfer.NewUnpacked(r))
-	defer ahead.stop()
-	l.file = name
-	return l.loadValues(ctx, newSplitter(ahead, l.maxBytes, l.maxDepth))
-}
-
-// loadValues stores all documents of a source.
-func (l *loader) loadValues(ctx context.Context, values source) (err error) {
-	defer func() {
-		_ = l.endInput() // after an error
-		err = l.end(ctx, err)
-	}()
-	_, special := values.(*splitter) // only JSON has the special lines of jay export
-	for {
-		v, err := values.next()
-		if err == io.EOF {
-			if err := l.endInput(); err != nil {
-				return l.fail(v, err)
-			}
-			return l.flush(ctx)
-		}
-		if err == nil || canSkip(err) {
-			again, other := l.resume.take(v.text)
-			switch {
-			case other != nil:
-				return l.fail(v, other)
-			case again && err == nil:
-				continue
-			case again:
-				if err := values.skip(io.Discard); err != nil {
-					return l.fail(v, err)
-				}
-				continue
-			}
-		}
-		switch {
-		case err == nil && special:
-			err = l.add(ctx, v)
-		case err == nil:
-			if err = l.makeRoom(ctx, v); err == nil {
-				err = l.addDocument(ctx, v, metadataOf(v.text))
-			}
-		default:
-			if stop := l.flush(ctx); stop != nil {
-				return stop // the values before this one are stored first; their error wins
-			}
-			if canSkip(err) && l.rejects != nil {
-				err = l.skip(values, v, err)
-			} else {
-				err = l.fail(v, err)
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
+// summaryOf returns the summary of what an import has done.
+func summaryOf(p smuggler.ImportProgress, took time.Duration) importSummary {
+	return importSummary{Documents: p.Documents, Bytes: p.Bytes, Seconds: took.Seconds(), First: p.First, Last: p.Last, Revisions: p.Revisions, Rejected: p.Rejected}
 }

@@ -188,24 +188,38 @@ func (c *listIndexesCommand) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		if a.json {
-			for _, i := range indexes {
-				if err := a.printLine(i); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-		if len(indexes) == 0 {
-			return a.print("no indexes\n")
-		}
-		t := newFigures("Collection", "Name", "Fields", "Kind", "Where", "State")
-		t.words = true
-		for _, i := range indexes {
-			t.add(fit(i.Collection, tableCell), fit(i.Name, tableCell), fit(strings.Join(i.Fields, ","), tableCell), indexKind(i), fit(i.Where, tableCell), string(i.State))
-		}
-		return a.print(t.render(a.width) + "\n")
+		return a.printIndexes(indexes)
 	})
+}
+
+// remote prints the indexes of a database on a server.
+func (c *listIndexesCommand) remote(ctx context.Context, a *app, r *remote) error {
+	indexes, err := r.indexes(ctx, c.Collection)
+	if err != nil {
+		return err
+	}
+	return a.printIndexes(indexes)
+}
+
+// printIndexes prints indexes.
+func (a *app) printIndexes(indexes []jay.IndexInfo) error {
+	if a.json {
+		for _, i := range indexes {
+			if err := a.printLine(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(indexes) == 0 {
+		return a.print("no indexes\n")
+	}
+	t := newFigures("Collection", "Name", "Fields", "Kind", "Where", "State")
+	t.words = true
+	for _, i := range indexes {
+		t.add(fit(i.Collection, tableCell), fit(i.Name, tableCell), fit(strings.Join(i.Fields, ","), tableCell), indexKind(i), fit(i.Where, tableCell), string(i.State))
+	}
+	return a.print(t.render(a.width) + "\n")
 }
 
 func indexKind(i jay.IndexInfo) string {

@@ -38,7 +38,7 @@ func main() {
 type commandLine struct {
 	DB               *string          `group:"every" name:"db" placeholder:"DIR" help:"Directory of the database, $$JAY_DB or else ${dir}."`
 	URL              string           `group:"every" name:"url" placeholder:"URL" help:"A database of a running server, in place of a directory: http://HOST/databases/NAME."`
-	Token            string           `group:"every" name:"token" placeholder:"TOKEN" help:"Token for --url, $$JAY_TOKEN unless given."`
+	Access           remoteFlags      `embed:""`
 	JSON             bool             `group:"every" name:"json" help:"Print results and errors as JSON, for machines."`
 	MaxDocumentBytes int              `group:"rare" placeholder:"N" default:"${bytes}" help:"Refuse documents of more bytes of JSON. The default is 32 MiB."`
 	MaxDepth         int              `group:"rare" placeholder:"N" default:"${depth}" help:"Refuse documents with objects and arrays nested deeper. The default is ${depth}."`
@@ -47,6 +47,7 @@ type commandLine struct {
 	IDSeparator      string           `group:"rare" name:"id-separator" placeholder:"S" help:"Separator of a new database; the default is /. For an existing database it must be the same."`
 	Prefixes         string           `group:"rare" name:"prefix-collections" enum:"on,off," default:"" placeholder:"on|off" help:"Whether users/ann suggests the collection Users where none is named. It is stored in the database; the default of a new one is on."`
 	ReadOnly         bool             `group:"rare" name:"read-only" help:"Change no file, and share the directory with other processes that only read it."`
+	GroupReadable    bool             `group:"rare" name:"group-readable" help:"Let the group of this process read the files that are made; the default is their owner only."`
 	HiLoMode         string           `group:"rare" name:"hilo-mode" enum:"4,2,2010" default:"4" help:"Generation of HiLo that makes IDs: 4, 2 (RavenDB 2.x and 3.x) or 2010. The default is 4."`
 	HiLoCapacity     int64            `group:"rare" name:"hilo-capacity" placeholder:"N" help:"How many IDs a client of HiLo 2 or 2010 reserves at a time; needed for 2010, and wherever a document has a ServerHi."`
 	ClusterFlags     clusterFlags     `embed:""`
@@ -67,6 +68,7 @@ type commandLine struct {
 	Import        importCommand        `cmd:"" help:"Store a stream of documents."`
 	Export        exportCommand        `cmd:"" help:"Write documents as a stream that import takes back."`
 	Revisions     revisionsCommand     `cmd:"" help:"Show, configure and remove older versions of documents."`
+	Expiration    expirationCommand    `cmd:"" help:"Show and change whether documents expire and are refreshed."`
 	Revert        revertCommand        `cmd:"" help:"Write an older version of a document again."`
 	Shell         shellCommand         `cmd:"" help:"Type queries and commands, with completion and history, or run a script of them."`
 	Backup        backupCommand        `cmd:"" help:"Write everything to one file, or what has changed since another one."`
@@ -119,10 +121,12 @@ type app struct {
 	dirGiven   bool   // set by --db, not by the environment
 	json       bool   // --json
 	width      int    // of the terminal that stdout is, 0 if it is not a terminal
+	raw        bool   // a line break on the terminal needs a carriage return
 	command    string // the command as typed, such as "jay index create"
 	isTerminal func(stream any) bool
 	options    jay.Options
 	cluster    clusterFlags
+	access     remoteFlags
 	failed     bool // an error has been reported: exit with exitError
 
 	output io.Writer           // what stdout writes to
@@ -134,6 +138,9 @@ type app struct {
 // When ctx ends, the subcommand stops and the database is closed.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, getenv func(string) string) int {
 	a := &app{stdin: stdin, stdout: bufio.NewWriterSize(stdout, 64<<10), stderr: stderr, json: wantsJSON(args), width: terminalWidth(stdout), command: "jay", isTerminal: isTerminal, output: stdout, getenv: getenv}
+	if a.width > 0 {
+		a.stdout = bufio.NewWriterSize(&printableWriter{w: stdout}, 64<<10)
+	}
 	var line commandLine
 	if len(args) == 0 { // print the help, but fail: a script that lost its arguments must notice
 		if _, _, err := parse(&line, []string{"--help"}, stderr, stderr); err != nil {
@@ -149,10 +156,13 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		if err = a.openCluster(); err != nil {
 			return a.report(err)
 		}
-		if line.URL == "" {
+		switch given := line.Access.given(); {
+		case line.URL != "":
+			err = a.runRemote(ctx, &line)
+		case given != "" && a.command != "jay top":
+			err = usageError{text: given + " is for a server, which --url names"}
+		default:
 			err = command.Run(a)
-		} else {
-			err = a.runRemote(ctx, &line, getenv)
 		}
 		err = andThen(err, a.closeCluster())
 	}
@@ -178,6 +188,7 @@ func parse(line *commandLine, args []string, stdout, stderr io.Writer) (command 
 		kong.Description(description),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(int) { panic(exit{}) }),
+		kong.Help(printHelp),
 		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: 100, NoAppDescFormat: true, FlagsLast: true}),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "every", Title: "Flags of every command:"},
@@ -212,6 +223,25 @@ func parse(line *commandLine, args []string, stdout, stderr io.Writer) (command 
 		return nil, false, usageError{text: explainParse(err, args), command: calledCommand(err)}
 	}
 	return command, false, nil
+}
+
+// printHelp prints the help of a command with its own flags and those that every command
+// has. The help of jay and of the commands that join a cluster has the others, too.
+func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
+	command := ctx.Selected()
+	if command == nil || strings.HasPrefix(command.FullPath(), "jay serve") || strings.HasPrefix(command.FullPath(), "jay cluster") {
+		return kong.DefaultHelpPrinter(options, ctx)
+	}
+	for _, flag := range ctx.Model.Flags {
+		if g := flag.Group; g != nil && (g.Key == "rare" || g.Key == "cluster") {
+			flag.Hidden = true
+		}
+	}
+	if err := kong.DefaultHelpPrinter(options, ctx); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(ctx.Stdout, "\nFlags that are seldom needed, and those of clusters: jay --help")
+	return err
 }
 
 // calledCommand returns the command that an error of the parser is about, as far as
@@ -253,7 +283,7 @@ type exit struct{}
 
 // configure copies the global flags to a.
 func (a *app) configure(line *commandLine, getenv func(string) string) {
-	a.json, a.cluster = line.JSON, line.ClusterFlags
+	a.json, a.cluster, a.access = line.JSON, line.ClusterFlags, line.Access
 	a.dir, a.dirGiven = defaultDir, line.DB != nil
 	if dir := getenv("JAY_DB"); dir != "" {
 		a.dir = dir
@@ -271,6 +301,7 @@ func (a *app) configure(line *commandLine, getenv func(string) string) {
 		PrefixCollections: prefixCollections[line.Prefixes],
 		HiLoCapacity:      line.HiLoCapacity,
 		ReadOnly:          line.ReadOnly,
+		GroupReadable:     line.GroupReadable,
 	}
 }
 

@@ -13,8 +13,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,7 +24,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/jaydb/jay"
-	"github.com/jaydb/jay/internal/jaytest"
 )
 
 func TestMain(m *testing.M) {
@@ -32,11 +33,15 @@ func TestMain(m *testing.M) {
 // The scripts in testdata run the command as its users do. Each opens with
 // the claim that it tests.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Files:               scripts(t),
+	files, here := scripts(t)
+	defer debug.SetGCPercent(debug.SetGCPercent(600)) // each command allocates much and keeps nothing
+	testscript.RunT(inTurn{T: t, here: here}, testscript.Params{
+		Files:               files,
 		RequireExplicitExec: true,
 		Condition:           scriptCondition,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"run":       scriptRun,
+			"input":     scriptInput,
 			"fails":     scriptFails,
 			"hold":      scriptHold,
 			"appears":   scriptAppears,
@@ -54,45 +59,25 @@ func TestScripts(t *testing.T) {
 			// Else each process built with -race sleeps for a second at its end.
 			env.Setenv("GORACE", "atexit_sleep_ms=10")
 			// For the go command, which the demo runs.
-			for _, name := range []string{"GOCACHE", "GOROOT", "GOPATH"} {
-				value, err := exec.Command("go", "env", name).Output()
-				if err != nil {
-					return err
-				}
-				env.Setenv(name, strings.TrimSpace(string(value)))
+			variables, err := goEnvironment()
+			for _, v := range variables {
+				env.Setenv(v[0], v[1])
 			}
-			return nil
+			env.Values[inputs{}] = new(string)
+			return err
 		},
 	})
 }
 
-// scripts returns the scripts to run. Short tests with the race detector, whose processes
-// start slowly, leave out those in which one command is run after the other and none has
-// much to do.
-func scripts(t *testing.T) (names []string) {
-	all, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(all) == 0 {
-		t.Fatalf("no scripts: %v", err)
+// goEnvironment returns the variables that the go command needs beside a user's.
+var goEnvironment = sync.OnceValues(func() (variables [][2]string, err error) {
+	names := []string{"GOCACHE", "GOROOT", "GOPATH"}
+	output, err := exec.Command("go", append([]string{"env"}, names...)...).Output()
+	for i, value := range strings.Split(strings.TrimSpace(string(output)), "\n") {
+		variables = append(variables, [2]string{names[i], strings.TrimSpace(value)})
 	}
-	for _, name := range all {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !jaytest.Race || !testing.Short() || busyName.MatchString(name) || together.Match(text) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-var (
-	// Scripts of commands in which goroutines meet.
-	busyName = regexp.MustCompile(`backup|changes|dump|expiry|import|index|serve|subscriptions`)
-
-	// A command in the background, and a database that this process holds.
-	together = regexp.MustCompile(`(?m)&\w*&?$|^hold `)
-)
+	return variables, err
+})
 
 func scriptCondition(name string) (bool, error) {
 	if name == "permissions" { // whether the system refuses this user anything
@@ -107,12 +92,20 @@ func scriptFails(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: fails code command...")
 	}
-	err := ts.Exec(args[1], args[2:]...)
-	exit, is := err.(*exec.ExitError)
-	if !is || strconv.Itoa(exit.ExitCode()) != args[0] {
-		ts.Fatalf("got %v, want exit code %s", err, args[0])
+	code, text := 0, ""
+	if args[1] == "run" {
+		code, text = runHere(ts, args[3:])
+	} else {
+		err := ts.Exec(args[1], args[2:]...)
+		exit, is := err.(*exec.ExitError)
+		if !is {
+			ts.Fatalf("got %v, want exit code %s", err, args[0])
+		}
+		code, text = exit.ExitCode(), ts.ReadFile("stderr")
 	}
-	text := ts.ReadFile("stderr")
+	if strconv.Itoa(code) != args[0] {
+		ts.Fatalf("got exit code %d, want %s", code, args[0])
+	}
 	if strings.Count(text, "\n") != 1 || !strings.HasPrefix(text, "jay: ") && !strings.HasPrefix(text, `{"error":`) {
 		ts.Fatalf("stderr is not one clear line: %q", text)
 	}
@@ -310,7 +303,7 @@ func TestRun_InterruptedImport(t *testing.T) {
 	defer cancel()
 	r, w := io.Pipe()
 	go func() {
-		for range batchDocuments + 1 {
+		for range 1001 { // one more than a batch has
 			_, _ = io.WriteString(w, "{}\n")
 		}
 		// A read of the last line shows that the others are on their way; the

@@ -13,7 +13,7 @@ import (
 func (a *app) note(format string, args ...any) {
 	if !a.json {
 		_ = a.stdout.Flush() // print what the note is about first; run reports the error
-		fmt.Fprintf(a.stderr, "note: "+format+"\n", args...)
+		fmt.Fprintf(a.stderr, "note: %s\n", printable(fmt.Sprintf(format, args...)))
 	}
 }
 

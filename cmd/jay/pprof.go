@@ -27,7 +27,8 @@ func servePprof(ctx context.Context, address string, mux http.Handler) error {
 		if err != nil {
 			host = q.Host
 		}
-		if !isLoopbackHost(strings.Trim(host, "[]")) || q.Header.Get("Origin") != "" { // a page whose name was rebound
+		site := q.Header.Get("Sec-Fetch-Site") // an image of a page has no Origin
+		if !isLoopbackHost(strings.Trim(host, "[]")) || q.Header.Get("Origin") != "" || site == "cross-site" || site == "same-site" {
 			http.Error(w, "profiles are for programs of this machine", http.StatusForbidden)
 			return
 		}

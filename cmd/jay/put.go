@@ -104,17 +104,21 @@ func (c *putCommand) read(ctx context.Context, a *app) ([]byte, error) {
 	if len(body) > limit {
 		return nil, fmt.Errorf("%s: %w", name, tooManyBytes(limit))
 	}
-	return bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")), nil // a byte order mark, as editors on Windows write it
+	body = bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")) // a byte order mark, as editors on Windows write it
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil, fmt.Errorf("%s: %w", name, &jay.DocumentError{Rule: "must be a JSON object, such as {\"Name\":\"Ann\"}", Detail: "there is nothing to store"})
+	}
+	return body, nil
 }
 
 // namesCollection reports whether a document may name its collection itself. It is
 // true if the @metadata is invalid, which the database reports.
 func namesCollection(body []byte) bool {
-	m := gjson.GetBytes(body, metadataPath)
+	m := gjson.GetBytes(body, `\@metadata`) // a bare @ begins a modifier
 	if m.Exists() && !m.IsObject() || !gjson.ParseBytes(body).IsObject() {
 		return true
 	}
-	return hasCollection(m)
+	return m.Get(`\@collection`).Exists() || m.Get("Raven-Entity-Name").Exists()
 }
 
 func (c *putCommand) store(ctx context.Context, db *jay.DB, body []byte) (jay.Metadata, error) {

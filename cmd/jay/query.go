@@ -175,7 +175,7 @@ func (c *queryCommand) answer(ctx context.Context, a *app, q jay.Query[jay.Row])
 	if c.IncludeTo == "" {
 		t, err = a.printAnswers(ctx, q, &included)
 	} else {
-		err = writeFile(c.IncludeTo, func(w io.Writer) (err error) { // an existing file stays if the query fails
+		err = a.writeFile(c.IncludeTo, func(w io.Writer) (err error) { // an existing file stays if the query fails
 			included.w = w
 			t, err = a.printAnswers(ctx, q, &included)
 			return err
@@ -187,18 +187,25 @@ func (c *queryCommand) answer(ctx context.Context, a *app, q jay.Query[jay.Row])
 	if a.json {
 		return t.rows, nil
 	}
+	var more []string
+	if included.count > 0 && c.IncludeTo == "" {
+		more = append(more, includedNote(included.count))
+	}
+	return t.rows, a.noteAnswers(t, start, more...)
+}
+
+// noteAnswers says below a table how many answers it has, how long they took since start, and what it
+// does not show.
+func (a *app) noteAnswers(t *answerTable, start time.Time, more ...string) error {
 	if err := a.stdout.Flush(); err != nil { // the notes on stderr follow the table
-		return 0, err
+		return err
 	}
 	notes := []string{fmt.Sprintf("%s, %s ms", t.counted(), thousands(time.Since(start).Milliseconds()))}
 	if text := t.notShown(); text != "" {
 		notes = append(notes, "not shown: "+text+" (see --json)")
 	}
-	if included.count > 0 && c.IncludeTo == "" {
-		notes = append(notes, includedNote(included.count))
-	}
-	_, err = fmt.Fprintln(a.stderr, strings.Join(notes, "\n"))
-	return t.rows, err
+	_, err := fmt.Fprintln(a.stderr, printable(strings.Join(append(notes, more...), "\n")))
+	return err
 }
 
 // includedNote returns the note about included documents that are not printed.

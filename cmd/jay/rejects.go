@@ -2,16 +2,16 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/jaydb/jay/transfer/smuggler"
 )
 
-// rejects is the file of the values that an import skips, one a line. White space
-// inside a value becomes blanks, which does not change the meaning of JSON.
+// rejects is the file of the records that an import skips, one a line.
 type rejects struct {
 	name  string
 	file  *os.File // nil until the first reject
@@ -19,9 +19,6 @@ type rejects struct {
 	a     *app
 	count int64
 	grows bool // append to an existing file: an import is resumed
-
-	blanks int  // not written yet: dropped at the beginning and the end of a value
-	begun  bool // a part of the value is written
 }
 
 // maxExplained is the greatest number of rejects whose errors are printed.
@@ -58,7 +55,7 @@ func filledRejects(name string) error {
 
 // open opens the file for the first reject. It never truncates one.
 func (r *rejects) open() error {
-	f, err := os.OpenFile(r.name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
+	f, err := os.OpenFile(r.name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, r.a.fileMode())
 	if err != nil {
 		return err
 	}
@@ -73,68 +70,22 @@ func (r *rejects) open() error {
 	return nil
 }
 
-// keep writes a whole value.
-func (r *rejects) keep(text []byte) error {
-	if _, err := r.Write(text); err != nil {
-		return err
-	}
-	return r.endLine()
-}
-
-// Write writes a part of a value.
+// Write implements smuggler.Rejects.
 func (r *rejects) Write(p []byte) (int, error) {
-	for rest := p; len(rest) > 0; {
-		n := bytes.IndexAny(rest, " \t\r\n")
-		if n < 0 {
-			n = len(rest)
-		}
-		if n > 0 {
-			if err := r.writeText(rest[:n]); err != nil {
-				return 0, err
-			}
-		}
-		if rest = rest[n:]; len(rest) > 0 {
-			r.blanks++
-			rest = rest[1:]
-		}
-	}
-	return len(p), nil
-}
-
-// writeText writes text without white space, and the blanks before it.
-func (r *rejects) writeText(text []byte) error {
 	if r.file == nil {
 		if err := r.open(); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	for ; r.blanks > 0; r.blanks-- {
-		if r.begun {
-			// The writer returns an error again at the next write.
-			_ = r.w.WriteByte(' ')
-		}
-	}
-	r.begun = true
-	_, err := r.w.Write(text)
-	return err
+	return r.w.Write(p)
 }
 
-// endLine ends a value.
-func (r *rejects) endLine() error {
-	begun := r.begun
-	r.blanks, r.begun = 0, false
-	if !begun {
-		return nil // the value could not be written
-	}
-	return r.w.WriteByte('\n')
-}
-
-// explain counts a reject and prints its error, up to maxExplained of them.
-func (r *rejects) explain(err error) {
+// Reject implements smuggler.Rejects: it prints why, up to maxExplained times.
+func (r *rejects) Reject(why *smuggler.ImportError) {
 	r.count++
 	switch {
 	case r.count <= maxExplained:
-		r.a.complain(err, kindOf(err))
+		r.a.complain(why, kindOf(why))
 	case r.count == maxExplained+1:
 		r.a.complain(fmt.Errorf("more than %d documents are skipped; no word on the others", maxExplained), "")
 	}

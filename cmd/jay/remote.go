@@ -12,21 +12,22 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/transfer/smuggler"
 )
 
 // remote is a database of a running server, for --url.
 type remote struct {
-	base   string // its URL, without a slash at the end
-	token  string
-	client *http.Client
+	access
+	base string // its URL, without a slash at the end
 }
 
-// newRemote checks --url and --token.
-func newRemote(text, token string) (*remote, error) {
+// newRemote checks --url.
+func newRemote(text string, by access) (*remote, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.User != nil {
 		return nil, usageError{text: fmt.Sprintf("--url is that of a database, such as http://127.0.0.1:8080/databases/acorns, not %.200q", text)}
@@ -35,14 +36,10 @@ func newRemote(text, token string) (*remote, error) {
 	if before, name, found := strings.Cut(path, "/databases/"); !found || name == "" || strings.Contains(name, "/") {
 		return nil, usageError{text: fmt.Sprintf("--url names no database: it ends with /databases/NAME, such as %s://%s%s/databases/acorns", u.Scheme, u.Host, before)}
 	}
-	if token != "" && u.Scheme == "http" && !isLoopbackHost(u.Hostname()) {
-		return nil, usageError{text: "a token is not sent without TLS to another machine: use https"}
+	if err := by.check(u); err != nil {
+		return nil, err
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	return &remote{base: u.Scheme + "://" + u.Host + path, token: token, client: &http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // a redirect target would get the token
-	}}, nil
+	return &remote{by, u.Scheme + "://" + u.Host + path}, nil
 }
 
 func isLoopbackHost(name string) bool {
@@ -72,17 +69,11 @@ func (r *remote) askAt(ctx context.Context, method, address string, params url.V
 	if err != nil {
 		return nil, err
 	}
-	if r.token != "" {
-		request.Header.Set("Authorization", "Bearer "+r.token)
-	}
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	reply, err := r.client.Do(request)
+	reply, err := r.do(request)
 	if err != nil {
-		if cause := (*url.Error)(nil); errors.As(err, &cause) {
-			err = cause.Err // without the URL's parameters
-		}
 		return nil, fmt.Errorf("%s: %w", r.base, err)
 	}
 	if reply.StatusCode >= 300 {
@@ -105,7 +96,11 @@ func (r *remote) problem(reply *http.Response) error {
 
 // read sends a request and returns the body of the reply.
 func (r *remote) read(ctx context.Context, method, path string, params url.Values, body []byte) ([]byte, error) {
-	reply, err := r.ask(ctx, method, path, params, body)
+	return r.readAt(ctx, method, r.base+path, params, body)
+}
+
+func (r *remote) readAt(ctx context.Context, method, address string, params url.Values, body []byte) ([]byte, error) {
+	reply, err := r.askAt(ctx, method, address, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -115,6 +110,26 @@ func (r *remote) read(ctx context.Context, method, path string, params url.Value
 		err = fmt.Errorf("%s: %w: the reply has more than %d bytes", r.base, jay.ErrTooLarge, maxReplyBytes)
 	}
 	return text, err
+}
+
+// readOwn decodes the reply of an endpoint of Jay's own API.
+func (r *remote) readOwn(ctx context.Context, path string, params url.Values, to any) error {
+	text, err := r.readAt(ctx, "GET", r.own(path), params, nil)
+	if err == nil && json.Unmarshal(text, to) != nil {
+		err = fmt.Errorf("%s: not the reply of jay serve", r.base)
+	}
+	return err
+}
+
+// indexes returns the indexes of a collection, or all if it is "".
+func (r *remote) indexes(ctx context.Context, collection string) ([]jay.IndexInfo, error) {
+	params := url.Values{}
+	if collection != "" {
+		params.Set("collection", collection)
+	}
+	var reply struct{ Indexes []jay.IndexInfo }
+	err := r.readOwn(ctx, "/indexes", params, &reply)
+	return reply.Indexes, err
 }
 
 // lines sends a request and calls fn with each line of the reply.
@@ -142,12 +157,12 @@ func (r *remote) lines(ctx context.Context, method, path string, params url.Valu
 }
 
 // runRemote runs the command of a command line with --url.
-func (a *app) runRemote(ctx context.Context, line *commandLine, getenv func(string) string) error {
-	token := line.Token
-	if token == "" {
-		token = getenv("JAY_TOKEN")
+func (a *app) runRemote(ctx context.Context, line *commandLine) error {
+	by, err := a.access.access(a.getenv)
+	if err != nil {
+		return err
 	}
-	r, err := newRemote(line.URL, token)
+	r, err := newRemote(line.URL, by)
 	if err != nil {
 		return err
 	}
@@ -167,10 +182,11 @@ func (a *app) onRemote(ctx context.Context, r *remote, command string, line *com
 	case "jay query":
 		return line.Query.remote(ctx, a, r)
 	case "jay stats":
-		if line.Stats.Disk || line.Stats.Watch != 0 {
-			return usageError{text: "stats with --url takes no --disk and --watch"}
-		}
-		return a.printReply(r.read(ctx, "GET", "/stats", nil, nil))
+		return line.Stats.remote(ctx, a, r)
+	case "jay collections list":
+		return line.Collections.List.remote(ctx, a, r)
+	case "jay index list":
+		return line.Index.List.remote(ctx, a, r)
 	case "jay export":
 		return line.Export.remote(ctx, a, r)
 	case "jay backup":
@@ -179,8 +195,10 @@ func (a *app) onRemote(ctx context.Context, r *remote, command string, line *com
 		return a.printReply(r.read(ctx, "GET", "/debug/identities", nil, nil))
 	case "jay ids next":
 		return a.printReply(r.read(ctx, "POST", "/identity/next", url.Values{"name": {line.IDs.Next.Name}}, nil))
+	case "jay top":
+		return usageError{text: "top takes the address of the metrics as its argument, and no --url"}
 	}
-	return usageError{text: fmt.Sprintf("%s works on a directory, and not with --url: get, put, query, stats, export, backup, ids list and ids next do", strings.TrimPrefix(command, "jay "))}
+	return usageError{text: fmt.Sprintf("%s works on a directory, and not with --url: get, put, query, stats, collections list, index list, export, backup, ids list and ids next do", strings.TrimPrefix(command, "jay "))}
 }
 
 // printReply prints a reply as a line.
@@ -256,7 +274,7 @@ func (c *putCommand) remote(ctx context.Context, a *app, r *remote) error {
 	return a.print(id + "\n")
 }
 
-// remote prints the results from a server, one per line.
+// remote prints the results from a server, as a table or one per line.
 func (c *queryCommand) remote(ctx context.Context, a *app, r *remote) error {
 	if c.Explain || c.NoScan || c.IncludeTo != "" {
 		return usageError{text: "query with --url takes no --explain, --no-scan and --include-to"}
@@ -273,16 +291,28 @@ func (c *queryCommand) remote(ctx context.Context, a *app, r *remote) error {
 	if err != nil {
 		return err
 	}
-	return r.lines(ctx, "POST", "/streams/queries", url.Values{"format": {"jsonl"}}, body, func(line []byte) error {
+	start := time.Now()
+	t := &answerTable{print: a.print, width: a.width}
+	err = r.lines(ctx, "POST", "/streams/queries", url.Values{"format": {"jsonl"}}, body, func(line []byte) error {
 		var one struct{ Item json.RawMessage }
 		if err := json.Unmarshal(line, &one); err != nil {
 			return fmt.Errorf("%s: not the reply of jay serve", r.base)
 		}
-		if one.Item == nil { // the last line: the statistics
+		switch {
+		case one.Item == nil: // the last line: the statistics
 			return nil
+		case a.json:
+			return a.print(string(one.Item) + "\n")
 		}
-		return a.print(string(one.Item) + "\n")
+		return t.addItem(one.Item)
 	})
+	if err != nil || a.json {
+		return err
+	}
+	if err := t.end(); err != nil {
+		return err
+	}
+	return a.noteAnswers(t, start)
 }
 
 // remote writes the documents of a server.
@@ -290,8 +320,8 @@ func (c *exportCommand) remote(ctx context.Context, a *app, r *remote) error {
 	if c.Collection != "" {
 		return usageError{text: "export with --url takes no --collection: jay query has the documents of one"}
 	}
-	if format := formatOf(c.File, c.Format); format != formatNDJSON {
-		return usageError{text: fmt.Sprintf("export with --url writes ndjson, and not %s", format)}
+	if format := formatOf(c.File, c.Format); format != smuggler.NDJSON {
+		return usageError{text: fmt.Sprintf("export with --url writes ndjson, and not %s", format.Name)}
 	}
 	write := func(w io.Writer) error {
 		return r.lines(ctx, "GET", "/streams/docs", url.Values{"format": {"jsonl"}}, nil, func(line []byte) error {
@@ -302,7 +332,7 @@ func (c *exportCommand) remote(ctx context.Context, a *app, r *remote) error {
 	if c.File == "" || c.File == stdinName {
 		return write(a.stdout)
 	}
-	return writeFile(c.File, write)
+	return a.writeFile(c.File, write)
 }
 
 // remote writes a backup of a database on a server. It verifies the backup while it

@@ -3,12 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -56,11 +58,11 @@ func TestRemote(t *testing.T) {
 			t.Errorf("%s: %q lacks %q", what, text, part)
 		}
 	}
-	r, err := newRemote(h.URL+"/databases/acorns", token)
+	r, err := newRemote(h.URL+"/databases/acorns", access{token, http.DefaultClient})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (&remote{h.URL, token, r.client}).read(t.Context(), "PUT", "/admin/databases", map[string][]string{"name": {"acorns"}}, []byte("{}")); err != nil {
+	if _, err := (&remote{r.access, h.URL}).read(t.Context(), "PUT", "/admin/databases", map[string][]string{"name": {"acorns"}}, []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
 	at := "--url=" + h.URL + "/databases/acorns"
@@ -80,12 +82,10 @@ func TestRemote(t *testing.T) {
 	contains("conflict", errs, `"kind":"conflict"`)
 	_, errs = call(1, `{`, at, "put", "--id", "users/ann")
 	contains("bad document", errs, "must be JSON")
-	out, _ = call(0, "", at, "query", "from Users where n > $least", "--param", "least=1")
+	out, _ = call(0, "", at, "query", "from Users where n > $least", "--param", "least=1", "--json")
 	contains("query", out, `"Name":"Ann & Co"`)
 	_, errs = call(1, "", at, "query", "frm Users")
 	contains("bad query", errs, "unexpected")
-	out, _ = call(0, "", at, "stats")
-	contains("stats", out, `"CountOfDocuments":2`)
 	out, _ = call(0, "", at, "ids", "list")
 	contains("identities", out, `{"users|":1}`)
 	out, _ = call(0, "", at, "ids", "next", "users")
@@ -127,7 +127,7 @@ func TestRemote(t *testing.T) {
 	}
 
 	// What a server cannot do is refused, and not left out.
-	for _, args := range [][]string{{"export", filepath.Join(dir, "all.csv")}, {"export", "--format", "json"}, {"stats", "--disk"}, {"stats", "--watch", "1s"}} {
+	for _, args := range [][]string{{"export", filepath.Join(dir, "all.csv")}, {"export", "--format", "json"}, {"stats", "--disk"}, {"stats", "--watch", "1s"}, {"query", "from Users", "--explain"}} {
 		_, errs = call(2, "", append([]string{at}, args...)...)
 		contains(strings.Join(args, " "), errs, "with --url")
 	}
@@ -152,6 +152,72 @@ func TestRemote(t *testing.T) {
 	contains("a token in the open", errs, "without TLS")
 }
 
+// Ensure that a command prints of a server what it prints of a directory: query printed JSON where the
+// directory has a table, stats the object of RavenDB, and collections and index were refused.
+func TestRemote_PrintsAsOfDirectory(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	s, err := server.Open(server.Options{Data: data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := httptest.NewServer(s)
+	call := func(args ...string) string {
+		t.Helper()
+		var out, errs bytes.Buffer
+		if got := run(context.Background(), args, strings.NewReader(""), &out, &errs, func(string) string { return "" }); got != 0 {
+			t.Fatalf("jay %s: exit %d: %s", strings.Join(args, " "), got, &errs)
+		}
+		return out.String() + regexp.MustCompile(`, \d+ ms`).ReplaceAllString(errs.String(), "")
+	}
+	r, err := newRemote(h.URL+"/databases/acorns", access{client: http.DefaultClient})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(method, address, body string) {
+		t.Helper()
+		if _, err := r.readAt(t.Context(), method, address, nil, []byte(body)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask("PUT", h.URL+"/admin/databases", `{"DatabaseName":"acorns"}`)
+	ask("POST", r.base+"/bulk_docs", `{"Commands":[
+		{"Type":"PUT","Id":"users/ann","Document":{"Name":"Ann","n":1.50,"Tags":["x"],"@metadata":{"@collection":"Users"}}},
+		{"Type":"PUT","Id":"users/bob","Document":{"Name":"Bob \u001b[2J","n":2,"@metadata":{"@collection":"Users"}}},
+		{"Type":"PUT","Id":"orders/1","Document":{"@metadata":{"@collection":"Orders"}}}]}`)
+	ask("PUT", r.own("/indexes"), `{"Collection":"Users","Index":{"Fields":["Name"]}}`)
+
+	commands := [][]string{
+		{"query", "from Users"}, {"query", "from Users select Name, n"}, {"query", "from Users where Name = 'nobody'"}, {"query", "from Users select count()"},
+		{"stats"}, {"collections"}, {"collections", "--json"}, {"collections", "--all"}, {"index", "list"}, {"index", "list", "Users", "--json"}, {"index", "list", "Orders"},
+	}
+	of := make(map[string]string)
+	for _, args := range commands {
+		of[strings.Join(args, " ")] = call(append([]string{"--url", r.base}, args...)...)
+	}
+	var figures statsResult
+	if err := json.Unmarshal([]byte(call("--url", r.base, "stats", "--json")), &figures); err != nil || figures.Dir != r.base || figures.Documents != 3 || figures.Engine.Commits == 0 {
+		t.Errorf("figures: %+v, %v", figures, err)
+	}
+	h.Close()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(data, "databases", "acorns")
+	size := regexp.MustCompile(`Database .*: .* on disk`)
+	for _, args := range commands {
+		name := strings.Join(args, " ")
+		want := size.ReplaceAllString(call(append([]string{"--db", dir}, args...)...), "")
+		// Only a directory says why there are no answers.
+		want, _, _ = strings.Cut(want, "note: ")
+		if got := size.ReplaceAllString(of[name], ""); got != want {
+			t.Errorf("%s of a server:\n%s\nof its directory:\n%s", name, got, want)
+		}
+	}
+	if !strings.Contains(of["query from Users"], "│ users/ann │ Ann") || !strings.Contains(of["stats"], "Users") {
+		t.Errorf("%q", of)
+	}
+}
+
 // Ensure that profiles are for programs of this machine.
 func TestServePprof(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
@@ -171,9 +237,9 @@ func TestServePprof(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
-		host, origin string
-		status       int
-	}{{"", "", 418}, {"localhost", "", 418}, {"evil.example", "", 403}, {"", "http://evil.example", 403}} {
+		host, origin, site string
+		status             int
+	}{{"", "", "", 418}, {"localhost", "", "none", 418}, {"evil.example", "", "", 403}, {"", "http://evil.example", "", 403}, {"", "", "cross-site", 403}, {"", "", "same-site", 403}} {
 		r, err := http.NewRequestWithContext(ctx, "GET", "http://"+address+"/debug/pprof/", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -183,6 +249,9 @@ func TestServePprof(t *testing.T) {
 		}
 		if test.origin != "" {
 			r.Header.Set("Origin", test.origin)
+		}
+		if test.site != "" {
+			r.Header.Set("Sec-Fetch-Site", test.site)
 		}
 		reply, err := http.DefaultClient.Do(r)
 		if err != nil {

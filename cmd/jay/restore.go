@@ -25,7 +25,7 @@ type restoreCommand struct {
 
 // Help is shown by jay restore --help.
 func (*restoreCommand) Help() string {
-	return `The directory is there when all is restored, its indexes are built, and it was read and found consistent.
+	return `The directory is there when all is restored, its indexes are built, and it was read and found consistent. An index that the documents refuse, as two have the same values in a unique one, is left out and named.
 
 The original may have made IDs since the backup, which the restored database does not know of. So it gets a node tag of its own with --copy-tag. Or it takes the place of the original with --same-tag and numbers that the original has not passed: two databases under one tag make the same IDs, and cannot be distinguished.
 
@@ -80,6 +80,11 @@ func (c *restoreCommand) Run(ctx context.Context, a *app) error {
 	}
 	for _, d := range r.Damages {
 		if err := a.print(d.String() + "\n"); err != nil {
+			return err
+		}
+	}
+	for _, l := range r.LeftOut {
+		if err := a.print(l.String() + "\n"); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -25,7 +26,11 @@ type serveCommand struct {
 	Shutdown    time.Duration `name:"shutdown-timeout" placeholder:"D" default:"30s" help:"How long requests may take to finish after SIGINT or SIGTERM. The default is 30s."`
 	IdleAfter   time.Duration `placeholder:"D" default:"15m" help:"Close a database after so long without a request. The default is 15m."`
 	MaxRequests int           `placeholder:"N" default:"256" help:"Requests that run at a time. The default is 256."`
+	MaxOpen     int           `name:"max-open-databases" placeholder:"N" default:"64" help:"Databases that are open at a time; one more closes the one that was idle longest. The default is 64."`
+	MinFree     int64         `name:"min-free-bytes" placeholder:"N" help:"Refuse writes, but for deletions, while less is free on the disk of the data; -1 is no bound. The default is 256 MiB, or a tenth of a disk that is smaller than 2.5 GiB, for each database by its own disk."`
 	MaxBody     int64         `name:"max-body-bytes" placeholder:"N" default:"134217728" help:"Bytes of a request's body. The default is 128 MiB."`
+	MaxMemory   int64         `name:"max-memory-bytes" placeholder:"N" help:"Bytes of memory for requests. The default is a quarter of the container's limit or of GOMEMLIMIT, and at most 1 GiB."`
+	QueryTime   time.Duration `name:"query-timeout" placeholder:"D" default:"5m" help:"How long a query may run. The default is 5m."`
 	LogLevel    slog.Level    `placeholder:"LEVEL" default:"info" help:"debug, info, warn or error. The default is info, which has each request."`
 	SlowAfter   time.Duration `placeholder:"D" default:"1s" help:"Log a request that takes so long as slow. The default is 1s."`
 	TLSCert     string        `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server, in PEM. It is read again when it has changed."`
@@ -63,7 +68,7 @@ func (c *serveCommand) Run(ctx context.Context, a *app) (err error) {
 		return usageError{text: "serve takes --data, a directory of databases, and not --db", command: a.command}
 	}
 	a.dir = c.Data // for messages
-	if c.SlowAfter <= 0 || c.Shutdown <= 0 || c.IdleAfter <= 0 || c.MaxRequests <= 0 || c.MaxBody <= 0 {
+	if c.SlowAfter <= 0 || c.Shutdown <= 0 || c.IdleAfter <= 0 || c.MaxRequests <= 0 || c.MaxOpen <= 0 || c.MaxBody <= 0 || c.MaxMemory < 0 || c.QueryTime <= 0 {
 		return usageError{text: "durations and numbers of serve must be above 0", command: a.command}
 	}
 	var handler slog.Handler = slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: c.LogLevel})
@@ -85,6 +90,7 @@ func (c *serveCommand) Run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
+	returnLargeBlocks()
 	logger := slog.New(handler)
 	stopMember, err := c.start(c.Data, a, logger)
 	if err != nil {
@@ -92,11 +98,20 @@ func (c *serveCommand) Run(ctx context.Context, a *app) (err error) {
 	}
 	defer func() { err = andThen(err, stopMember()) }()
 	options := a.options
+	options.MinFreeBytes = c.MinFree
 	options.Cluster, options.ClusterAddress = nil, "" // each database gets a coordinator of its own
+	if n := serveLoads("", cmp.Or(options.MaxDocumentBytes, defaultMaxDocumentBytes)); n > 0 {
+		options.Loads = jay.NewLoads(int(n))
+	}
+	memory := serveMemory("")
+	if c.MaxMemory > 0 {
+		memory = c.MaxMemory
+	}
 	s, err := server.Open(server.Options{
+		MaxMemoryBytes: memory, QueryTimeout: c.QueryTime,
 		Cluster: nodes, ClusterTimeout: a.cluster.Timeout, Address: a.cluster.Address,
 		Data: c.Data, Studio: true, Database: options, Logger: logger, Hosts: c.Hosts, AnyoneMayReadAndWrite: c.Anyone,
-		ShutdownTimeout: c.Shutdown, IdleAfter: c.IdleAfter, MaxRequests: c.MaxRequests, MaxBodyBytes: c.MaxBody, SlowAfter: c.SlowAfter,
+		ShutdownTimeout: c.Shutdown, IdleAfter: c.IdleAfter, MaxRequests: c.MaxRequests, MaxOpenDatabases: c.MaxOpen, MaxBodyBytes: c.MaxBody, SlowAfter: c.SlowAfter,
 		TLSCertificate: c.TLSCert, TLSKey: c.TLSKey, ClientCAs: authorities, Authenticate: c.Auth, NoEncryption: c.Plain,
 	})
 	if errors.Is(err, jay.ErrLocked) {
@@ -123,8 +138,16 @@ func (c *serveCommand) Run(ctx context.Context, a *app) (err error) {
 	if c.TLSCert != "" {
 		scheme = "https://"
 	}
-	if err := a.printAddress(scheme + l.Addr().String()); err != nil {
-		return andThen(errors.Join(err, l.Close()), s.Close())
+	err = s.CheckAddress(l.Addr()) // Serve says the same, but a program that waits for the address would have it by then
+	if err == nil {
+		err = a.printAddress(scheme + l.Addr().String())
+	}
+	if err != nil {
+		err = andThen(errors.Join(err, l.Close()), s.Close())
+		if errors.Is(err, jay.ErrOption) {
+			return explained{text: inServe.Replace(err.Error()), err: err}
+		}
+		return err
 	}
 	if err := s.Serve(ctx, l); errors.Is(err, jay.ErrOption) {
 		return explained{text: inServe.Replace(err.Error()), err: err}

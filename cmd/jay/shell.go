@@ -440,7 +440,7 @@ func (s *shell) remark(text string) error {
 	if err := s.app.stdout.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(s.app.stderr, text)
+	_, err := fmt.Fprintln(s.app.stderr, printable(text))
 	return err
 }
 

@@ -40,6 +40,13 @@ const (
 // others.
 var shellCommands map[string]shellVerb
 
+// shellQueries are the statements that are no commands, with their help.
+var shellQueries = [][2]string{
+	{"from …;", "a query; docs/queries.md has the language"},
+	{"from … update { … };", "changes what the query finds"},
+	{"explain from …;", "how a query is answered, and what it costs"},
+}
+
 // shellWords are the words that a statement can begin with.
 var shellWords []string
 
@@ -54,6 +61,7 @@ func init() {
 		"list":        {"list [PREFIX]", "lists the IDs that begin with a prefix", argsIDs, (*shell).list},
 		"collections": {"collections", "lists collections with their numbers of documents", argsNone, (*shell).collections},
 		"indexes":     {"indexes [COLLECTION]", "lists indexes", argsCollection, (*shell).indexes},
+		"index":       {"index COLLECTION FIELD[,FIELD…]", "makes an index and waits until queries use it; jay index create has more", argsCollection, (*shell).index},
 		"param":       {"param [NAME VALUE]", "sets the parameter $NAME of queries, to JSON or text; lists them", argsNone, (*shell).param},
 		"format":      {"format table|json|pretty", "how results are printed", argsFormat, (*shell).setFormat},
 		"pager":       {"pager on|off", "whether results stop after each page", argsOnOff, (*shell).setPager},
@@ -295,6 +303,18 @@ func (s *shell) indexes(ctx context.Context, rest string) error {
 	return s.onThis(ctx, c.Run)
 }
 
+// index makes an index. The fields are the rest of the line, as 'At as date' has blanks.
+func (s *shell) index(ctx context.Context, rest string) error {
+	collection, fields, err := cutWord(rest)
+	if err != nil {
+		return err
+	}
+	if collection == "" || fields == "" {
+		return s.usage("index")
+	}
+	return s.onThis(ctx, (&createIndexCommand{Collection: collection, Fields: fields}).Run)
+}
+
 func (s *shell) param(_ context.Context, rest string) error {
 	if rest == "" {
 		for _, name := range slices.Sorted(maps.Keys(s.params)) {
@@ -350,18 +370,25 @@ func (s *shell) leave(_ context.Context, rest string) error {
 
 func (s *shell) help(ctx context.Context, rest string) error {
 	if rest != "" {
-		c, found := shellCommands[strings.ToLower(rest)]
-		if !found {
+		if c, found := shellCommands[strings.ToLower(rest)]; found {
+			return s.app.print(fmt.Sprintf("%s\n    %s\n", c.usage, c.help))
+		}
+		known := false
+		for _, line := range shellQueries {
+			if word, _, _ := strings.Cut(line[0], " "); strings.EqualFold(word, rest) {
+				known = true
+				if err := s.app.print(fmt.Sprintf("%s\n    %s\n", line[0], line[1])); err != nil {
+					return err
+				}
+			}
+		}
+		if !known {
 			return unknownShellCommand(rest)
 		}
-		return s.app.print(fmt.Sprintf("%s\n    %s\n", c.usage, c.help))
+		return nil
 	}
 	return s.page(ctx, func(w io.Writer) error {
-		for _, line := range [][2]string{
-			{"from …;", "a query; docs/queries.md has the language"},
-			{"from … update { … };", "changes what the query finds"},
-			{"explain from …;", "how a query is answered, and what it costs"},
-		} {
+		for _, line := range shellQueries {
 			if _, err := fmt.Fprintf(w, "%-26s %s\n", line[0], line[1]); err != nil {
 				return err
 			}

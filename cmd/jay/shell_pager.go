@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -66,7 +65,7 @@ func (p *pager) Write(b []byte) (int, error) {
 // write writes a character.
 func (p *pager) write(r rune) error {
 	shown := string(r)
-	if unicode.IsControl(r) && r != '\n' {
+	if !isHarmless(r) || r == '\t' {
 		shown = fmt.Sprintf(`\u%04x`, r)
 	}
 	width := 0

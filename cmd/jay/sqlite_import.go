@@ -23,6 +23,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/transfer"
+	"github.com/jaydb/jay/transfer/smuggler"
 )
 
 // sqliteColumns are the columns of a table that jay export has written.
@@ -56,11 +57,29 @@ type sqliteSource struct {
 	text    []byte
 }
 
-// sqliteCell receives a value: texts as bytes, so that the driver does not read times in
-// them.
+// sqliteCell is a value.
 type sqliteCell struct {
 	kind  string // of SQLite's typeof
-	value any
+	value any    // a text and a blob as bytes
+}
+
+// Scan takes a value as the driver has it.
+func (c *sqliteCell) Scan(from any) error {
+	switch v := from.(type) {
+	case nil:
+		c.kind, c.value = "null", nil
+	case int64:
+		c.kind, c.value = "integer", v
+	case float64:
+		c.kind, c.value = "real", v
+	case string:
+		c.kind, c.value = "text", []byte(v)
+	case []byte:
+		c.kind, c.value = "blob", slices.Clone(v)
+	default:
+		return fmt.Errorf("%w: a value is a %T, which is no type of SQLite", jay.ErrInvalidDocument, from)
+	}
+	return nil
 }
 
 // sqliteURI returns the URI of a file.
@@ -77,6 +96,29 @@ func sqliteURI(name string, parameters string) (string, error) {
 	return u.String(), nil
 }
 
+// loadSQLite imports a table.
+func (c *importCommand) loadSQLite(ctx context.Context, im *smuggler.Importer, in smuggler.Input, bar *progress) error {
+	format := *sqliteFormat
+	size := int64(0)
+	format.Open = func(ctx context.Context, in smuggler.Input, o *smuggler.ImportOptions) (smuggler.Source, error) {
+		info, err := os.Stat(in.Path)
+		if err == nil && c.MaxInput > 0 && info.Size() > c.MaxInput {
+			err = errInputTooLarge(c.MaxInput)
+		}
+		if err != nil {
+			return nil, err
+		}
+		size = info.Size()
+		return openSQLite(ctx, in.Path, sqliteOptions{c.Table, o.IDColumn, c.JSONColumn, o.IDPrefix, o.Collection, o.MaxBytes})
+	}
+	err := im.Load(ctx, &format, in)
+	bar.add(int(size))
+	if usage, is := errors.AsType[usageError](err); is {
+		return usage
+	}
+	return err
+}
+
 // openSQLite opens a table for reading.
 func openSQLite(ctx context.Context, name string, o sqliteOptions) (_ *sqliteSource, err error) {
 	if err := checkSQLite(name); err != nil {
@@ -89,7 +131,7 @@ func openSQLite(ctx context.Context, name string, o sqliteOptions) (_ *sqliteSou
 	s := &sqliteSource{options: o}
 	defer func() {
 		if err != nil {
-			err = andThen(fmt.Errorf("SQLite: %w", err), s.close())
+			err = andThen(fmt.Errorf("SQLite: %w", err), s.Close())
 		}
 	}()
 	if s.db, err = sql.Open("sqlite", uri); err != nil {
@@ -118,14 +160,15 @@ func openSQLite(ctx context.Context, name string, o sqliteOptions) (_ *sqliteSou
 	if err := s.describe(ctx, table); err != nil {
 		return nil, err
 	}
+	// An expression has no declared type, in which the driver would read a time or a
+	// boolean. It is one for each column: SQLite bounds those of a result as those of a table.
 	var query strings.Builder
 	query.WriteString("SELECT ")
 	for i, name := range s.columns {
 		if i > 0 {
 			query.WriteString(", ")
 		}
-		quoted := quoteSQL(name)
-		fmt.Fprintf(&query, "typeof(%s), CASE typeof(%s) WHEN 'text' THEN CAST(%s AS BLOB) ELSE %s END", quoted, quoted, quoted, quoted)
+		query.WriteString("+" + quoteSQL(name))
 	}
 	query.WriteString(" FROM " + quoteSQL(table))
 	s.rows, err = s.conn.QueryContext(ctx, query.String())
@@ -232,27 +275,28 @@ func (s *sqliteSource) describe(ctx context.Context, table string) error {
 	return nil
 }
 
-func (s *sqliteSource) next() (value, error) {
-	v := value{number: s.number + 1, offset: -1, converted: true}
+// Next implements smuggler.Source.
+func (s *sqliteSource) Next() (smuggler.Record, error) {
+	v := smuggler.Record{Number: s.number + 1, Offset: -1, Converted: true}
 	if !s.rows.Next() {
 		err := s.rows.Err()
 		if err == nil {
 			return v, io.EOF
 		}
-		return v, &finalError{fmt.Errorf("SQLite: %w", err)}
+		return v, &smuggler.FinalError{Err: fmt.Errorf("SQLite: %w", err)}
 	}
 	s.number++
-	targets := make([]any, 0, 2*len(s.cells))
+	targets := make([]any, 0, len(s.cells))
 	for i := range s.cells {
-		targets = append(targets, &s.cells[i].kind, &s.cells[i].value)
+		targets = append(targets, &s.cells[i])
 	}
 	if err := s.rows.Scan(targets...); err != nil {
-		return v, &finalError{fmt.Errorf("SQLite: %w", err)}
+		return v, &smuggler.FinalError{Err: fmt.Errorf("SQLite: %w", err)}
 	}
 	if err := s.document(); err != nil {
 		return v, err
 	}
-	v.text = s.text
+	v.Text = s.text
 	return v, nil
 }
 
@@ -422,16 +466,17 @@ func (s *sqliteSource) bad(i int, rule string) error {
 		return err
 	}
 	s.raw = raw
-	return &convertedError{jay.DocumentError{Rule: rule, Detail: fmt.Sprintf("column %q", s.columns[i])}}
+	return &smuggler.ConvertedError{DocumentError: jay.DocumentError{Rule: rule, Detail: fmt.Sprintf("column %q", s.columns[i])}}
 }
 
-func (s *sqliteSource) skip(w io.Writer) error {
+// Skip implements smuggler.Source.
+func (s *sqliteSource) Skip(w io.Writer) error {
 	_, err := w.Write(s.raw)
 	return err
 }
 
-// close ends the reading.
-func (s *sqliteSource) close() error {
+// Close ends the reading.
+func (s *sqliteSource) Close() error {
 	var errs []error
 	if s.rows != nil {
 		errs = append(errs, s.rows.Close())

@@ -73,11 +73,32 @@ func (c *statsCommand) show(ctx context.Context, a *app, db *jay.DB) error {
 		}
 		r.Disk = &usage
 	}
+	return c.print(a, s, r)
+}
+
+// remote prints the figures of a database on a server.
+func (c *statsCommand) remote(ctx context.Context, a *app, r *remote) error {
+	if c.Disk || c.Watch != 0 {
+		return usageError{text: "stats with --url takes no --disk and --watch"}
+	}
+	var s jay.Stats
+	if err := r.readOwn(ctx, "/stats", nil, &s); err != nil {
+		return err
+	}
+	indexes, err := r.indexes(ctx, "")
+	if err != nil {
+		return err
+	}
+	return c.print(a, s, newStatsResult(r.base, s, indexes))
+}
+
+// print prints figures.
+func (c *statsCommand) print(a *app, s jay.Stats, r statsResult) (err error) {
 	if a.json {
 		err = a.printLine(r)
 	} else {
 		if c.Watch > 0 && a.width > 0 {
-			err = a.print(clearScreen)
+			err = a.clear()
 		}
 		if err == nil {
 			err = a.printStats(s, r)
@@ -148,7 +169,7 @@ func countedStats(ctx context.Context, db *jay.DB) (jay.Stats, error) {
 
 // statsResult is what stats prints with --json.
 type statsResult struct {
-	Dir           string              `json:"dir"`
+	Dir           string              `json:"dir"` // with --url that URL
 	Separator     string              `json:"separator"`
 	NodeTag       string              `json:"nodeTag"`
 	CaseSensitive bool                `json:"caseSensitive"`
@@ -249,7 +270,7 @@ func (a *app) printStats(s jay.Stats, all statsResult) error {
 		onDisk += "Not all documents are counted yet.\n\n"
 	}
 	return a.print(fmt.Sprintf("%s\n\n%s\n\n%s%s%sDatabase %s: %s, separator %s, node tag %s, prefixes %s\n%s",
-		collections.render(a.width), counters.render(a.width), revisions, attached, onDisk, a.dir, disk, s.Separator, s.NodeTag, prefixes, expiryText(s.Expiry)))
+		collections.render(a.width), counters.render(a.width), revisions, attached, onDisk, all.Dir, disk, s.Separator, s.NodeTag, prefixes, expiryText(s.Expiry)))
 }
 
 // subscriptionText returns the line about subscriptions, if there are any.
@@ -267,11 +288,19 @@ func subscriptionText(s jay.SubscriptionStats) string {
 	return text + ": jay subscriptions lists them\n\n"
 }
 
-// expiryText returns the line about expiry and refresh, if there are entries.
+// expiryText returns the lines about expiry and refresh, if there are entries or one is off.
 func expiryText(e jay.ExpiryStats) string {
 	text := ""
 	if e.Expiring+e.Refreshing > 0 {
 		text = fmt.Sprintf("Due at some time: %d documents expire, %d are refreshed; due already: %d\n", e.Expiring, e.Refreshing, e.Due)
+	}
+	switch {
+	case e.Disabled && e.RefreshDisabled:
+		text += "Expiration and refresh are off: jay expiration switches them on\n"
+	case e.Disabled:
+		text += "Expiration is off: jay expiration switches it on\n"
+	case e.RefreshDisabled:
+		text += "Refresh is off: jay expiration switches it on\n"
 	}
 	if e.Kept > 0 {
 		text += fmt.Sprintf("An older Jay has written %d documents with an @expires that stay: docs/expiry.md says why\n", e.Kept)

@@ -74,13 +74,31 @@ func (r *studioRun) address() *url.URL {
 	return u
 }
 
-// browser is a browser: it keeps cookies and follows addresses.
+// browser is a browser in which the studio runs: it keeps cookies, follows addresses, and sends
+// the other half of its session, which an invitation leads it to in a fragment.
 func browser(t *testing.T) *http.Client {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &http.Client{Jar: jar}
+	half := &sessionHalf{}
+	return &http.Client{Jar: jar, Transport: half, CheckRedirect: func(to *http.Request, _ []*http.Request) error {
+		if key, found := strings.CutPrefix(to.URL.Fragment, "key="); found {
+			half.key = key
+		}
+		return nil
+	}}
+}
+
+// sessionHalf sends the half of a session that is no cookie, once there is one.
+type sessionHalf struct{ key string }
+
+func (s *sessionHalf) RoundTrip(r *http.Request) (*http.Response, error) {
+	if s.key != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Jay-Session-Key", s.key)
+	}
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 // visit asks for an address as a page of the studio does, and returns status and text.

@@ -10,6 +10,8 @@ import (
 	"maps"
 	"math"
 	"net/http"
+	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +19,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	"golang.org/x/term"
 )
 
 // topCommand shows the operations of a running program on its databases.
@@ -28,11 +31,14 @@ type topCommand struct {
 
 // Help is shown by jay top --help.
 func (*topCommand) Help() string {
-	return `Shows, again and again, how many operations a second a program does on its databases and how long they take, and what its disk and its cache do. Only one process has a database open, so that this asks the program: it must serve its metrics to Prometheus, with package jayprometheus (docs/watching.md). The operations are those of jayprometheus.Observer.
+	return `Shows, again and again, how many operations a second a program does on its databases and how long they take, which collections grow, and what its disk and its cache do. Only one process has a database open, so that this asks the program: it must serve its metrics to Prometheus, with package jayprometheus (docs/watching.md). The operations are those of jayprometheus.Observer. jay serve has them at /metrics; one that asks for credentials takes --token or $JAY_TOKEN, or --url-cert with --url-key.
 
-Example:
+On a terminal q ends it.
 
-    jay top http://127.0.0.1:8080/metrics`
+Examples:
+
+    jay top http://127.0.0.1:8080/metrics
+    JAY_TOKEN=jay_… jay top https://jay.example:8443/metrics`
 }
 
 // Bounds of a sample.
@@ -46,17 +52,37 @@ func (c *topCommand) Run(ctx context.Context, a *app) error {
 	if c.Interval < 10*time.Millisecond || c.Count < 0 {
 		return usageError{text: "--interval must be 10ms or more, and --count not below 0", command: a.command}
 	}
-	before, err := readMetrics(ctx, c.URL)
+	by, err := a.access.access(a.getenv)
 	if err != nil {
 		return err
 	}
+	u, err := url.Parse(c.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return usageError{text: fmt.Sprintf("the address of metrics is like http://127.0.0.1:8080/metrics, not %.200q", c.URL), command: a.command}
+	}
+	if err := by.check(u); err != nil {
+		return err
+	}
+	before, err := readMetrics(ctx, by, c.URL)
+	if err != nil {
+		return err
+	}
+	ctx, restore, err := a.untilKey(ctx)
+	if err != nil {
+		return err
+	}
+	return andThen(c.watch(ctx, a, by, before), restore())
+}
+
+// watch prints samples until ctx ends.
+func (c *topCommand) watch(ctx context.Context, a *app, by access, before metrics) error {
 	for n := 0; c.Count == 0 || n < c.Count; n++ {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(c.Interval):
 		}
-		after, err := readMetrics(ctx, c.URL)
+		after, err := readMetrics(ctx, by, c.URL)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -78,27 +104,30 @@ type metrics struct {
 }
 
 // readMetrics asks a program for its metrics.
-func readMetrics(ctx context.Context, url string) (metrics, error) {
+func readMetrics(ctx context.Context, by access, address string) (metrics, error) {
 	ctx, cancel := context.WithTimeout(ctx, metricsTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return metrics{}, err
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := by.do(request)
 	if err != nil {
-		return metrics{}, err
+		return metrics{}, fmt.Errorf("%s: %w", address, err)
 	}
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return metrics{}, fmt.Errorf("%s answers %s", url, response.Status)
+	switch {
+	case response.StatusCode == http.StatusUnauthorized && by.token == "":
+		return metrics{}, fmt.Errorf("%s answers %s: it asks for a token, which --token or $JAY_TOKEN gives", address, response.Status)
+	case response.StatusCode != http.StatusOK:
+		return metrics{}, fmt.Errorf("%s answers %s", address, response.Status)
 	}
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxMetricsBytes+1))
 	if err != nil {
 		return metrics{}, err
 	}
 	if len(text) > maxMetricsBytes {
-		return metrics{}, fmt.Errorf("%s answers with more than %d bytes", url, maxMetricsBytes)
+		return metrics{}, fmt.Errorf("%s answers with more than %d bytes", address, maxMetricsBytes)
 	}
 	return parseMetrics(text, time.Now())
 }
@@ -110,7 +139,7 @@ func parseMetrics(text []byte, at time.Time) (metrics, error) {
 		return metrics{}, fmt.Errorf("these are no metrics of Prometheus: %w", err)
 	}
 	if families["jay_up"] == nil {
-		return metrics{}, errors.New("there is no jay_up among the metrics: does the program register a jayprometheus.Collector?")
+		return metrics{}, errors.New("there is no jay_up among the metrics: the server has no database open, or the program registers no jayprometheus.Collector")
 	}
 	return metrics{at, families}, nil
 }
@@ -158,6 +187,15 @@ type topResult struct {
 	CacheHits   float64        `json:"cacheHits"` // share of the look-ups; -1 without one
 	Stalls      float64        `json:"stalls"`    // since the last sample
 	Operations  []topOperation `json:"operations"`
+
+	Collections []topCollection `json:"collections"` // by name; the smallest ones are one, @others
+}
+
+// topCollection is what top shows of one collection.
+type topCollection struct {
+	Collection string  `json:"collection"`
+	Documents  int64   `json:"documents"`
+	PerSecond  float64 `json:"documentsPerSecond"` // what it has grown by; below 0 if it has shrunk
 }
 
 // topOperation is what top shows of one verb.
@@ -188,7 +226,7 @@ func ratesOf(before, after metrics) []topResult {
 			Database: db, Up: numberOf(m) == 1, Failed: gauge("jay_failed") == 1, DiskFull: gauge("jay_disk_full") == 1, Stalled: gauge("jay_stalled") == 1,
 			Documents: int64(gauge("jay_documents")), DiskBytes: int64(gauge("jay_disk_bytes")), LogBytes: int64(gauge("jay_log_bytes")), DebtBytes: int64(gauge("jay_debt_bytes")),
 			Commits: grown("jay_commits_total") / elapsed, Syncs: grown("jay_log_syncs_total") / elapsed, Written: grown("jay_written_bytes_total") / elapsed, Stalls: grown("jay_stalls_total"),
-			CacheHits: -1, Operations: operationsOf(before, after, db, elapsed),
+			CacheHits: -1, Operations: operationsOf(before, after, db, elapsed), Collections: collectionsOf(before, after, db, elapsed),
 		}
 		if n := grown("jay_log_syncs_total"); n > 0 {
 			r.SyncSeconds = grown("jay_log_sync_seconds_total") / n
@@ -233,8 +271,8 @@ func (s metrics) histogramsOf(database string) map[string]*histogram {
 	return all
 }
 
-// operationsOf returns the verbs that occurred between two samples, the most frequent
-// first.
+// operationsOf returns the verbs that occurred between two samples, by name, so that a row
+// keeps its place from one sample to the next.
 func operationsOf(before, after metrics, database string, elapsed float64) []topOperation {
 	out := []topOperation{}
 	were := before.histogramsOf(database)
@@ -250,9 +288,52 @@ func operationsOf(before, after metrics, database string, elapsed float64) []top
 			out = append(out, topOperation{Verb: verb, PerSecond: is.count / elapsed, Errors: is.errors / elapsed, Median: is.quantile(.5), P99: is.quantile(.99)})
 		}
 	}
-	slices.SortFunc(out, func(a, b topOperation) int {
-		return cmp.Or(cmp.Compare(b.PerSecond, a.PerSecond), cmp.Compare(a.Verb, b.Verb))
+	slices.SortFunc(out, func(a, b topOperation) int { return cmp.Compare(a.Verb, b.Verb) })
+	return out
+}
+
+// collectionsOf returns the collections, by name.
+func collectionsOf(before, after metrics, database string, elapsed float64) []topCollection {
+	out := []topCollection{}
+	were := before.documents(database)
+	_, added := were[othersLabel]
+	for name, n := range after.documents(database) {
+		was, known := were[name]
+		if !known && (len(were) == 0 || added || name == othersLabel) {
+			was = n // it was there, in a database that was not open or among the others
+		}
+		out = append(out, topCollection{Collection: name, Documents: int64(n), PerSecond: (n - was) / elapsed})
+	}
+	slices.SortFunc(out, func(a, b topCollection) int { return cmp.Compare(a.Collection, b.Collection) })
+	return out
+}
+
+// othersLabel is the collection by which jayprometheus adds up the smallest ones.
+const othersLabel = "@others"
+
+// documents returns the numbers of documents by collection.
+func (s metrics) documents(database string) map[string]float64 {
+	all := make(map[string]float64)
+	for _, m := range s.families["jay_documents"].GetMetric() {
+		if label(m, "database") == database {
+			all[label(m, "collection")] = numberOf(m)
+		}
+	}
+	return all
+}
+
+// shownCollections is how many collections people see.
+const shownCollections = 8
+
+// shown returns the collections that have changed most, and beside them the largest ones, by
+// name.
+func shown(all []topCollection) []topCollection {
+	out := slices.Clone(all)
+	slices.SortStableFunc(out, func(a, b topCollection) int {
+		return cmp.Or(cmp.Compare(math.Abs(b.PerSecond), math.Abs(a.PerSecond)), cmp.Compare(b.Documents, a.Documents))
 	})
+	out = out[:min(len(out), shownCollections)]
+	slices.SortFunc(out, func(a, b topCollection) int { return cmp.Compare(a.Collection, b.Collection) })
 	return out
 }
 
@@ -271,8 +352,50 @@ func (h *histogram) quantile(q float64) float64 {
 	return last
 }
 
-// clearScreen clears the terminal.
-const clearScreen = "\x1b[H\x1b[2J"
+// untilKey returns a context that also ends when q is typed, if there is a terminal.
+// restore gives the terminal back.
+func (a *app) untilKey(ctx context.Context) (keyed context.Context, restore func() error, err error) {
+	in, is := a.stdin.(*os.File)
+	if !is || !a.isTerminal(in) || a.width == 0 {
+		return ctx, func() error { return nil }, nil
+	}
+	state, err := term.MakeRaw(int(in.Fd()))
+	if err != nil {
+		return ctx, nil, err
+	}
+	a.raw = true
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer cancel()
+		awaitKey(in)
+	}()
+	return ctx, func() error {
+		cancel()
+		a.raw = false
+		return term.Restore(int(in.Fd()), state)
+	}, nil
+}
+
+// awaitKey reads what is typed until it is q, Ctrl-C or Ctrl-D, or the terminal is gone. A
+// raw terminal makes no signal of Ctrl-C.
+func awaitKey(typed io.Reader) {
+	var key [16]byte
+	for {
+		n, err := typed.Read(key[:])
+		if bytes.ContainsAny(key[:n], "qQ\x03\x04") || err != nil {
+			return
+		}
+	}
+}
+
+// clear clears the terminal that stdout is.
+func (a *app) clear() error {
+	if err := a.stdout.Flush(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(a.output, "\x1b[H\x1b[2J") // past stdout, which writes escapes for people to see
+	return err
+}
 
 // printTop prints a sample, in place of the one before on a terminal.
 func (a *app) printTop(all []topResult) error {
@@ -282,15 +405,21 @@ func (a *app) printTop(all []topResult) error {
 		}
 		return a.stdout.Flush()
 	}
-	var b strings.Builder
 	if a.width > 0 {
-		b.WriteString(clearScreen)
+		if err := a.clear(); err != nil {
+			return err
+		}
 	}
+	var b strings.Builder
 	for i := range all {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
 		all[i].write(&b, a.width)
+	}
+	if a.raw {
+		_, err := io.WriteString(a.output, strings.ReplaceAll(printable(b.String()), "\n", "\r\n"))
+		return err
 	}
 	if err := a.print(b.String()); err != nil {
 		return err
@@ -335,6 +464,20 @@ func (r *topResult) write(b *strings.Builder, width int) {
 		fmt.Fprintf(b, ", to be merged %s", size(r.DebtBytes))
 	}
 	b.WriteByte('\n')
+	if list := shown(r.Collections); len(list) > 0 {
+		t := newFigures("Collection", "documents", "grows per second")
+		for _, c := range list {
+			sign := ""
+			if c.PerSecond < 0 {
+				sign = "−"
+			}
+			t.add(c.Collection, c.Documents, sign+rate(math.Abs(c.PerSecond)))
+		}
+		if more := len(r.Collections) - len(list); more > 0 {
+			t.total(fmt.Sprintf("and %s more", thousands(int64(more))), "", "")
+		}
+		fmt.Fprintf(b, "%s\n", t.render(width))
+	}
 	if len(r.Operations) == 0 {
 		b.WriteString("No operations.\n")
 		return

@@ -134,7 +134,7 @@ func (a *app) confirm(ctx context.Context, question string) error {
 	if err := a.checkAsking(); err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(a.stderr, "%s [y/N] ", question) // if this fails, there is no answer, and nothing is changed
+	_, _ = fmt.Fprintf(a.stderr, "%s [y/N] ", printable(question)) // if this fails, there is no answer, and nothing is changed
 	ahead := newReadAhead(ctx, a.stdin)
 	defer ahead.stop()
 	answer, err := bufio.NewReader(io.LimitReader(ahead, 100)).ReadString('\n')

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jaydb/jay/cluster"
@@ -20,6 +21,12 @@ type callRecord struct {
 	// Open has the numbers of an identity that were reserved and whose fate is recorded
 	// nowhere else yet.
 	Open []span `json:"open,omitempty"`
+	// Taken is the run that has recovered the slot from the run that made it, and At the index
+	// of the record before. Normally the run that made it is dead. If it was only stopped, and
+	// the other one is that of a copy of its directory, it finds here what became of its last
+	// attempt.
+	Taken string `json:"taken,omitempty"`
+	At    uint64 `json:"at,omitempty"`
 }
 
 // slot is a record of the coordinator that makes commits idempotent. Only this run writes
@@ -47,11 +54,12 @@ type attempt struct {
 	call       string
 	conditions []cluster.Condition
 	changes    []cluster.Change
-	inDoubt    bool   // it may have been committed, or may still be
-	kept       []span // spans in the slot before the commit
-	added      []span // spans that the commit adds
-	passed     []span // spans that the commit skips: no caller gets their numbers
-	last       int64  // the identity's last number after the commit
+	inDoubt    bool          // it may have been committed, or may still be
+	kept       []span        // spans in the slot before the commit
+	added      []span        // spans that the commit adds
+	passed     []span        // spans that the commit skips: no caller gets their numbers
+	again      []span        // spans of kept that draws get which an earlier one has given back
+	counter    counterRecord // the identity's counter after the commit
 }
 
 // prepare creates the record of a slot, unless it exists.
@@ -135,15 +143,39 @@ func (n *Node) try(ctx context.Context, s *slot, a *attempt) (cluster.Result, er
 		return cluster.Result{Actual: result.Actual[1:]}, nil
 	}
 	if now.Index == 0 || c.Call != a.call {
-		_ = n.Beat(ctx) // reads the tag's records, which show the cause: a copied database or a restored coordinator
-		if err := n.watch.err(); err != nil {
-			return cluster.Result{}, err
-		}
-		return cluster.Result{}, fmt.Errorf("record %.200q of the cluster's coordinator was changed by another: %w", s.key, errs.ErrCorrupt)
+		return cluster.Result{}, n.lostSlot(ctx, s, a, now.Index)
 	}
 	s.index = now.Index // an earlier try was committed, and only its answer was lost
-	return cluster.Result{Index: now.Index}, nil
+	return cluster.Result{Index: cmp.Or(c.At, now.Index)}, nil
 }
+
+// lostSlot returns the error for a slot whose record another run has changed or removed: that
+// of a copy of the database, for which this run was dead. Its record has the given index now;
+// 0 for none. The slot can be used again, and the attempt will not happen any more.
+//
+// If the attempt is in doubt, the record says whether it has happened, unless it is gone: then
+// the error is an ErrUndecidable.
+func (n *Node) lostSlot(ctx context.Context, s *slot, a *attempt, index uint64) error {
+	_ = n.Beat(ctx) // reads the tag's records, which show the cause: a copied database or a restored coordinator
+	if err := n.watch.err(); err != nil {
+		return err
+	}
+	s.index = index
+	err := fmt.Errorf("%w: %w", ErrSlotLost, errs.First(n.CheckTag(), &cluster.TagError{Tag: n.own.Tag, Reason: cluster.TagCopied}))
+	if a.inDoubt && index == 0 {
+		return fmt.Errorf("%w: %w", ErrUndecidable, err)
+	}
+	a.inDoubt = false
+	return err
+}
+
+// ErrSlotLost means that another run has taken a slot of this one. The commit has not happened,
+// unless the error is an ErrUndecidable, too, and may be made anew.
+var ErrSlotLost = errors.New("another run of the database has taken over a call of this one")
+
+// ErrUndecidable means that this run cannot find out any more whether a commit in doubt has
+// happened, however often it tries.
+var ErrUndecidable = errors.New("only the next Open may find out whether it has happened")
 
 // fence changes the slot, so that a copy of a that arrives later fails.
 func (n *Node) fence(ctx context.Context, s *slot, a *attempt) error {
@@ -165,8 +197,8 @@ func (n *Node) fence(ctx context.Context, s *slot, a *attempt) error {
 // fenced is the prefix of the call in a slot that fence has changed.
 const fenced = "never/"
 
-// pause waits before the next try: an exponential back-off with the number of tries.
-func pause(ctx context.Context, tries int) {
+// Pause waits before the next try: an exponential back-off with the number of tries.
+func Pause(ctx context.Context, tries int) {
 	timer := time.NewTimer(min(100*time.Microsecond<<min(tries, 12), cmp.Or(knobs.ClusterPause, 250*time.Millisecond)))
 	defer timer.Stop()
 	select {
@@ -177,9 +209,12 @@ func pause(ctx context.Context, tries int) {
 
 // Outcome resolves an in-doubt commit of an earlier run. key is its slot, before the
 // index of the slot's record before the commit, and call the name of the attempt. It
-// returns the index of the commit, or 0 if the commit has not happened. In the second
-// case Outcome has deleted the slot's record if needed, so that the commit cannot happen
+// returns an index above 0, or 0 if the commit has not happened. In the second
+// case Outcome has changed the slot's record if needed, so that the commit cannot happen
 // later either.
+//
+// A copy of the database with a tag of its own has commits of its original: it only looks,
+// since the original decides about them, too.
 func (n *Node) Outcome(ctx context.Context, key string, before uint64, call string) (uint64, error) {
 	for {
 		found, err := n.c.Read(ctx, key)
@@ -193,10 +228,14 @@ func (n *Node) Outcome(ctx context.Context, key string, before uint64, call stri
 		if c.Call == call {
 			return found[0].Index, nil
 		}
-		if found[0].Index != before {
+		if found[0].Index != before || !n.isOwn(key) {
 			return 0, nil // the slot has changed or is gone, so the commit's condition on it never holds again
 		}
-		_, err = n.c.Commit(ctx, []cluster.Condition{{Key: key, Index: before}}, []cluster.Change{{Key: key, Delete: true}})
+		change, err := record(key, callRecord{Call: fenced + call, Taken: n.run})
+		if err != nil {
+			return 0, err
+		}
+		_, err = n.c.Commit(ctx, []cluster.Condition{{Key: key, Index: before}}, []cluster.Change{change})
 		if err != nil && !errors.Is(err, cluster.ErrUnknownOutcome) {
 			return 0, err
 		}
@@ -206,8 +245,36 @@ func (n *Node) Outcome(ctx context.Context, key string, before uint64, call stri
 	}
 }
 
-// Forget deletes the slot of a commit of an earlier run, once the outcome is recorded.
+// Forget takes the slot of a commit of an earlier run, once the outcome is recorded.
 func (n *Node) Forget(ctx context.Context, key string) error {
-	_, err := n.c.Commit(ctx, nil, []cluster.Change{{Key: key, Delete: true}})
+	if !n.isOwn(key) {
+		return nil
+	}
+	found, err := n.c.Read(ctx, key)
+	if err != nil {
+		return err
+	}
+	c, err := decode[callRecord](found[0])
+	if err != nil || found[0].Index == 0 || c.Taken != "" {
+		return err
+	}
+	return n.take(ctx, found[0], c)
+}
+
+// isOwn reports whether a slot is that of a run of this database, and not of the one that it
+// was copied from.
+func (n *Node) isOwn(slot string) bool {
+	return strings.HasPrefix(slot, cluster.CallPrefix+n.own.ID+"/")
+}
+
+// take records that this run has recovered a slot of an earlier one, whose record is r. The
+// record stays until another run finds it so: if the earlier run was only stopped, it can still
+// learn what became of its last attempt.
+func (n *Node) take(ctx context.Context, r cluster.Record, c callRecord) error {
+	change, err := record(r.Key, callRecord{Call: c.Call, Taken: n.run, At: r.Index})
+	if err != nil {
+		return err
+	}
+	_, err = n.c.Commit(ctx, []cluster.Condition{{Key: r.Key, Index: r.Index}}, []cluster.Change{change})
 	return err
 }

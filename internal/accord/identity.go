@@ -13,6 +13,7 @@ import (
 
 	"github.com/jaydb/jay/cluster"
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/budget"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
@@ -28,6 +29,7 @@ const identityCall = "identity/"
 const (
 	mostReserved = 1 << 20 // numbers that one commit may reserve
 	mostOpen     = 8192    // spans of an identity whose numbers have no recorded fate yet
+	mostFree     = 64      // spans of an identity that were given back
 )
 
 // span is a range of reserved numbers, both ends included.
@@ -38,6 +40,8 @@ type span struct {
 	// was one.
 	Request string `json:"request,omitempty"`
 	Call    string `json:"is,omitempty"`
+
+	set uint64 // counterRecord.Set when the numbers were drawn
 }
 
 // identities holds every identity of which this process has reserved numbers.
@@ -52,21 +56,23 @@ type identities struct {
 // reserves numbers in group commits: one commit at a time, for all callers that wait when
 // it begins.
 type sequence struct {
-	name string
+	name   string
+	record func() // begins to record what is lost
 
 	// Guarded by identities.mu.
 	waiting []*draw
 	leading bool
 	open    []span // reserved, sorted by number; their fate is not recorded yet
 	lost    []span // of open: no document will have them; recordLost has to store that
+	free    []span // of open: no document has them, and the next draws get them; at most mostFree
 
 	// Used by the leader only.
 	slot         slot
 	known        bool
-	last         int64    // the counter's value, if known
-	index        uint64   // index of the counter's record at the coordinator
-	pending      *attempt // the attempt under way, until its outcome is known; or nil
-	pendingDraws []*draw  // the draws that pending serves
+	counter      counterRecord // the counter, if known
+	index        uint64        // index of its record at the coordinator
+	pending      *attempt      // the attempt under way, until its outcome is known; or nil
+	pendingDraws []*draw       // the draws that pending serves
 }
 
 // draw is the request of one caller, for numbers or for a new value of the counter.
@@ -86,7 +92,9 @@ type draw struct {
 
 // Draw reserves consecutive numbers of an identity, all greater than above, and returns
 // the first of them. No other call on any node gets them. For each number the caller must
-// report by Settle whether a document has it.
+// report by Settle, once, whether a document has it.
+//
+// Numbers that an earlier draw of this run has given back come first: see giveBack.
 //
 // If ctx ends first, or no majority answers within Options.Limit, the error is a
 // cluster.ErrNoMajority. The caller then has no numbers, though some may be used up.
@@ -128,7 +136,7 @@ func (n *Node) Seed(ctx context.Context, name string, value int64, force bool, r
 
 // Raise makes the last number of an identity at least n.
 func (n *Node) Raise(ctx context.Context, name string, last int64) error {
-	ctx, cancel := n.bounded(ctx)
+	ctx, cancel := n.Bounded(ctx)
 	defer cancel()
 	if err := n.raise(ctx, name, last); err != nil {
 		return fmt.Errorf("identity %.100q: %w", name, err)
@@ -154,8 +162,9 @@ func (n *Node) SettleRequest(name string, r *requests.Request) {
 
 // Identities returns the last number of every identity of the cluster.
 func (n *Node) Identities(ctx context.Context) (map[string]int64, error) {
-	ctx, cancel := n.bounded(ctx)
+	ctx, cancel := n.Bounded(ctx)
 	defer cancel()
+	payer := budget.NewPayer(ctx)
 	out := make(map[string]int64)
 	for after := ""; ; {
 		page, err := n.c.Page(ctx, cluster.IdentityPrefix, after, cluster.MaxPage)
@@ -167,9 +176,14 @@ func (n *Node) Identities(ctx context.Context) (map[string]int64, error) {
 		}
 		for _, r := range page {
 			after = r.Key
-			if out[strings.TrimPrefix(r.Key, cluster.IdentityPrefix)], err = decodeCounter(r); err != nil {
+			c, err := decodeCounter(r)
+			if err == nil {
+				err = payer.PayNamed(r.Key)
+			}
+			if err != nil {
 				return nil, err
 			}
+			out[strings.TrimPrefix(r.Key, cluster.IdentityPrefix)] = c.Last
 		}
 	}
 }
@@ -180,7 +194,7 @@ func (n *Node) Recovered(ctx context.Context) error {
 	if n.recovered.Load() {
 		return nil
 	}
-	ctx, cancel := n.bounded(ctx)
+	ctx, cancel := n.Bounded(ctx)
 	defer cancel()
 	if !n.isClaimed() {
 		if err := n.join(ctx, true); err != nil {
@@ -193,7 +207,7 @@ func (n *Node) Recovered(ctx context.Context) error {
 // await queues a draw for the leader, which it starts if there is none, and waits for the
 // result.
 func (n *Node) await(ctx context.Context, name string, d *draw) (int64, error) {
-	ctx, cancel := n.bounded(ctx)
+	ctx, cancel := n.Bounded(ctx)
 	defer cancel()
 	if err := n.checkMember(); err != nil {
 		return 0, err
@@ -204,6 +218,7 @@ func (n *Node) await(ctx context.Context, name string, d *draw) (int64, error) {
 	s := m.names[name]
 	if s == nil {
 		s = &sequence{name: name, slot: n.newSlot(identityCall + name)}
+		s.record = func() { n.group.Go(func() { n.recordLost(n.group.Context(), s) }) }
 		m.names[name] = s
 	}
 	if len(s.open) > mostOpen {
@@ -260,7 +275,7 @@ func (n *Node) lead(s *sequence) {
 			tries = 0
 		// No majority, or an outcome in doubt: try again until the callers' deadlines.
 		case n.watch.err() == nil && (errors.Is(err, cluster.ErrNoMajority) || errors.Is(err, cluster.ErrUnknownOutcome)):
-			pause(ctx, tries)
+			Pause(ctx, tries)
 		default:
 			m.mu.Lock()
 			waiting := s.waiting
@@ -296,6 +311,16 @@ func (n *Node) reserve(ctx context.Context, s *sequence) error {
 		}
 	}
 	result, err := n.try(ctx, &s.slot, s.pending)
+	if errors.Is(err, ErrSlotLost) {
+		// Numbers of an attempt that nobody can decide any more are given to no caller. The
+		// draws get others: identities go on in a database of which a copy has run.
+		s.known = false
+		n.withdraw(s)
+		n.identities.mu.Lock()
+		s.loseFree()
+		n.identities.mu.Unlock()
+		return nil
+	}
 	if err != nil {
 		// The attempt was not committed. A new one can also serve draws that arrive
 		// meanwhile.
@@ -306,7 +331,7 @@ func (n *Node) reserve(ctx context.Context, s *sequence) error {
 	}
 	if !result.Committed() {
 		s.index = result.Actual[0].Index
-		if s.last, err = decodeCounter(result.Actual[0]); err != nil {
+		if s.counter, err = decodeCounter(result.Actual[0]); err != nil {
 			s.known = false
 		}
 		n.withdraw(s)
@@ -323,7 +348,7 @@ func (n *Node) lookUp(ctx context.Context, s *sequence) error {
 		if err != nil {
 			return err
 		}
-		if s.last, err = decodeCounter(records[0]); err != nil {
+		if s.counter, err = decodeCounter(records[0]); err != nil {
 			return err
 		}
 		s.index, s.known = records[0].Index, true
@@ -338,8 +363,9 @@ func (n *Node) propose(s *sequence) error {
 	m := &n.identities
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	last := s.last
-	var added, passed []span
+	s.retire()
+	counter := s.counter
+	var added, passed, again []span
 	for len(s.waiting) > 0 {
 		d := s.waiting[0]
 		if d.numbers == 0 && len(s.pendingDraws) > 0 {
@@ -347,16 +373,25 @@ func (n *Node) propose(s *sequence) error {
 		}
 		if d.numbers == 0 {
 			s.waiting, s.pendingDraws = s.waiting[1:], append(s.pendingDraws, d)
-			if last = max(last, d.set); d.force {
-				last = d.set
+			s.loseFree() // the next document gets a number above the seed
+			if counter.Last = max(counter.Last, d.set); d.force {
+				counter.Last = d.set
 			}
-			if d.first = last; d.request != "" {
-				added = append(added, span{First: last, Last: last - 1, Request: d.request, Call: d.call})
+			if counter.Last != s.counter.Last {
+				counter.Set++
+			}
+			if d.first = counter.Last; d.request != "" {
+				added = append(added, span{First: counter.Last, Last: counter.Last - 1, Request: d.request, Call: d.call})
 			}
 			break
 		}
+		if given, found := s.takeFree(d); found {
+			again = append(again, given)
+			s.waiting, s.pendingDraws = s.waiting[1:], append(s.pendingDraws, d)
+			continue
+		}
 		// A draw takes the next numbers above both the counter and its own bound.
-		above := max(last, d.above)
+		above := max(counter.Last, d.above)
 		if d.numbers > mostReserved || above > math.MaxInt64-d.numbers {
 			s.waiting = s.waiting[1:]
 			err := fmt.Errorf("identity %.100q: %w", s.name, ids.ErrExhausted)
@@ -367,22 +402,22 @@ func (n *Node) propose(s *sequence) error {
 			continue
 		}
 		// The draw would make the commit too large: it waits for the next one.
-		if len(s.pendingDraws) > 0 && above+d.numbers-s.last > mostReserved {
+		if len(s.pendingDraws) > 0 && above+d.numbers-s.counter.Last > mostReserved {
 			break
 		}
 		// Numbers between the counter and the draw's bound are skipped, and so become
 		// lost.
-		if above > last {
-			passed = append(passed, span{First: last + 1, Last: above})
+		if above > counter.Last {
+			passed = append(passed, span{First: counter.Last + 1, Last: above})
 		}
-		d.first, last = above+1, above+d.numbers
-		added = appendSpan(added, span{First: d.first, Last: last, Request: d.request, Call: d.call})
+		d.first, counter.Last = above+1, above+d.numbers
+		added = appendSpan(added, span{First: d.first, Last: counter.Last, Request: d.request, Call: d.call, set: counter.Set})
 		s.waiting, s.pendingDraws = s.waiting[1:], append(s.pendingDraws, d)
 	}
 	if len(s.pendingDraws) == 0 {
 		return nil
 	}
-	if last == s.last && s.index > 0 { // the seed leaves the counter as it is: no commit needed
+	if counter == s.counter && s.index > 0 && len(again) == 0 { // the seed leaves the counter as it is: no commit needed
 		for _, d := range s.pendingDraws {
 			d.finish(d.first, nil)
 		}
@@ -390,25 +425,62 @@ func (n *Node) propose(s *sequence) error {
 		return nil
 	}
 	// The commit is conditional on the counter, and its slot keeps all numbers without a
-	// recorded fate.
-	a, err := n.newAttempt(&s.slot, []cluster.Condition{{Key: cluster.IdentityPrefix + s.name, Index: s.index}}, []cluster.Change{counterChange(s.name, last)}, slices.Clone(s.open), append(slices.Clip(added), passed...))
+	// recorded fate. It changes the counter's record also if it only gives numbers again: so
+	// the counter was not set since they were drawn, and no other process has them.
+	a, err := n.newAttempt(&s.slot, []cluster.Condition{{Key: cluster.IdentityPrefix + s.name, Index: s.index}}, []cluster.Change{counterChange(s.name, counter)}, slices.Clone(s.open), append(slices.Clip(added), passed...))
 	if err != nil {
 		s.waiting, s.pendingDraws = append(s.pendingDraws, s.waiting...), nil
+		s.free = append(s.free, again...)
 		return err
 	}
-	a.last, a.added, a.passed = last, added, passed
+	a.counter, a.added, a.passed, a.again = counter, added, passed, again
 	s.pending = a
 	return nil
 }
 
+// takeFree gives a draw numbers that were given back, if there are as many one after the
+// other. identities.mu is held.
+func (s *sequence) takeFree(d *draw) (given span, found bool) {
+	if d.request != "" {
+		return given, false // the slot must show which request has which numbers
+	}
+	for _, f := range s.free {
+		if f.Last <= d.above {
+			continue
+		}
+		given = f
+		if given.First = max(f.First, d.above+1); given.Last-given.First < d.numbers-1 {
+			continue
+		}
+		given.Last = given.First + d.numbers - 1
+		s.free = cutSpan(s.free, given.First, given.Last)
+		d.first = given.First
+		return given, true
+	}
+	return given, false
+}
+
+// retire gives up the free numbers that were drawn before the counter was set. identities.mu
+// is held.
+func (s *sequence) retire() {
+	for _, f := range slices.Clone(s.free) {
+		if f.set != s.counter.Set || f.Last > s.counter.Last {
+			s.free = cutSpan(s.free, f.First, f.Last)
+			s.lose(f.First, f.Last)
+		}
+	}
+}
+
 // withdraw puts the draws of an attempt that was not committed back at the head of the
-// queue.
+// queue, and its numbers that were free.
 func (n *Node) withdraw(s *sequence) {
 	m := &n.identities
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	back := slices.DeleteFunc(s.pendingDraws, func(d *draw) bool { return d.left })
 	s.waiting = append(back, s.waiting...)
+	s.free = append(s.free, s.pending.again...)
+	mergeSpans(&s.free)
 	s.pending, s.pendingDraws = nil, nil
 }
 
@@ -418,18 +490,18 @@ func (n *Node) handOut(s *sequence, index uint64) {
 	m := &n.identities
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s.last, s.index = s.pending.last, index
+	s.counter, s.index = s.pending.counter, index
 	s.open = append(append(s.open, s.pending.added...), s.pending.passed...)
 	mergeSpans(&s.open)
 	for _, d := range s.pendingDraws {
 		if !d.left {
 			d.finish(d.first, nil)
 		} else if d.numbers > 0 {
-			n.lose(s, d.first, d.first+d.numbers-1)
+			s.giveBack(d.first, d.first+d.numbers-1)
 		}
 	}
 	for _, p := range s.pending.passed {
-		n.lose(s, p.First, p.Last)
+		s.lose(p.First, p.Last)
 	}
 	s.pending, s.pendingDraws = nil, nil
 }
@@ -449,7 +521,8 @@ const (
 	Unknown
 )
 
-// Settle reports the fate of the numbers first to last of an identity.
+// Settle reports the fate of the numbers first to last of an identity. Unwritten ones go to
+// the next draws of this run.
 func (n *Node) Settle(name string, first, last int64, fate Fate) {
 	if fate == Unknown {
 		return
@@ -462,18 +535,61 @@ func (n *Node) Settle(name string, first, last int64, fate Fate) {
 		return
 	}
 	if fate == Unwritten {
-		n.lose(s, first, last)
+		s.giveBack(first, last)
 		return
 	}
 	s.open = cutSpan(s.open, first, last)
 }
 
+// giveBack makes numbers free for the next draws of this run. It is certain that no document
+// had them, and no caller: a later run, which does not know that, gives them to nobody.
+//
+// Numbers that were drawn for a request are lost: a repetition may ask for them. So are those
+// that are too many. identities.mu is held.
+func (s *sequence) giveBack(first, last int64) {
+	for _, o := range s.open {
+		back := o
+		back.First, back.Last = max(o.First, first), min(o.Last, last)
+		switch {
+		case back.First > back.Last || overlaps(s.free, back) || overlaps(s.lost, back):
+		case o.Request != "" || len(s.free) >= mostFree:
+			s.lose(back.First, back.Last)
+		default:
+			s.free = append(s.free, back)
+		}
+	}
+	mergeSpans(&s.free)
+}
+
+// loseFree gives up the free numbers. identities.mu is held.
+func (s *sequence) loseFree() {
+	for _, f := range s.free {
+		s.lose(f.First, f.Last)
+	}
+	s.free = nil
+}
+
+// Free returns how many numbers of each identity wait for the next draws of this run, because
+// their writes have failed.
+func (n *Node) Free() map[string]int64 {
+	m := &n.identities
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make(map[string]int64)
+	for name, s := range m.names {
+		for _, f := range s.free {
+			out[name] += f.Last - f.First + 1
+		}
+	}
+	return out
+}
+
 // lose notes that no document has the numbers, and starts recording that. identities.mu
 // is held.
-func (n *Node) lose(s *sequence, first, last int64) {
+func (s *sequence) lose(first, last int64) {
 	s.lost = append(s.lost, span{First: first, Last: last})
 	if len(s.lost) == 1 {
-		n.group.Go(func() { n.recordLost(n.group.Context(), s) })
+		s.record()
 	}
 }
 
@@ -541,6 +657,9 @@ func (n *Node) closeIdentities(ctx context.Context) {
 			return
 		}
 		s := m.names[name]
+		m.mu.Lock()
+		s.loseFree()
+		m.mu.Unlock()
 		n.recordLost(ctx, s)
 		if s.pending != nil || len(s.open) > 0 || s.slot.index == 0 || len(names) > cluster.MaxPage {
 			continue // the next run recovers this slot
@@ -610,12 +729,12 @@ func (n *Node) recoverRequest(ctx context.Context, s span) error {
 	})
 }
 
-// appendSpan appends a span, or extends the last one if s follows it directly and neither
-// belongs to a request.
+// appendSpan appends a span, or extends the last one if s follows it directly, neither
+// belongs to a request, and the counter was not set between them.
 func appendSpan(list []span, s span) []span {
 	if len(list) > 0 {
 		before := &list[len(list)-1]
-		if before.Last+1 == s.First && before.Request == "" && s.Request == "" {
+		if before.Last+1 == s.First && before.Request == "" && s.Request == "" && before.set == s.set {
 			before.Last = s.Last
 			return list
 		}
@@ -631,6 +750,11 @@ func mergeSpans(list *[]span) {
 		merged = appendSpan(merged, s)
 	}
 	*list = merged
+}
+
+// overlaps reports whether a span has numbers of list.
+func overlaps(list []span, s span) bool {
+	return slices.ContainsFunc(list, func(l span) bool { return l.First <= s.Last && s.First <= l.Last })
 }
 
 // cutSpan returns list without the numbers first to last.
@@ -668,12 +792,14 @@ func (n *Node) Waiting(name string) int {
 	return len(s.waiting) + len(s.pendingDraws)
 }
 
-// AwaitLost waits until all numbers that are lost so far are on disk. For tests.
+// AwaitLost gives up the free numbers, and waits until all that are lost so far are on disk.
+// For tests.
 func (n *Node) AwaitLost() {
 	m := &n.identities
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.names {
+		s.loseFree()
 		for len(s.lost) > 0 {
 			m.mu.Unlock()
 			n.recordLost(context.Background(), s)

@@ -30,11 +30,12 @@ func (n *Node) join(ctx context.Context, open bool) error {
 	n.joining.Lock()
 	defer n.joining.Unlock()
 	for {
+		newest := n.watch.newest.Load()
 		f, err := n.readRecords(ctx)
 		if err != nil {
 			return err
 		}
-		if err := n.check(f); err != nil {
+		if err := n.check(f, newest); err != nil {
 			if open {
 				n.refuse(err)
 			}
@@ -43,10 +44,13 @@ func (n *Node) join(ctx context.Context, open bool) error {
 		if f.b.Run == n.run { // an earlier claim was committed, and only its answer was lost
 			return n.joined(ctx, f.beat.Index, f)
 		}
+		if f.b.Closed {
+			n.ended = f.b.Run
+		}
 		older := f.beat.Index < n.lastBeat.Load()
 		if f.beat.Index != 0 {
 			if older { // than this database has left it, whoever's it is
-				n.watch.suspect()
+				n.watch.suspect(newest)
 			}
 			alive, err := n.isAlive(ctx, f)
 			if err != nil {
@@ -111,8 +115,8 @@ func (n *Node) readRecords(ctx context.Context) (f joinRecords, err error) {
 }
 
 // check compares the coordinator's records with the settings and the history of this
-// database.
-func (n *Node) check(f joinRecords) error {
+// database. newest is the newest index that was seen before they were read.
+func (n *Node) check(f joinRecords, newest uint64) error {
 	rules := n.env.Rules
 	switch {
 	case n.local.Cluster != "" && f.info.Index == 0:
@@ -128,7 +132,7 @@ func (n *Node) check(f joinRecords) error {
 	case f.member.Index == 0:
 		// Member records are never removed, so the coordinator was restored. Whether an
 		// operator has accepted that, the index of the next commit shows.
-		n.watch.suspect()
+		n.watch.suspect(newest)
 		return nil
 	}
 	return n.checkOwner(f.member.Index, f.m)
@@ -178,7 +182,10 @@ func (n *Node) isAlive(ctx context.Context, f joinRecords) (bool, error) {
 // claim commits the tag to this run, on the condition that no record has changed since
 // look. It creates the cluster's record and the member's if they are missing.
 func (n *Node) claim(ctx context.Context, f joinRecords) (bool, error) {
-	now := n.env.Now().UTC()
+	now, err := n.env.Date()
+	if err != nil {
+		return false, err
+	}
 	conditions := []cluster.Condition{{Key: f.info.Key, Index: f.info.Index}, {Key: f.member.Key, Index: f.member.Index}, {Key: f.beat.Key, Index: f.beat.Index}}
 	var changes []cluster.Change
 	put := func(key string, v any) error {
@@ -276,7 +283,8 @@ func (n *Node) joined(ctx context.Context, beatIndex uint64, f joinRecords) erro
 		n.local.Floors = n.env.Node > 0 && n.local.Former != f.i.Cluster
 	}
 	n.local.Cluster, n.local.Run, n.local.Candidates = f.i.Cluster, n.run, nil
-	n.setCluster(f.i.Cluster)
+	name := f.i.Cluster
+	n.cluster.Store(&name) // for StageSeen, which runs without joining
 	n.lastBeat.Store(beatIndex)
 	if err := n.store(ctx); err != nil {
 		return err
@@ -315,11 +323,11 @@ func (n *Node) raise(ctx context.Context, name string, last int64) error {
 			return err
 		}
 		at, err := decodeCounter(records[0])
-		if err != nil || at >= last {
+		if err != nil || at.Last >= last {
 			return err
 		}
 		// Raising twice does no harm, so an unknown outcome needs no slot.
-		_, err = n.c.Commit(ctx, []cluster.Condition{{Key: records[0].Key, Index: records[0].Index}}, []cluster.Change{counterChange(name, last)})
+		_, err = n.c.Commit(ctx, []cluster.Condition{{Key: records[0].Key, Index: records[0].Index}}, []cluster.Change{counterChange(name, counterRecord{last, at.Set + 1})})
 		if err != nil {
 			return err
 		}
@@ -327,7 +335,9 @@ func (n *Node) raise(ctx context.Context, name string, last int64) error {
 }
 
 // recover recovers the slots that earlier runs of this database left with the
-// coordinator, and deletes them. It succeeds once; later calls return at once.
+// coordinator. It deletes those of a run that was closed, and those that another run has
+// recovered before; the others it marks: see take. It succeeds once; later calls return at
+// once.
 func (n *Node) recover(ctx context.Context) error {
 	if n.recovered.Load() {
 		return nil
@@ -340,6 +350,9 @@ func (n *Node) recover(ctx context.Context) error {
 	if !n.isClaimed() {
 		return nil // another run may be alive and use these slots
 	}
+	n.joining.Lock()
+	ended := n.ended
+	n.joining.Unlock()
 	prefix := cluster.CallPrefix + n.own.ID + "/"
 	for after := ""; ; {
 		page, err := n.c.Page(ctx, prefix, after, cluster.MaxPage)
@@ -356,6 +369,13 @@ func (n *Node) recover(ctx context.Context) error {
 			if !ok || run == n.run {
 				continue
 			}
+			c, err := decode[callRecord](r)
+			if err != nil {
+				return err
+			}
+			if c.Taken == n.run {
+				continue
+			}
 			if counter, is := strings.CutPrefix(name, identityCall); is {
 				if err := n.recoverIdentity(ctx, counter, r); err != nil {
 					return err
@@ -366,7 +386,12 @@ func (n *Node) recover(ctx context.Context) error {
 				}
 				continue // the write's recovery needs this slot, and deletes it afterwards
 			}
-			if _, err := n.c.Commit(ctx, []cluster.Condition{{Key: r.Key, Index: r.Index}}, []cluster.Change{{Key: r.Key, Delete: true}}); err != nil {
+			if c.Taken != "" || run == ended {
+				_, err = n.c.Commit(ctx, []cluster.Condition{{Key: r.Key, Index: r.Index}}, []cluster.Change{{Key: r.Key, Delete: true}})
+			} else {
+				err = n.take(ctx, r, c)
+			}
+			if err != nil {
 				return fmt.Errorf("what earlier runs have left with the coordinator: %w", err)
 			}
 		}
@@ -396,17 +421,20 @@ func (n *Node) hasIntent(slot string) (bool, error) {
 // counterRecord is the value of an identity's record at the coordinator.
 type counterRecord struct {
 	Last int64 `json:"last"`
+	// Set counts how often the counter was set, and not counted up. Numbers that were drawn
+	// before are not given again.
+	Set uint64 `json:"set,omitempty"`
 }
 
-func decodeCounter(r cluster.Record) (int64, error) {
+func decodeCounter(r cluster.Record) (counterRecord, error) {
 	c, err := decode[counterRecord](r)
 	if err == nil && c.Last < 0 {
 		err = fmt.Errorf("record %.200q of the cluster's coordinator: %w: the last number is %d", r.Key, errs.ErrCorrupt, c.Last)
 	}
-	return c.Last, err
+	return c, err
 }
 
-func counterChange(name string, last int64) cluster.Change {
-	text, _ := json.Marshal(counterRecord{last}) // a struct of one number cannot fail to encode
+func counterChange(name string, c counterRecord) cluster.Change {
+	text, _ := json.Marshal(c) // a struct of numbers cannot fail to encode
 	return cluster.Change{Key: cluster.IdentityPrefix + name, Value: text}
 }

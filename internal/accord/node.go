@@ -70,8 +70,9 @@ type Node struct {
 
 	joining     sync.Mutex // held by join and Beat
 	local       format.Membership
-	asked       bool // a claim of the tag may have reached the coordinator. Guarded by joining, as are all fields that follow.
-	claimed     bool // this run holds the tag
+	asked       bool   // a claim of the tag may have reached the coordinator. Guarded by joining, as are all fields that follow.
+	claimed     bool   // this run holds the tag
+	ended       string // a run of this database that was closed; "" if none is known
 	member      cluster.Member
 	memberIndex uint64 // index of member's record at the coordinator
 	beat        cluster.Beat
@@ -169,7 +170,8 @@ func (n *Node) begin(ctx context.Context) (err error) {
 			return err
 		}
 	} else {
-		n.setCluster(n.local.Cluster)
+		name := n.local.Cluster
+		n.cluster.Store(&name) // for StageSeen, which runs without joining
 		if err := n.beginWatching(); err != nil {
 			return err
 		}
@@ -302,9 +304,13 @@ func (n *Node) isClaimed() bool {
 
 // beatOnce sends the heartbeat of a run that has joined. joining is held.
 func (n *Node) beatOnce(ctx context.Context) error {
+	now, err := n.env.Date()
+	if err != nil {
+		return err
+	}
 	next := n.beat
 	next.N++
-	next.At, next.Period = n.env.Now().UTC(), n.options.Period
+	next.At, next.Period = now, n.options.Period
 	change, err := record(cluster.BeatPrefix+n.own.Tag, next)
 	if err != nil {
 		return err
@@ -406,8 +412,8 @@ func decode[T any](r cluster.Record) (v T, err error) {
 	return v, nil
 }
 
-// bounded returns ctx if it has a deadline, or else ctx limited to Options.Limit.
-func (n *Node) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+// Bounded returns ctx if it has a deadline, or else ctx limited to Options.Limit.
+func (n *Node) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, has := ctx.Deadline(); has {
 		return ctx, func() {}
 	}

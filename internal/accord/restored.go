@@ -56,10 +56,11 @@ func (w *watched) raiseNewest(index uint64) {
 	}
 }
 
-// suspect makes the next commit prove a leap, because a record differs from what this
-// database left there.
-func (w *watched) suspect() {
-	w.restoredAt.CompareAndSwap(0, max(1, w.newest.Load()))
+// suspect makes the next commit prove a leap above newest, because a record differs from what
+// this database left there. newest is the newest index that was seen before the record was
+// read: that record may be of the time after the leap.
+func (w *watched) suspect(newest uint64) {
+	w.restoredAt.CompareAndSwap(0, max(1, newest))
 }
 
 // err returns the reason why no more calls are sent to the coordinator, or nil.
@@ -130,7 +131,8 @@ func (w *watched) Commit(ctx context.Context, conditions []cluster.Condition, ch
 	result, err := w.Coordinator.Commit(ctx, conditions, changes)
 	switch {
 	case errors.Is(err, cluster.ErrRestored):
-		return result, w.unknownIf(err, w.refuse(newest, err))
+		// Only this commit is in doubt, and not the calls that are refused from now on.
+		return result, w.unknownIf(err, w.refuse(newest, WithoutOutcome(err)))
 	case err != nil:
 		return result, err
 	case !result.Committed():
@@ -192,9 +194,6 @@ func (n *Node) beginWatching() error {
 	n.lastBeat.Store(seen.Beat)
 	return nil
 }
-
-// setCluster publishes the cluster's name to StageSeen, which runs without joining.
-func (n *Node) setCluster(name string) { n.cluster.Store(&name) }
 
 // StageSeen stages the high-water mark of the coordinator's indexes. It goes into the
 // same commit as a number of an identity, so that a restored coordinator that has

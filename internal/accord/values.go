@@ -22,6 +22,7 @@ type values struct {
 
 	mu   sync.Mutex
 	free []*slot // Guarded by mu.
+	made int     // slots that were made so far. Guarded by mu.
 }
 
 func (n *Node) openValues() {
@@ -30,6 +31,7 @@ func (n *Node) openValues() {
 		s := n.newSlot(fmt.Sprintf("values/%d", mostCommits-1-i))
 		n.values.free = append(n.values.free, &s)
 	}
+	n.values.made = mostCommits
 }
 
 // takeSlot returns a free slot and waits for one if necessary. giveSlot returns it.
@@ -75,7 +77,7 @@ func decodeValue(folded string, r cluster.Record) (*exchange.Value, error) {
 
 // Get returns the values of folded keys as of one moment; nil for a key without a value.
 func (n *Node) Get(ctx context.Context, folded ...string) ([]*exchange.Value, error) {
-	ctx, cancel := n.bounded(ctx)
+	ctx, cancel := n.Bounded(ctx)
 	defer cancel()
 	if err := n.checkMember(); err != nil {
 		return nil, err
@@ -100,7 +102,7 @@ func (n *Node) Get(ctx context.Context, folded ...string) ([]*exchange.Value, er
 // Page returns, in the order of their folded keys, the first limit values whose folded
 // keys begin with prefix and are greater than after.
 func (n *Node) Page(ctx context.Context, prefix, after string, limit int) (out []*exchange.Value, err error) {
-	ctx, cancel := n.bounded(ctx)
+	ctx, cancel := n.Bounded(ctx)
 	defer cancel()
 	if err := n.checkMember(); err != nil {
 		return nil, err
@@ -144,7 +146,7 @@ type Condition struct {
 }
 
 // Commit is one commit of compare-exchange values. Begin makes it, Try or Decide sends
-// it, and End must follow when its outcome is known.
+// it, and End or Keep must follow.
 type Commit struct {
 	n          *Node
 	slot       *slot
@@ -184,11 +186,20 @@ func (n *Node) Begin(ctx context.Context, conditions []Condition, changes []Chan
 	if err != nil {
 		c.End()
 		if errors.Is(err, cluster.ErrUnknownOutcome) { // only the slot's creation is in doubt, no value
-			err = fmt.Errorf("%w: %w", cluster.ErrNoMajority, withoutOutcome{err})
+			err = fmt.Errorf("%w: %w", cluster.ErrNoMajority, WithoutOutcome(err))
 		}
 		return nil, err
 	}
 	return c, nil
+}
+
+// WithoutOutcome returns err without ErrUnknownOutcome: it is passed to callers whose own
+// writes are not in doubt.
+func WithoutOutcome(err error) error {
+	if !errors.Is(err, cluster.ErrUnknownOutcome) {
+		return err
+	}
+	return withoutOutcome{err}
 }
 
 // withoutOutcome hides that an error is an ErrUnknownOutcome.
@@ -216,13 +227,16 @@ func (c *Commit) Intent() format.Intent {
 // has put. If a condition does not hold, Try returns the actual values, in the order of
 // the conditions.
 //
-// After an ErrUnknownOutcome the outcome is open: call Try again. After any other error
-// the commit has not happened.
+// After an ErrUnknownOutcome the outcome is open: call Try again, unless it is an
+// ErrUndecidable, too. After any other error the commit has not happened.
 func (c *Commit) Try(ctx context.Context) (index uint64, actual []*exchange.Value, err error) {
 	result, err := c.n.try(ctx, c.slot, c.attempt)
 	if err != nil {
 		if c.attempt.inDoubt && !errors.Is(err, cluster.ErrUnknownOutcome) {
 			err = fmt.Errorf("%w: %w", cluster.ErrUnknownOutcome, err)
+		}
+		if c.attempt.inDoubt && c.n.watch.err() != nil { // a coordinator that has gone back is not asked any more
+			err = fmt.Errorf("%w: %w", ErrUndecidable, err)
 		}
 		return 0, nil, err
 	}
@@ -238,42 +252,44 @@ func (c *Commit) Try(ctx context.Context) (index uint64, actual []*exchange.Valu
 	return 0, actual, nil
 }
 
-// Decide sends the commit again until its outcome is known or the node is stopped.
+// Decide sends the commit again until its outcome is known, or cannot be found out any more,
+// or the node is stopped.
 func (c *Commit) Decide() (index uint64, actual []*exchange.Value, err error) {
 	ctx := c.n.group.Context()
 	for tries := 0; ; tries++ {
 		limited, cancel := context.WithTimeout(ctx, c.n.options.Limit)
 		index, actual, err = c.Try(limited)
 		cancel()
-		if err == nil || !errors.Is(err, cluster.ErrUnknownOutcome) || ctx.Err() != nil {
+		if err == nil || !errors.Is(err, cluster.ErrUnknownOutcome) || errors.Is(err, ErrUndecidable) || ctx.Err() != nil {
 			return index, actual, err
 		}
-		pause(ctx, tries)
+		Pause(ctx, tries)
 	}
 }
 
 // Go runs fn in a goroutine of the node, which Stop waits for.
 func (n *Node) Go(fn func()) { n.group.Go(fn) }
 
-// Done is closed when the node is stopped.
-func (n *Node) Done() <-chan struct{} { return n.group.Context().Done() }
-
-// Bounded returns ctx if it has a deadline, or else ctx limited to Options.Limit.
-func (n *Node) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return n.bounded(ctx)
-}
-
-// End frees the slot. The outcome must be known.
+// End frees the slot. The outcome must be known, and the database must not need it any more.
 func (c *Commit) End() {
 	c.attempt = nil
 	c.n.giveSlot(c.slot)
 }
 
+// Keep ends a commit that the next run has to bring to its end: this run does not use the slot
+// again, whose record shows the next one what became of the commit.
+func (c *Commit) Keep() {
+	c.attempt = nil
+	v := &c.n.values
+	v.mu.Lock()
+	another := c.n.newSlot(fmt.Sprintf("values/%d", v.made))
+	v.made++
+	v.mu.Unlock()
+	c.n.giveSlot(&another)
+}
+
 // Context returns a context that ends when the node is stopped.
 func (n *Node) Context() context.Context { return n.group.Context() }
-
-// Pause waits before the next try: a back-off that grows with tries.
-func (n *Node) Pause(tries int) { pause(n.group.Context(), tries) }
 
 // checkValues refuses to join with a database that has compare-exchange values of its
 // own: the cluster's values would hide them.

@@ -183,10 +183,11 @@ func (a *Applier) add(ctx context.Context, op Op, incremental bool) error {
 	if op.Key[0] == format.SpaceDocument && (len(op.Key) < 3 || op.Key[len(op.Key)-1] != 0) {
 		return &Error{Stream: len(a.done), Offset: -1, Problem: fmt.Sprintf("%.100q is not the key of a document", op.Key)}
 	}
-	a.ops = append(a.ops, Op{op.Kind, bytes.Clone(op.Key), bytes.Clone(op.Value)})
-	if a.size += len(op.Key) + len(op.Value); a.size >= applyBytes || len(a.ops) >= applyOps {
+	if a.size += len(op.Key) + len(op.Value); a.size >= applyBytes || len(a.ops)+1 >= applyOps {
+		a.ops = append(a.ops, op) // valid until the next one is read
 		return a.flush(ctx, incremental)
 	}
+	a.ops = append(a.ops, Op{op.Kind, bytes.Clone(op.Key), bytes.Clone(op.Value)})
 	return nil
 }
 
@@ -216,42 +217,41 @@ func (a *Applier) flush(ctx context.Context, incremental bool) error {
 }
 
 // follow stages what follows from the change of a document: its membership and what is due for it, and the
-// end of the record of the change that made the older version.
+// end of the record of the change that made the older version. Nothing follows from a record that cannot be
+// decoded: the restored database is checked in the end, and there it is damage, which can be accepted.
 func (a *Applier) follow(tx storage.Tx, op Op) error {
 	id := string(format.DocumentID(op.Key))
 	var etag, node uint64
 	if op.Kind == opSet {
-		h, _, err := metadata.Decode(op.Value)
-		if err != nil {
-			return fmt.Errorf("document %q: %w", id, err)
+		if h, _, err := metadata.Decode(op.Value); err == nil {
+			etag, node = h.Etag, h.Node
 		}
-		etag, node = h.Etag, h.Node
 	}
 	old, closer, err := tx.Get(op.Key)
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return err
 	}
 	if err == nil {
-		h, err := derived(old, id, a.folded, func(key, _ []byte) { tx.Delete(key) })
-		if err := errs.First(err, closer.Close()); err != nil {
+		h, ok := derived(old, id, a.folded, func(key, _ []byte) { tx.Delete(key) })
+		if err := closer.Close(); err != nil {
 			return err
 		}
-		if h.Etag != etag || h.Node != node {
+		if ok && (h.Etag != etag || h.Node != node) {
 			tx.Delete(format.ChangeKey(nil, h.Node, h.Etag))
 		}
 	}
 	if op.Kind == opSet {
-		_, err = derived(op.Value, id, a.folded, func(key, value []byte) { tx.Set(key, value, nil) })
-		return err
+		derived(op.Value, id, a.folded, func(key, value []byte) { tx.Set(key, value, nil) })
 	}
 	return nil
 }
 
 // derived calls fn with the keys that follow from the record of a document, but for
-// that of its change. They are new memory.
-func derived(record []byte, id, foldedSeparator string, fn func(key, value []byte)) (h metadata.Header, err error) {
-	if h, _, err = metadata.Decode(record); err != nil {
-		return h, fmt.Errorf("document %q: %w", id, err)
+// that of its change. They are new memory. ok is false if the record cannot be decoded.
+func derived(record []byte, id, foldedSeparator string, fn func(key, value []byte)) (h metadata.Header, ok bool) {
+	h, _, err := metadata.Decode(record)
+	if err != nil {
+		return h, false
 	}
 	collection := format.CollectionKey(string(h.Collection))
 	if !format.IsClustered(id, collection, foldedSeparator) {
@@ -265,7 +265,7 @@ func derived(record []byte, id, foldedSeparator string, fn func(key, value []byt
 			}
 		}
 	}
-	return h, nil
+	return h, true
 }
 
 // clear deletes the keys of a range, but for those that keep wants, and the mark.
@@ -324,7 +324,7 @@ func (a *Applier) removeDeletions(ctx context.Context, walked uint64) error {
 		lo, hi := format.ChangeKey(nil, node, walked+1), format.ChangeKey(nil, node, min(until, math.MaxInt64)+1)
 		err := a.clear(ctx, lo, hi, func(_, value []byte) (bool, error) {
 			kind, _, _, err := format.SplitChange(value)
-			return kind != format.ChangeDelete, err
+			return err != nil || kind != format.ChangeDelete, nil // a broken one is damage, which Verify finds
 		})
 		if err != nil {
 			return err
@@ -340,11 +340,12 @@ func (a *Applier) removeChunks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for ok := it.First(); ok && err == nil; ok = it.Next() {
-		var c format.Content
-		if c, err = format.DecodeContent(it.Value()); err == nil {
-			live = append(live, c.Stream)
+	for ok := it.First(); ok; ok = it.Next() {
+		c, decodeErr := format.DecodeContent(it.Value())
+		if decodeErr != nil {
+			return it.Close() // the chunks of a broken one are not known: all stay, and Verify tells
 		}
+		live = append(live, c.Stream)
 	}
 	if err = errs.First(errs.First(err, it.Error()), it.Close()); err != nil {
 		return err
@@ -353,28 +354,35 @@ func (a *Applier) removeChunks(ctx context.Context) error {
 	return a.clear(ctx, []byte{format.SpaceChunks}, []byte{format.SpaceChunks + 1}, func(key, _ []byte) (bool, error) {
 		stream, _, err := format.SplitChunkKey(key)
 		_, found := slices.BinarySearch(live, stream)
-		return found, err
+		return found || err != nil, nil
 	})
+}
+
+// Indexes are those of a database that is restored, but for those of its catalog, which
+// are to be built.
+type Indexes struct {
+	Unfinished []index.Info      // that were being built
+	Refused    []catalog.Refused // whose declarations are of no use
 }
 
 // Complete makes a database of what was applied: its indexes are to be built, and no
 // backup of the original can be followed.
-func (a *Applier) Complete(ctx context.Context) error {
+func (a *Applier) Complete(ctx context.Context) (rest Indexes, err error) {
 	key := format.AppendKey(nil, format.SpaceMeta, format.IndexesName)
 	var record catalog.Record
 	value, closer, err := a.engine.Get(key)
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
-		return err
+		return rest, err
 	}
 	indexes := err == nil
 	if indexes {
 		err = json.Unmarshal(value, &record)
 		if err := errs.First(err, closer.Close()); err != nil {
-			return fmt.Errorf("record of indexes: %w: %w", errs.ErrCorrupt, err)
+			return rest, fmt.Errorf("record of indexes: %w: %w", errs.ErrCorrupt, err)
 		}
-		rebuild(&record)
+		rest.Unfinished, rest.Refused = record.ForRebuild()
 	}
-	return a.engine.Update(ctx, true, func(tx storage.Tx) error {
+	return rest, a.engine.Update(ctx, true, func(tx storage.Tx) error {
 		Forget(tx)
 		tx.Delete(recordKey(format.FloorPrefix + format.BackupFloor))
 		if indexes {
@@ -382,13 +390,4 @@ func (a *Applier) Complete(ctx context.Context) error {
 		}
 		return nil
 	})
-}
-
-// rebuild declares the indexes as to be built. Those that were being dropped are gone,
-// and so are those that were to replace one: that one is there.
-func rebuild(r *catalog.Record) {
-	r.Indexes = slices.DeleteFunc(r.Indexes, func(e catalog.RecordEntry) bool { return e.State == index.Dropping || e.Replaces != 0 })
-	for i := range r.Indexes {
-		r.Indexes[i].State = index.Building
-	}
 }

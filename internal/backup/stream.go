@@ -16,6 +16,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -53,10 +54,25 @@ const (
 	// BlockBytes is the size of a block before compression, at most.
 	BlockBytes = 1 << 20
 
-	// MaxKey and MaxValue bound what a reader accepts.
-	MaxKey   = 1 << 20
-	MaxValue = storage.MaxTxBytes
+	// MaxKey, MaxDocument and MaxValue bound what a reader accepts: a key; a record that holds a
+	// document, whose JSON has at most 512 MiB under any options; any other value.
+	MaxKey      = 1 << 20
+	MaxDocument = 544 << 20
+	MaxValue    = 65 << 20
 )
+
+// maxValue returns how long the value of a key can be. The results of all calls with a request
+// ID together have 64 MiB, and no other value has as many.
+func maxValue(key []byte) int {
+	switch key[0] {
+	case format.SpaceDocument, format.SpaceRevisions, format.SpaceCluster:
+		return MaxDocument
+	}
+	return MaxValue
+}
+
+// keepBytes is the size up to which the memory of a value is used again.
+const keepBytes = 8 << 20
 
 // maxStored is how large a block can be as it is stored: zstd adds a few bytes to what
 // it cannot compress.
@@ -446,27 +462,28 @@ func (r *Reader) next() (op Op, err error) {
 		}
 	}
 	op.Kind, r.rest = r.rest[0], r.rest[1:]
-	limit := MaxKey
-	switch op.Kind {
-	case opSet:
-		limit = MaxValue
-	case opDelete:
-		limit = 0
-	case opClear:
-	default:
+	if op.Kind < opSet || op.Kind > opClear {
 		return op, r.fail(r.offset, "operation %d is not known", op.Kind)
 	}
 	if r.key, err = r.text(r.key[:0], MaxKey); err != nil {
 		return op, err
 	}
-	if op.Key = r.key; limit > 0 {
+	op.Key = r.key
+	if len(op.Key) == 0 && op.Kind != opClear {
+		return op, r.fail(r.offset, "a key is empty")
+	}
+	limit := MaxKey // of the upper bound
+	if op.Kind == opSet {
+		limit = maxValue(op.Key)
+	}
+	if cap(r.value) > keepBytes {
+		r.value = nil
+	}
+	if op.Kind != opDelete {
 		if r.value, err = r.text(r.value[:0], limit); err != nil {
 			return op, err
 		}
 		op.Value = r.value
-	}
-	if len(op.Key) == 0 && op.Kind != opClear {
-		return op, r.fail(r.offset, "a key is empty")
 	}
 	r.count(op)
 	return op, nil

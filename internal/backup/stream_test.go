@@ -118,7 +118,7 @@ func TestReader_Hostile(t *testing.T) {
 		"no operation":                   {0},
 		"a key without an end":           {opSet, 5, 'a'},
 		"a value without an end":         set(1, 100),
-		"a value of 1 GiB and 1 byte":    set(1, MaxValue+1),
+		"a value of 65 MiB and 1 byte":   set(1, MaxValue+1),
 		"a value of 2^63 bytes":          set(1, math.MaxUint64),
 		"a key that is too long":         long,
 		"a length of eleven bytes":       append([]byte{opSet}, bytes.Repeat([]byte{0x80}, 11)...),
@@ -166,6 +166,27 @@ func TestReader_Hostile(t *testing.T) {
 	}
 	if _, err := NewReader(io.MultiReader(strings.NewReader(firstLine()), failing{}), 0); !errors.Is(err, errFailing) {
 		t.Errorf("an error of the reader: %v", err)
+	}
+}
+
+// Ensure that a document can be longer than other values, and that a value which is too long
+// is refused before its bytes are read.
+func TestReader_LongValues(t *testing.T) {
+	for _, c := range []struct {
+		key     string
+		length  uint64
+		refused bool
+	}{
+		{"z later", MaxValue, false}, {"z later", MaxValue + 1, true},
+		{"mindexes", MaxValue + 1, true}, {"bchunk", MaxValue + 1, true},
+		{"document", MaxValue + 1, false}, {"document", MaxDocument, false}, {"document", MaxDocument + 1, true},
+		{"revision", MaxDocument, false}, {"revision", MaxDocument + 1, true},
+	} {
+		raw := binary.AppendUvarint(append([]byte{opSet, byte(len(c.key))}, c.key...), c.length)
+		_, err := read(streamOf(t, raw))
+		if refused := err != nil && strings.Contains(err.Error(), "are possible"); !errors.Is(err, errs.ErrBackup) || refused != c.refused {
+			t.Errorf("%q with %d bytes: %v", c.key, c.length, err)
+		}
 	}
 }
 

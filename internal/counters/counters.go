@@ -360,20 +360,18 @@ func (c *Reserved) Release(ctx context.Context, also func(storage.Tx) error) err
 }
 
 // Read calls identity with the last number of every identity, by its folded request,
-// and hilo with the highest number granted of every tag, folded.
-func (c *Reserved) Read(ctx context.Context, r storage.Reader, identity, hilo func(name string, n int64)) error {
+// and hilo with the highest number granted of every tag, folded, until one returns an error.
+func (c *Reserved) Read(ctx context.Context, r storage.Reader, identity, hilo func(name string, n int64) error) error {
 	err := EachKey(ctx, r, format.SpaceIdentity, func(name string, value []byte) error {
 		record, err := format.DecodeIdentity(value)
-		identity(name, int64(record.At(c.session).Last))
-		return err
+		return errs.First(err, identity(name, int64(record.At(c.session).Last)))
 	})
 	if err != nil {
 		return err
 	}
 	return EachKey(ctx, r, format.SpaceHiLo, func(tag string, value []byte) error {
 		marks, err := format.DecodeMarks(value)
-		hilo(tag, marks.Mark)
-		return err
+		return errs.First(err, hilo(tag, marks.Mark))
 	})
 }
 

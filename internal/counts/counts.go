@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay/internal/background"
+	"github.com/jaydb/jay/internal/budget"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
@@ -288,7 +289,8 @@ var ErrNotReady = errors.New("not all documents are counted yet")
 
 // All returns how many documents each collection has, by folded name, or ErrNotReady.
 // Collections without documents are left out.
-func All(r storage.Reader) (map[string]int64, error) {
+// payer pays for the map while it grows.
+func All(r storage.Reader, payer *budget.Payer) (map[string]int64, error) {
 	if err := checkReady(r); err != nil {
 		return nil, err
 	}
@@ -298,7 +300,7 @@ func All(r storage.Reader) (map[string]int64, error) {
 		if t.Documents != 0 {
 			all[collection] = t.Documents
 		}
-		return err
+		return errs.First(err, payer.PayNamed(collection))
 	})
 }
 
@@ -337,7 +339,8 @@ type Figures struct {
 }
 
 // Read returns the numbers that a snapshot has. It reads no document.
-func Read(r storage.Reader) (f Figures, err error) {
+// payer pays for the collections while they grow.
+func Read(r storage.Reader, payer *budget.Payer) (f Figures, err error) {
 	if f.State, _, err = read(r); err != nil {
 		return f, err
 	}
@@ -345,7 +348,7 @@ func Read(r storage.Reader) (f Figures, err error) {
 	err = env.Each(r, format.CountBounds[0], format.CountBounds[1], func(key, value []byte) error {
 		collection, t, err := format.DecodeTally(key, value)
 		f.Collections[collection] = t
-		return err
+		return errs.First(err, payer.PayNamed(collection))
 	})
 	if err != nil {
 		return f, err
@@ -382,7 +385,7 @@ var ErrMiscounted = errors.New("the numbers of the database are wrong")
 // Check compares all numbers of a snapshot with what they count. It reads every document,
 // and returns ErrNotReady as long as not everything is counted.
 func Check(r storage.Reader) error {
-	kept, err := Read(r)
+	kept, err := Read(r, new(budget.Payer))
 	if err != nil {
 		return err
 	}

@@ -98,6 +98,9 @@ func (r *Reader) NewCursor(s Range, snapshot storage.Reader) (*Cursor, error) {
 	return w, nil
 }
 
+// PayWith makes the caller of a context pay for long documents: see Reader.For.
+func (w *Cursor) PayWith(ctx context.Context) { w.reader = w.reader.For(ctx) }
+
 // wantLike returns a Filter for IDs that match s.Matches and do not match
 // s.Exclude, or nil if neither is given.
 func (r *Reader) wantLike(s Range, prefixBytes int) (Filter, error) {
@@ -200,18 +203,49 @@ func (w *Cursor) Next(ctx context.Context) (*Document, error) {
 				return nil, err
 			}
 		}
-		var doc *Document
-		var err error
-		if w.clusteredFirst() {
-			doc, err = w.takeClustered()
-		} else {
-			doc, err = w.takeOther()
-		}
-		if doc != nil || err != nil {
+		if doc, err := w.takeNext(); doc != nil || err != nil {
 			return doc, err
 		}
 	}
 	return nil, w.ended()
+}
+
+// Peek calls fn with the header of the next document, which it does not copy, and reports
+// whether there is one. fn must not keep its argument.
+func (w *Cursor) Peek(ctx context.Context, fn func(h *metadata.Header)) (found bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed != nil {
+		return false, w.closed
+	}
+	want := w.Want
+	defer func() { w.Want = want }()
+	w.Want = func(id []byte, h *metadata.Header, body []byte) bool {
+		if found = want == nil || want(id, h, body); found {
+			fn(h)
+		}
+		return false // so that it is not copied
+	}
+	for !found && (w.clusteredOK || w.othersOK) {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		if _, err := w.takeNext(); err != nil {
+			return false, err
+		}
+	}
+	if found {
+		return true, nil
+	}
+	return false, w.ended()
+}
+
+// takeNext returns the next document under the iterators, or nil if it is not wanted.
+func (w *Cursor) takeNext() (*Document, error) {
+	if w.clusteredFirst() {
+		return w.takeClustered()
+	}
+	return w.takeOther()
 }
 
 // ended returns the error that has ended the iterators, if one has.

@@ -106,6 +106,9 @@ func (r *Reader) newDocument(foldedID string, record []byte) (*Document, error) 
 // CopyDocument decodes a copy of the ID and the record. The document keeps nothing
 // of the caller's memory.
 func (r *Reader) CopyDocument(foldedID, record []byte) (*Document, error) {
+	if err := r.pay(record); err != nil {
+		return nil, err
+	}
 	if len(foldedID)+len(record) > maxDocAlloc {
 		return r.newDocument(string(foldedID), pieces.Clone(record))
 	}
@@ -135,6 +138,9 @@ func (d *Document) Version() (node, etag uint64) { return d.node, d.etag }
 
 // SetRevision sets Header.Revision.
 func (d *Document) SetRevision(number uint64) { d.revision = number }
+
+// SetModified sets Header.Modified.
+func (d *Document) SetModified(ticks uint64) { d.modified = ticks }
 
 // IsIn is SameCollection for the document's collection.
 func (d *Document) IsIn(folded string) bool { return SameCollection(d.bytes(d.collection), folded) }
@@ -316,3 +322,11 @@ func allocOf[R any](n int) (*Document, []byte) {
 
 // textOf returns b as a string without a copy. b must not be changed from then on.
 func textOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// OrObject returns custom metadata as the object that it is when empty.
+func OrObject(custom []byte) []byte {
+	if custom == nil {
+		return []byte("{}")
+	}
+	return custom
+}

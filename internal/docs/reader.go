@@ -3,9 +3,11 @@
 package docs
 
 import (
+	"context"
 	"io"
 	"time"
 
+	"github.com/jaydb/jay/internal/budget"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
@@ -16,13 +18,31 @@ import (
 // Reader reads the documents of a database.
 type Reader struct {
 	env   *env.Env
-	Cache *Cache // or nil
+	Cache *Cache      // or nil
+	need  budget.Take // is called before a long record is copied; or nil
 }
 
 // NewReader returns a Reader with a cache of cacheBytes, or without one if that is
 // not above 0.
 func NewReader(e *env.Env, cacheBytes int64) *Reader {
 	return &Reader{env: e, Cache: NewCache(cacheBytes)}
+}
+
+// For returns a Reader whose long documents the caller of a context pays for.
+func (r *Reader) For(ctx context.Context) *Reader {
+	need := budget.ReadingOf(ctx)
+	if need == nil {
+		return r
+	}
+	return &Reader{env: r.env, Cache: r.Cache, need: need}
+}
+
+// pay pays for the copy of a record.
+func (r *Reader) pay(record []byte) error {
+	if r.need == nil || len(record) < budget.LeastRead {
+		return nil
+	}
+	return r.need(int64(len(record)))
 }
 
 // Current returns a document as it is now, from the cache if it is there, or
@@ -100,7 +120,7 @@ func Exists(r Getter, key []byte) (bool, error) {
 // Moment returns the instant that reads are of which begin now, or the zero time if
 // expired documents are shown until they are deleted. It calls the user's clock.
 func (r *Reader) Moment() time.Time {
-	if !r.env.ExactExpiry {
+	if !r.env.HidesExpired() {
 		return time.Time{}
 	}
 	return r.env.Now()
@@ -130,7 +150,7 @@ func AliveAt(moment time.Time, doc *Document, err error) (*Document, error) {
 
 // ExistsAlive reports whether r has a document at key that has not expired.
 func (r *Reader) ExistsAlive(from Getter, key []byte) (bool, error) {
-	if !r.env.ExactExpiry {
+	if !r.env.HidesExpired() {
 		return Exists(from, key)
 	}
 	moment := r.Moment() // the clock is called without the record

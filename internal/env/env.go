@@ -2,8 +2,8 @@
 // the ID rules, the clock, the limits, and the lifecycle of the handle, from the
 // lifecycle lock that calls enter to the handles that Close releases.
 //
-// Only the methods of package jay and its background workers call Enter; no package
-// below them does.
+// Only what carries out a whole call or a background task calls Enter: package jay and the
+// packages that TestGate_EnteredByCallsOnly lists. No package below them does.
 package env
 
 import (
@@ -39,7 +39,7 @@ type Env struct {
 	Origins         Origins
 
 	Synced        bool // writes are acknowledged when they are on disk
-	ExactExpiry   bool // a document that has expired is as if it were deleted
+	ExactExpiry   bool // see HidesExpired
 	Limits        metadata.Limits
 	MaxQueryBytes int
 	Now           func() time.Time // the user's clock: never called under a lock
@@ -47,8 +47,14 @@ type Env struct {
 	Logger        *slog.Logger     // or nil
 	Room          *room.Room       // on the disk; nil if it does not matter
 
+	// ExpirationDisabled and RefreshDisabled are settings of the database, which change
+	// while it is open: @expires, or @refresh, in the metadata of documents has no effect.
+	ExpirationDisabled atomic.Bool
+	RefreshDisabled    atomic.Bool
+
 	// OwnSyncs counts the commits under way that wait for the disk for the sake of bulk
-	// work: batches of bulk writers, and reservations of numbers for writers.
+	// work: batches of bulk writers, of drops and of changes by query, the removal of records of
+	// deletions, and reservations of numbers for writers.
 	OwnSyncs atomic.Int64
 
 	Pins    Pins
@@ -62,6 +68,9 @@ func New() *Env {
 	e.gate.init()
 	return e
 }
+
+// HidesExpired reports whether a document that has expired is as if it were deleted.
+func (e *Env) HidesExpired() bool { return e.ExactExpiry && !e.ExpirationDisabled.Load() }
 
 // Random returns the source of random bytes.
 func (e *Env) Random() io.Reader {
@@ -241,6 +250,31 @@ func (all Origins) ChangeVector(node, etag uint64) string {
 	b = append(b, '-')
 	return string(append(b, o.ID...))
 }
+
+// Date returns the time by the user's clock, for a record that spells it as RFC 3339
+// does: the year must have four digits.
+func (e *Env) Date() (time.Time, error) {
+	now := e.Now().UTC()
+	if y := now.Year(); y < 0 || y > 9999 {
+		return now, fmt.Errorf("%w: the clock (Options.Now) is in the year %d, and must be in 0 to 9999", errs.ErrOption, y)
+	}
+	return now, nil
+}
+
+// afterLastDate is the first tick that no date of RFC 3339 has: the year 10000. It is what
+// metadata.Ticks returns for all later times as well.
+const afterLastDate = 253_402_300_800 * 10_000_000
+
+// CheckTicks refuses ticks of the user's clock that no date of RFC 3339 has: a document
+// with them would have a @last-modified that nothing can read.
+func CheckTicks(ticks uint64) error {
+	if ticks >= afterLastDate {
+		return errClockAfterLastDate
+	}
+	return nil
+}
+
+var errClockAfterLastDate = fmt.Errorf("%w: the clock (Options.Now) is after the year 9999, which is the last one that a date has", errs.ErrOption)
 
 // Clock returns the time by the user's clock, for background work: a panic of the clock,
 // which has no caller to reach, is an error.

@@ -41,8 +41,12 @@ func (r *Run) groupAnswers(ctx context.Context) (answers, error) {
 		}
 	}
 	err = r.each(ctx, func(doc query.Doc) error {
+		held := groups.Bytes()
 		err := groups.Add(doc)
-		if err == nil || err == r.pace.Err() {
+		if err == nil {
+			return r.payer.Pay(groups.Bytes() - held)
+		}
+		if err == r.pace.Err() {
 			return err
 		}
 		return fmt.Errorf("%w: document %q: %w", errs.ErrQuery, doc.Meta.AppendMeta(nil, query.MetaID), err)

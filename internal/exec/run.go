@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jaydb/jay/internal/budget"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
@@ -63,6 +64,7 @@ type Run struct {
 	left      int // answers to come; below 0 for no limit
 
 	overlay Overlay
+	payer   budget.Payer // of the memory that the run holds
 	stats   queryStats
 	started time.Time
 }
@@ -110,6 +112,10 @@ type Options struct {
 	Paging   bool    // every row needs its cursor
 	Counting bool    // only the number of answers is wanted
 	After    *Cursor // begin behind it; nil for the beginning
+
+	// PageBytes is the number of bytes of documents after which the caller asks for no
+	// further row; 0 for none.
+	PageBytes int
 }
 
 // queryStats are the cost of a run.
@@ -178,7 +184,7 @@ func (m *docMeta) AppendMeta(dst []byte, part query.Meta) []byte {
 // Start plans a query and opens what it reads. Close must follow if it succeeds; if
 // not, the snapshot remains the caller's.
 func Start(ctx context.Context, db Database, q *query.Query, overlay Overlay, o Options) (*Run, error) {
-	r := &Run{env: db.Env, docs: db.Docs, q: q, snapshot: db.Snapshot, owned: db.Owned, overlay: overlay, options: o, moment: db.Moment}
+	r := &Run{env: db.Env, docs: db.Docs.For(ctx), q: q, snapshot: db.Snapshot, owned: db.Owned, overlay: overlay, options: o, moment: db.Moment, payer: budget.NewPayer(ctx)}
 	if err := r.findGone(db.DueFrom); err != nil {
 		return nil, err
 	}
@@ -493,9 +499,13 @@ func (r *Run) nextRow(ctx context.Context) (*Row, error) {
 		}
 		if r.distinct != nil {
 			r.pace.Spend(len(row.JSON))
+			held := r.distinct.Bytes()
 			first, err := r.distinct.Add(row.JSON)
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", errs.ErrQuery, err)
+			}
+			if err := r.payer.Pay(r.distinct.Bytes() - held); err != nil {
+				return nil, err
 			}
 			if !first {
 				continue
@@ -628,7 +638,7 @@ func (r *Run) includeOne(row *Row, id string, read readFunc, used *int) error {
 		return fmt.Errorf("%w: the documents that document %q includes: %w (Options.MaxQueryBytes)", errs.ErrQuery, row.Document.ID(), &query.LimitError{What: "bytes of documents", Limit: r.env.MaxQueryBytes, Actual: *used})
 	}
 	row.Included = append(row.Included, doc)
-	return nil
+	return r.payer.Pay(len(folded) + 64)
 }
 
 // Count returns the number of answers, without making them where possible.

@@ -24,9 +24,10 @@ type sorted struct {
 // sortedDocuments is a heap of the documents that come first, the last of them
 // on top.
 type sortedDocuments struct {
-	r     *Run
-	items []sorted
-	bytes int
+	r       *Run
+	items   []sorted
+	bytes   int
+	inexact bool // one of the items has a key that is cut
 }
 
 // compare orders two documents: by their keys, then by ID.
@@ -158,11 +159,40 @@ func (r *Run) merged() (next func(context.Context) (*docs.Document, error), err 
 	}, nil
 }
 
+// shorten drops the last documents, of a page that ends before them by its bytes, until the
+// others have at most limit bytes. It reports whether they have. The caller must find a
+// document behind the page, and an exact cursor to go on from: the last one that is kept is
+// not part of the page.
+func (h *sortedDocuments) shorten(limit int) bool {
+	r := h.r
+	if r.options.PageBytes == 0 || r.skip > 0 || h.inexact || len(r.q.Select) > 0 {
+		return false
+	}
+	page := 0
+	for i := range h.items {
+		page += len(h.items[i].doc.JSON())
+	}
+	for h.bytes > limit && len(h.items) > 2 {
+		last := h.items[0]
+		next := h.items[1] // the one before the last
+		if len(h.items) > 2 && h.Less(2, 1) {
+			next = h.items[2]
+		}
+		page -= len(last.doc.JSON())
+		if page-len(next.doc.JSON()) < r.options.PageBytes {
+			break
+		}
+		heap.Pop(h)
+		h.bytes -= last.size()
+	}
+	return h.bytes <= limit || len(h.items) <= 2 // a page has one document, and the next one shows that it is not the last
+}
+
 // add takes a document in if it comes after the cursor and is among the first keep;
 // below 0 all are kept.
 func (h *sortedDocuments) add(doc *docs.Document, keep int) error {
 	r := h.r
-	item := sorted{doc: doc}
+	item, held := sorted{doc: doc}, h.bytes
 	item.key, item.exact = r.sorter.AppendKey(nil, r.doc(doc))
 	if r.options.After != nil && !r.isAfter(&Cursor{Key: item.key, ID: doc.FoldedID()}) {
 		return nil
@@ -182,8 +212,9 @@ func (h *sortedDocuments) add(doc *docs.Document, keep int) error {
 			h.items = append(h.items, item)
 		}
 	}
-	if limit := r.env.MaxQueryBytes; h.bytes > limit {
+	h.inexact = h.inexact || !item.exact
+	if limit := r.env.MaxQueryBytes; h.bytes > limit && !(keep >= 0 && h.shorten(limit)) {
 		return fmt.Errorf("%w: %w (Options.MaxQueryBytes): use a limit, or an index on what it is ordered by%s", errs.ErrQuery, &query.LimitError{What: "bytes to be sorted", Limit: limit, Actual: h.bytes}, r.suggestionText())
 	}
-	return nil
+	return r.payer.Pay(h.bytes - held)
 }

@@ -249,6 +249,9 @@ func (s *indexSource) nextID(ctx context.Context) ([]byte, error) {
 		if s.used += len(s.id) + 48; s.used > s.r.env.MaxQueryBytes {
 			return nil, fmt.Errorf("%w: %w (Options.MaxQueryBytes): use a limit", errs.ErrQuery, &query.LimitError{What: "bytes of IDs of answers", Limit: s.r.env.MaxQueryBytes, Actual: s.used})
 		}
+		if err := s.r.payer.Pay(len(s.id) + 48); err != nil {
+			return nil, err
+		}
 		return s.id, nil
 	}
 }

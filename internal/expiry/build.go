@@ -37,7 +37,11 @@ func load(e *env.Env, again bool) (all bool, err error) {
 	if found && !again {
 		return state.All, nil
 	}
-	state = format.TimesState{Upgraded: e.Now().UTC()}
+	upgraded, err := e.Date()
+	if err != nil {
+		return false, err
+	}
+	state = format.TimesState{Upgraded: upgraded}
 	return false, e.Engine.Update(context.Background(), true, func(tx storage.Tx) error { return env.SetJSON(tx, stateKey(), state) })
 }
 

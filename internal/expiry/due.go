@@ -5,6 +5,7 @@ import (
 
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -12,9 +13,12 @@ import (
 var MaxDue = int64(10_000)
 
 // Due returns the number of entries in a snapshot that are due at now, at most MaxDue,
-// and since when the first of them has been due.
-func Due(r storage.Reader, now time.Time) (n int64, since time.Time, err error) {
+// and since when the first of them has been due. What is disabled is not due.
+func (s *Sweeper) Due(r storage.Reader, now time.Time) (n int64, since time.Time, err error) {
 	for _, kind := range []byte{format.DueExpiry, format.DueRefresh} {
+		if write.IsDisabled(s.env, kind) {
+			continue
+		}
 		if err := dueOf(r, kind, now, &n, &since); err != nil {
 			return 0, time.Time{}, err
 		}

@@ -68,6 +68,7 @@ type Sweeper struct {
 
 	workers *background.Group
 
+	toggle sync.Mutex           // held while expiration or refresh is switched on or off
 	one    sync.Mutex           // held during a round
 	failed map[string]time.Time // when to retry, by key of the entry. Guarded by one.
 
@@ -283,6 +284,9 @@ func (s *Sweeper) lookAt(r storage.Reader, kind byte, n int, from, now time.Time
 		}
 		if found.first.IsZero() || d.At.Before(found.first) {
 			found.first = d.At
+		}
+		if write.IsDisabled(s.env, kind) {
+			break // its entries stay, and nothing is done at their instants
 		}
 		if d.At.After(now) {
 			found.wait(d.At)

@@ -145,6 +145,10 @@ type Intent struct {
 	Before uint64 `json:"before"` // the index of that record before
 	Call   string `json:"call"`   // what is in that record afterwards
 	Writes int    `json:"writes"`
+
+	// Values are the folded keys of the values that the commit changes. Intents of older
+	// versions have none.
+	Values []string `json:"values,omitempty"`
 }
 
 // IntentKey returns the key of an intent.

@@ -86,7 +86,7 @@ type Origin struct {
 }
 
 // Settings is the record under 'm' "database": what is fixed at creation, and
-// PrefixCollections, which can change.
+// PrefixCollections, ExpirationDisabled and RefreshDisabled, which can change.
 // Part of the on-disk format.
 type Settings struct {
 	Separator     string    `json:"separator"`
@@ -97,6 +97,11 @@ type Settings struct {
 	// PrefixCollections makes the prefix of an ID suggest a collection. Databases
 	// without the member do not have it.
 	PrefixCollections bool `json:"prefixCollections,omitempty"`
+
+	// ExpirationDisabled and RefreshDisabled leave @expires, and @refresh, in the metadata
+	// of documents without effect. In databases without the members they have it.
+	ExpirationDisabled bool `json:"expirationDisabled,omitempty"`
+	RefreshDisabled    bool `json:"refreshDisabled,omitempty"`
 }
 
 // SettingsName is the name under 'm' of the Settings. Part of the on-disk format.

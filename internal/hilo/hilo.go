@@ -255,6 +255,9 @@ func (g *Granter) stageField(t *write.Txn, d document, name string, n int64, now
 	o.FoldedCollection, o.Late = format.CollectionKey(o.Collection), true
 	o.Header.Node = g.env.Node
 	o.Header.Modified = metadata.Ticks(now)
+	if err := env.CheckTicks(o.Header.Modified); err != nil {
+		return err
+	}
 	o.Header.Collection = []byte(o.Collection)
 	g.writer.EncodeTail(o)
 	etag, err := t.Sequence()

@@ -198,7 +198,9 @@ func (h *Horizon) RemoveSome(ctx context.Context) (more bool, err error) {
 		if !ok {
 			return false, nil
 		}
+		h.env.OwnSyncs.Add(1) // a drop, which made these records, must not give way to their removal
 		err := h.env.Engine.Update(ctx, h.env.Synced, func(tx storage.Tx) error { return found.stage(tx) })
+		h.env.OwnSyncs.Add(-1)
 		if errors.Is(err, errFloor) {
 			h.unclaim(before)
 			return false, nil
@@ -305,7 +307,7 @@ func (b *batch) walkNode(r storage.Reader, node, after uint64) (err error) {
 	return it.Error()
 }
 
-// errFloor means that a floor was set below the end of a batch after the batch was
+// errFloor means that a floor was set below a record of a batch after the batch was
 // found.
 var errFloor = errors.New("a floor was set")
 
@@ -316,12 +318,14 @@ func (b *batch) stage(tx storage.Tx) error {
 	if err != nil {
 		return err
 	}
-	if floor < b.end {
+	// The mark is the etag of the last record that is removed, not the end of the walk:
+	// a reader that has seen the changes up to that etag misses nothing. So a floor may be
+	// between the two.
+	last := b.last()
+	if floor < last {
 		return errFloor
 	}
-	// The mark is the etag of the last record that is removed, not the end of the walk:
-	// a reader that has seen the changes up to that etag misses nothing.
-	if err := raise(tx, format.MarkName, counters.Mark, b.last()); err != nil {
+	if err := raise(tx, format.MarkName, counters.Mark, last); err != nil {
 		return err
 	}
 	if err := raise(tx, format.WalkedName, counters.Walked, b.end); err != nil {

@@ -6,7 +6,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"math/rand/v2"
+	"os"
+	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -245,6 +249,28 @@ func Allocs(runs int, enough float64, fn func()) float64 {
 		least = min(least, testing.AllocsPerRun(runs, fn))
 	}
 	return least
+}
+
+// CollectSeldom makes the garbage collector run less often, unless GOGC says how often: tests
+// allocate much and keep little, so that it takes a fourth of their time. It is for the
+// TestMain of packages that do not measure memory.
+func CollectSeldom() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(600)
+	}
+}
+
+// Parallel makes at least n of the tests that call t.Parallel run at once, unless the flag
+// -parallel says how many. It is for the TestMain of packages whose tests mostly wait.
+func Parallel(n int) {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given && n > runtime.GOMAXPROCS(0) {
+		if err := flag.Set("test.parallel", strconv.Itoa(n)); err != nil {
+			panic(err)
+		}
+	}
 }
 
 // Within returns the answer, which must come before HangGuard.

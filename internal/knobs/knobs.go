@@ -47,3 +47,10 @@ var ClusterPause time.Duration
 
 // KeptRequests replaces the number of results of requests that are kept, unless it is 0.
 var KeptRequests uint64
+
+// ChangeDocuments is how many documents a change by query, a drop or a rename writes in one
+// commit.
+var ChangeDocuments = 128
+
+// LazyBatches is how many such commits share a sync.
+var LazyBatches = 16

@@ -3,33 +3,21 @@
 package parts
 
 import (
-	"context"
+	"reflect"
 
-	"github.com/jaydb/jay/internal/attachments"
-	"github.com/jaydb/jay/internal/catalog"
-	"github.com/jaydb/jay/internal/counts"
-	"github.com/jaydb/jay/internal/env"
-	"github.com/jaydb/jay/internal/indexer"
+	"github.com/jaydb/jay/internal/codec"
+	"github.com/jaydb/jay/internal/core"
+	"github.com/jaydb/jay/internal/write"
 )
 
-// Parts are those of one database.
-type Parts struct {
-	Env     *env.Env
-	Indexes *catalog.Current
-	Indexer *indexer.Indexer
-	Counts  *counts.Counts
+// Package jay sets these.
+var (
+	// Of returns the parts of a *jay.DB.
+	Of func(db any) *core.Database
 
-	Contents *attachments.Store
+	// Ops returns the writes of a *jay.Batch.
+	Ops func(batch any) []*write.Op
 
-	// CheckCounts compares the numbers of documents that are kept with the documents.
-	CheckCounts func(context.Context) error
-
-	// CheckRevisions compares all records about revisions with one another.
-	CheckRevisions func() error
-
-	// CheckContents compares the contents of attachments with the documents that have them.
-	CheckContents func(context.Context) error
-}
-
-// Of returns the parts of a *jay.DB. Package jay sets it.
-var Of func(db any) Parts
+	// Mapping returns how a *jay.DB maps t to a collection of this name; "" is the one of the conventions.
+	Mapping func(db any, t reflect.Type, name string) (*codec.Mapping, error)
+)

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/jaydb/jay/ids"
@@ -31,7 +32,14 @@ const (
 type Request struct {
 	ID   string
 	Call string // the operation, so that the ID of another operation's call is detected
+
+	// Given is a hash of the arguments that Call does not name, so that the ID of a call with
+	// other arguments is detected; or "".
+	Given string
 }
+
+// ErrOther is returned for the ID of another call than the one that was carried out.
+var ErrOther = fmt.Errorf("%w: a request id belongs to one call", ids.ErrUsage)
 
 // Repeated is the error that ends the transaction of a call whose result is stored.
 type Repeated struct{ Result json.RawMessage }
@@ -39,9 +47,20 @@ type Repeated struct{ Result json.RawMessage }
 // Error implements error.
 func (*Repeated) Error() string { return "the call was carried out before" }
 
+// Repetition returns the result of a call that was carried out before, if err says that it
+// was; else nil.
+func Repetition(err error) *Repeated {
+	var again *Repeated
+	if errors.Is(err, storage.ErrUnknownOutcome) || !errors.As(err, &again) {
+		return nil
+	}
+	return again
+}
+
 // record is the stored form of a result, as JSON.
 type record struct {
 	Call   string          `json:"call"`
+	Given  string          `json:"given,omitempty"` // results that older versions have stored have none
 	Result json.RawMessage `json:"result"`
 }
 
@@ -58,7 +77,9 @@ func CheckID(id string) error {
 	return nil
 }
 
-// Find returns a *Repeated if the result of the call is stored.
+// Find returns a *Repeated if the result of the call is stored, and an ErrOther if that of
+// another call with the ID is. A result that an older version has stored names no arguments:
+// it is taken for that of the call.
 func (r *Request) Find(from docs.Getter) error {
 	value, closer, err := from.Get(format.RequestKey(r.ID))
 	if err == storage.ErrNotFound {
@@ -76,7 +97,10 @@ func (r *Request) Find(from docs.Getter) error {
 		return fmt.Errorf("result of request %q: %w: %w", errs.Shorten(r.ID), errs.ErrCorrupt, err)
 	}
 	if found.Call != r.Call {
-		return fmt.Errorf("%w: the request id %q is that of another call: %s, not %s", ids.ErrUsage, errs.Shorten(r.ID), found.Call, r.Call)
+		return fmt.Errorf("%w: %q is that of another call: %s, not %s", ErrOther, errs.Shorten(r.ID), found.Call, r.Call)
+	}
+	if found.Given != "" && found.Given != r.Given {
+		return fmt.Errorf("%w: %q is that of an %s with other arguments", ErrOther, errs.Shorten(r.ID), found.Call)
 	}
 	return &Repeated{bytes.Clone(found.Result)}
 }
@@ -86,7 +110,7 @@ func (r *Request) Find(from docs.Getter) error {
 func (r *Request) Keep(tx storage.Tx, result any) error {
 	text, err := json.Marshal(result)
 	if err == nil {
-		text, err = json.Marshal(record{r.Call, text})
+		text, err = json.Marshal(record{r.Call, r.Given, text})
 	}
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jaydb/jay/internal/budget"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
@@ -147,7 +148,7 @@ func (c *checker) rest() (err error) {
 			return wrong(id, "its key is %x", it.Key())
 		}
 	}
-	kept, err := Counts(c.from)
+	kept, err := Counts(c.from, new(budget.Payer))
 	if err != nil {
 		return err
 	}

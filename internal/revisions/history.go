@@ -40,6 +40,31 @@ type Stored struct {
 	Body     []byte
 }
 
+// isUndated reports whether the revision is the deletion of a rename of its collection,
+// as versions of Jay have written them that did not store when they were made.
+func (s *Stored) isUndated() bool { return s.Deletion && s.Header.Modified == 0 && s.Foreign == nil }
+
+// dateOf returns when an undated deletion was made, in ticks: the rename wrote the next
+// revision in the same commit. If that has no number, as it follows no rule, the present
+// version of the document stands for it, and if there is none the version before.
+func dateOf(r getter, foldedID string, number uint64) (uint64, error) {
+	next, err := readFact(r, foldedID, number+1)
+	if err != nil || next.found {
+		return next.modified, err
+	}
+	value, closer, err := r.Get(format.DocumentKey(nil, foldedID))
+	if err == nil {
+		var h metadata.Header
+		_, err = h.Decode(value)
+		return h.Modified, errs.First(err, closer.Close())
+	}
+	if err != storage.ErrNotFound {
+		return 0, err
+	}
+	before, err := readFact(r, foldedID, number-1)
+	return before.modified, err
+}
+
 // decode decodes the record of revision number of a document.
 func decode(value []byte, number uint64) (s Stored, err error) {
 	var record []byte
@@ -57,14 +82,23 @@ func decode(value []byte, number uint64) (s Stored, err error) {
 type fact struct {
 	found      bool
 	deletion   bool
+	undated    bool
 	modified   uint64 // ticks
 	etag       uint64
 	collection string // folded
 	bytes      int64  // of its record
 }
 
-// factOf reads a revision.
+// factOf reads a revision, and finds the time of one that is undated.
 func factOf(r getter, foldedID string, number uint64) (f fact, err error) {
+	if f, err = readFact(r, foldedID, number); err == nil && f.undated {
+		f.modified, err = dateOf(r, foldedID, number)
+	}
+	return f, err
+}
+
+// readFact reads a revision as it is stored.
+func readFact(r getter, foldedID string, number uint64) (f fact, err error) {
 	value, closer, err := r.Get(format.RevisionKey(nil, foldedID, number))
 	if err == storage.ErrNotFound {
 		return fact{}, nil
@@ -74,7 +108,7 @@ func factOf(r getter, foldedID string, number uint64) (f fact, err error) {
 	}
 	s, err := decode(value, number)
 	if err == nil {
-		f = fact{true, s.Deletion, s.Header.Modified, s.Header.Etag, format.CollectionKey(string(s.Header.Collection)), int64(len(value))}
+		f = fact{true, s.Deletion, s.isUndated(), s.Header.Modified, s.Header.Etag, format.CollectionKey(string(s.Header.Collection)), int64(len(value))}
 	}
 	return f, errs.First(err, closer.Close())
 }

@@ -31,6 +31,8 @@ type Purge struct {
 	Rules     *Rules
 	Now       uint64
 	Criterion Criterion
+
+	Lazy bool // the caller waits for the disk, after several steps
 }
 
 // criterion returns the criterion for a document; found is false if nothing is to be
@@ -68,7 +70,7 @@ func (p *Purge) Step(ctx context.Context, e *env.Env, after string) (done Step, 
 		return done, err
 	}
 	next := done.Next
-	err = e.Engine.Update(ctx, e.Synced, func(tx storage.Tx) error {
+	err = e.Engine.Update(ctx, e.Synced && !p.Lazy, func(tx storage.Tx) error {
 		done.Documents, done.Revisions, done.Bytes, done.Next, done.Again = 0, 0, 0, next, next != ""
 		for i, id := range found {
 			whole, err := p.remove(tx, id, &done)

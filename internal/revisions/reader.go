@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jaydb/jay/internal/budget"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
@@ -64,8 +65,8 @@ func (r *Revision) MarshalJSON() ([]byte, error) {
 	return metadata.AppendDocument(make([]byte, 0, len(body)+256), body, &m), nil
 }
 
-// copyRevision decodes a copy of a revision.
-func (r *Reader) copyRevision(foldedID string, number uint64, value []byte) (*Revision, error) {
+// copyRevision decodes a copy of a revision, which is one of from.
+func (r *Reader) copyRevision(from storage.Reader, foldedID string, number uint64, value []byte) (*Revision, error) {
 	deletion, foreign, record, err := format.SplitRevision(value)
 	if err != nil {
 		return nil, err
@@ -75,6 +76,14 @@ func (r *Reader) copyRevision(foldedID string, number uint64, value []byte) (*Re
 		return nil, fmt.Errorf("revision %d: %w", number, err)
 	}
 	doc.SetRevision(number)
+	s := Stored{Deletion: deletion, Foreign: foreign, Header: doc.Header()}
+	if s.isUndated() {
+		at, err := dateOf(from, foldedID, number)
+		if err != nil {
+			return nil, err
+		}
+		doc.SetModified(at)
+	}
 	return &Revision{Document: *doc, Deletion: deletion, Foreign: string(foreign), Number: number}, nil
 }
 
@@ -132,7 +141,7 @@ func (r *Reader) Page(from storage.Reader, foldedID string, below uint64) (page 
 		if err != nil {
 			return nil, err
 		}
-		rev, err := r.copyRevision(foldedID, number, it.Value())
+		rev, err := r.copyRevision(from, foldedID, number, it.Value())
 		if err != nil {
 			return nil, err
 		}
@@ -168,7 +177,7 @@ func (r *Reader) Get(from storage.Reader, foldedID, changeVector string) (_ *Rev
 	if err != nil {
 		return nil, err
 	}
-	rev, err := r.copyRevision(foldedID, number, it.Value())
+	rev, err := r.copyRevision(from, foldedID, number, it.Value())
 	if err == nil && rev.ChangeVector() != changeVector {
 		err = errs.ErrNotFound
 	}
@@ -244,13 +253,19 @@ func (r *Reader) AsOf(ctx context.Context, from storage.Reader, foldedID string,
 		if err != nil {
 			return nil, err
 		}
-		if s.Header.Modified > ticks {
+		modified := s.Header.Modified
+		if s.isUndated() {
+			if modified, err = dateOf(from, foldedID, number); err != nil {
+				return nil, err
+			}
+		}
+		if modified > ticks {
 			continue
 		}
 		if s.Deletion {
 			return nil, errs.ErrNotFound
 		}
-		return r.copyRevision(foldedID, number, it.Value())
+		return r.copyRevision(from, foldedID, number, it.Value())
 	}
 	return nil, errs.First(it.Error(), errs.ErrNotFound)
 }
@@ -269,7 +284,7 @@ func (r *Reader) newest(from storage.Reader, foldedID string) (_ *Revision, err 
 	if err != nil {
 		return nil, err
 	}
-	return r.copyRevision(foldedID, number, it.Value())
+	return r.copyRevision(from, foldedID, number, it.Value())
 }
 
 // Deleted returns the newest revisions of up to 64 deleted documents, in the order of
@@ -362,7 +377,7 @@ func (r *Reader) All(ctx context.Context, from storage.Reader, at *Position, fol
 		if foldedCollection != "" && !docs.SameCollection(s.Header.Collection, foldedCollection) {
 			continue
 		}
-		rev, err := r.copyRevision(at.FoldedID, number, it.Value())
+		rev, err := r.copyRevision(from, at.FoldedID, number, it.Value())
 		if err != nil {
 			return nil, false, err
 		}
@@ -378,8 +393,9 @@ type Count struct {
 }
 
 // Counts returns the number of revisions under 'r' by collection, in the order of
-// collections. The present versions of documents are not counted.
-func Counts(from storage.Reader) ([]Count, error) {
+// collections. The present versions of documents are not counted. payer pays for the list
+// while it grows.
+func Counts(from storage.Reader, payer *budget.Payer) ([]Count, error) {
 	it, err := from.Iterate(format.RevisionCountBounds[0], format.RevisionCountBounds[1])
 	if err != nil {
 		return nil, err
@@ -387,6 +403,9 @@ func Counts(from storage.Reader) ([]Count, error) {
 	var all []Count
 	for ok := it.First(); ok; ok = it.Next() {
 		collection, n, err := format.DecodeRevisionCount(it.Key(), it.Value())
+		if err == nil {
+			err = payer.PayNamed(collection)
+		}
 		if err != nil {
 			return nil, errors.Join(err, it.Close())
 		}

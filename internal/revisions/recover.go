@@ -58,8 +58,9 @@ func recoverSome(e *env.Env, after string, counts map[string]int64) (next string
 	defer func() { err = errs.First(err, it.Close()) }()
 
 	type survivor struct {
-		id string
-		h  format.History
+		id       string
+		h        format.History
+		deletion bool // the last
 	}
 	var found []survivor
 	for ok := it.First(); ok; ok = it.Next() {
@@ -85,7 +86,7 @@ func recoverSome(e *env.Env, after string, counts map[string]int64) (next string
 		if one.h.First == 0 {
 			one.h.First = number
 		}
-		one.h.Last = number
+		one.h.Last, one.deletion = number, s.Deletion
 		counts[format.CollectionKey(string(s.Header.Collection))]++
 	}
 	if err := it.Error(); err != nil || len(found) == 0 {
@@ -93,7 +94,7 @@ func recoverSome(e *env.Env, after string, counts map[string]int64) (next string
 	}
 	return next, e.Engine.Update(context.Background(), true, func(tx storage.Tx) error {
 		for _, one := range found {
-			if err := recoverOne(tx, one.id, one.h); err != nil {
+			if err := recoverOne(tx, one.id, one.h, one.deletion); err != nil {
 				return err
 			}
 		}
@@ -102,8 +103,12 @@ func recoverSome(e *env.Env, after string, counts map[string]int64) (next string
 }
 
 // recoverOne writes the history of a document whose surviving revisions are h, without
-// a first one if there are none.
-func recoverOne(tx storage.Tx, foldedID string, h format.History) error {
+// a first one if there are none. A document whose last revision is a deletion is listed as
+// deleted, even if it is there again as no revision: see write.Txn.numberFirst.
+func recoverOne(tx storage.Tx, foldedID string, h format.History, deletion bool) error {
+	if deletion {
+		tx.Set(format.DeletedKey(nil, foldedID), nil, nil)
+	}
 	value, closer, err := tx.Get(format.DocumentKey(nil, foldedID))
 	if err != nil && err != storage.ErrNotFound {
 		return err

@@ -53,11 +53,13 @@ type Lost struct {
 
 // Result is what Copy has done.
 type Result struct {
-	Documents, Revisions, Contents, Deletions, Counters, Subscriptions, Indexes int64
+	Documents, Revisions, Contents, Deletions, Counters, Subscriptions int64
 
 	Lost      []Lost
 	LostCount int64
 	Raised    []string // counters that were raised, in words
+
+	Unfinished []index.Info // indexes that were being built; those of the catalog are to be built
 }
 
 // Config is what Copy is asked for.
@@ -331,7 +333,7 @@ func (c *copying) readSettings() error {
 		return err
 	}
 	if !found {
-		c.lost("record", "settings", "the settings of the database are missing: those of a new one are taken")
+		c.lost("record", "settings", "the settings of the database are missing: those of a new one are taken, but that no document expires and none is refreshed")
 	}
 	if own, known := c.origins[c.settings.Node]; known {
 		c.own = own
@@ -351,28 +353,19 @@ func (c *copying) readSettings() error {
 	return nil
 }
 
-// copyIndexes copies the declarations. All are built again.
+// copyIndexes copies the declarations of the indexes that were ready. They are built again.
 func (c *copying) copyIndexes(key, value []byte) error {
 	var stored catalog.Record
 	if err := json.Unmarshal(value, &stored); err != nil {
 		c.lost("record", "indexes", "the declarations of the indexes cannot be decoded: declare them again")
 		return nil
 	}
-	out := catalog.Record{Next: max(stored.Next, 1)}
-	for _, e := range stored.Indexes {
-		out.Next = max(out.Next, e.Number+1)
-		if e.State == index.Dropping || e.Replaces != 0 {
-			continue
-		}
-		if _, err := catalog.Open(e); err != nil {
-			c.lost("record", "index "+e.Name, "its declaration is broken: %v", err)
-			continue
-		}
-		e.State = index.Building
-		out.Indexes = append(out.Indexes, e)
-		c.result.Indexes++
+	unfinished, refused := stored.ForRebuild()
+	for _, r := range refused {
+		c.lost("record", "index "+r.Info.Name, "its declaration is broken: %v", r.Err)
 	}
-	text, err := json.Marshal(out)
+	c.result.Unfinished = unfinished
+	text, err := json.Marshal(stored)
 	if err != nil {
 		return err
 	}
@@ -558,9 +551,9 @@ func (c *copying) copyDocuments() error {
 
 // checkVersion returns an error unless a version of a document is whole.
 func (c *copying) checkVersion(folded string, h *metadata.Header, body []byte) error {
-	_, err := metadata.Scan(body, verify.BodyLimits)
+	_, err := verify.CheckJSON(body)
 	if err == nil && h.Custom != nil {
-		_, err = metadata.Scan(h.Custom, verify.BodyLimits)
+		_, err = verify.CheckJSON(h.Custom)
 	}
 	if err == nil {
 		err = errs.First(metadata.CheckCollection(string(h.Collection)), c.rules.Check(folded))

@@ -11,11 +11,13 @@ import (
 )
 
 // New returns the settings and the node of a new database, for one whose own are lost.
+// Expiration and refresh are disabled: nothing is deleted that the database may have
+// kept on purpose.
 func New(o Options, now func() time.Time, random io.Reader) (format.Settings, format.Origin, error) {
 	if random == nil {
 		random = rand.Reader
 	}
-	s := format.Settings{Separator: cmp.Or(o.Separator, ids.DefaultSeparator), CaseSensitive: o.CaseSensitive, Created: now().UTC()}
+	s := format.Settings{Separator: cmp.Or(o.Separator, ids.DefaultSeparator), CaseSensitive: o.CaseSensitive, Created: now().UTC(), ExpirationDisabled: true, RefreshDisabled: true}
 	own, err := newOrigin(random, cmp.Or(o.CopyTag, o.NodeTag, ids.DefaultNodeTag))
 	return s, own, err
 }

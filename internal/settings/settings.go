@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/counts"
@@ -29,17 +30,22 @@ type Options struct {
 	MaxIDBytes    int
 	// PrefixCollections is nil for what is stored.
 	PrefixCollections *bool
-	AcceptLoss        func(*storage.DamageError)
+	// ExpirationDisabled and RefreshDisabled are for a new database; another one keeps what
+	// it has stored.
+	ExpirationDisabled, RefreshDisabled bool
+	AcceptLoss                          func(*storage.DamageError)
 }
 
 // opening is an Open under way.
 type opening struct {
 	env     *env.Env
 	options Options
+	lost    bool // the settings were lost, and Options.AcceptLoss made them anew
 }
 
 // Open reads the settings of the database of e, or writes them if the database is
-// new, and sets what follows from them in e: Origins, Node, Rules and FoldedSeparator.
+// new, and sets what follows from them in e: Origins, Node, Rules, FoldedSeparator,
+// ExpirationDisabled and RefreshDisabled.
 // It returns ErrFixed for options that contradict those the database was created
 // with, and ErrOption for invalid ones.
 func Open(ctx context.Context, e *env.Env, options Options) (format.Settings, error) {
@@ -73,6 +79,8 @@ func Open(ctx context.Context, e *env.Env, options Options) (format.Settings, er
 		return stored, fmt.Errorf("%w: %w", errs.ErrOption, err)
 	}
 	e.FoldedSeparator = e.Rules.Fold(stored.Separator)
+	e.ExpirationDisabled.Store(stored.ExpirationDisabled)
+	e.RefreshDisabled.Store(stored.RefreshDisabled)
 	return stored, nil
 }
 
@@ -91,8 +99,13 @@ func (o *opening) loadOrCreate(ctx context.Context) (format.Settings, error) {
 	return stored, err
 }
 
+// getter is a storage.Reader or a storage.Tx.
+type getter interface {
+	Get(key []byte) (value []byte, closer io.Closer, err error)
+}
+
 // Load reads the settings.
-func Load(r storage.Reader) (format.Settings, error) {
+func Load(r getter) (format.Settings, error) {
 	var s format.Settings
 	value, closer, err := r.Get(format.AppendKey(nil, format.SpaceMeta, format.SettingsName))
 	if err != nil {
@@ -124,19 +137,28 @@ func (o *opening) checkNew() error {
 		}
 		problem += ", though it has keys"
 	}
-	damage := &storage.DamageError{Dir: o.env.Dir, File: "database record", Offset: -1, Problem: problem, Loss: "the separator, the node tag and the ID of the database, and what was lost with them"}
+	damage := &storage.DamageError{Dir: o.env.Dir, File: "database record", Offset: -1, Problem: problem, Loss: "the separator, the node tag and the ID of the database, and what was lost with them; expiration and refresh are switched off, as they may have been"}
 	if o.options.AcceptLoss == nil {
 		return damage
 	}
 	o.options.AcceptLoss(damage)
+	o.lost = true
 	return nil
 }
 
 // create writes the records of a new database in one synced commit. A crash
 // before it leaves an empty store, which the next Open creates again.
 func (o *opening) create(ctx context.Context) (format.Settings, error) {
-	s := format.Settings{Separator: o.options.Separator, CaseSensitive: o.options.CaseSensitive, Created: o.env.Now().UTC()}
+	created, err := o.env.Date()
+	if err != nil {
+		return format.Settings{}, err
+	}
+	s := format.Settings{Separator: o.options.Separator, CaseSensitive: o.options.CaseSensitive, Created: created}
 	s.PrefixCollections = o.options.PrefixCollections != nil && *o.options.PrefixCollections
+	s.ExpirationDisabled, s.RefreshDisabled = o.options.ExpirationDisabled, o.options.RefreshDisabled
+	if o.lost { // what is kept may have been switched off
+		s.ExpirationDisabled, s.RefreshDisabled = true, true
+	}
 	if s.Separator == "" {
 		s.Separator = ids.DefaultSeparator
 	}
@@ -162,6 +184,18 @@ func (o *opening) create(ctx context.Context) (format.Settings, error) {
 // set stages the settings.
 func set(tx storage.Tx, s format.Settings) error {
 	return env.SetJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.SettingsName), s)
+}
+
+// Change changes the settings of an open database, on disk.
+func Change(ctx context.Context, engine storage.Engine, change func(*format.Settings)) error {
+	return engine.Update(ctx, true, func(tx storage.Tx) error {
+		s, err := Load(tx)
+		if err == nil {
+			change(&s)
+			err = set(tx, s)
+		}
+		return err
+	})
 }
 
 // setPrefixCollections stores Options.PrefixCollections, if that is not what the

@@ -309,7 +309,10 @@ func (w *Worker) Acknowledge(b *Batch) error {
 	// The end of the worker's context must not prevent this: the work is done and should
 	// not be repeated. Close waits for it.
 	ctx := context.WithoutCancel(w.ctx)
-	now := w.store.env.Now()
+	now, err := w.store.env.Date()
+	if err != nil {
+		return err
+	}
 	next := w.progress
 	next.Position = b.position
 	if next.Base <= next.Position {
@@ -317,7 +320,7 @@ func (w *Worker) Acknowledge(b *Batch) error {
 	}
 	if len(b.Items) > 0 {
 		next.Acknowledged += int64(len(b.Items) - len(b.failed))
-		next.Last = now.UTC()
+		next.Last = now
 	}
 	failing, gone, err := w.settle(b, now)
 	if err != nil {

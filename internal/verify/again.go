@@ -46,7 +46,7 @@ func (v *verifier) documentsAgain() error {
 		if d == nil {
 			return nil
 		}
-		if _, err := metadata.Scan(d.body, BodyLimits); err != nil {
+		if _, err := CheckJSON(d.body); err != nil {
 			d.whole = false
 		}
 		return v.derive(d, func(key, want []byte) error {

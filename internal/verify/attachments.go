@@ -20,6 +20,9 @@ type contents struct {
 	chunks uint32
 	size   int64
 	gap    bool
+	first  int64 // bytes of the first chunk
+	last   int64 // of the one that was read last
+	uneven bool  // a chunk before the last has another size than the first
 
 	highest  uint64 // stream number in use
 	next     uint64
@@ -126,7 +129,11 @@ func (v *verifier) chunk(r storage.Reader, key, value []byte) error {
 			return err
 		}
 		c.stream, c.hash, c.chunks, c.size, c.gap = stream, sha256.New(), 0, 0, false
+		c.first, c.uneven = int64(len(value)), false
+	} else {
+		c.uneven = c.uneven || c.last != c.first
 	}
+	c.last = int64(len(value))
 	c.gap = c.gap || number != c.chunks
 	c.chunks = number + 1
 	c.size += int64(len(value))
@@ -151,7 +158,7 @@ func (v *verifier) endStream(r storage.Reader) error {
 	owned := false
 	if found && known {
 		record, err := format.DecodeContent(value)
-		if owned = err == nil && record.Stream == c.stream && record.Size == c.size && !c.gap; owned {
+		if owned = err == nil && record.Stream == c.stream && record.Size == c.size && !c.gap && c.isCutAs(record); owned {
 			v.ledger.add(countedContent(&sum), nil, -1)
 		}
 	}
@@ -159,6 +166,12 @@ func (v *verifier) endStream(r storage.Reader) error {
 		return nil
 	}
 	return v.otherOwners(r, owned)
+}
+
+// isCutAs reports whether the chunks that were read have the sizes that a reader of the content
+// expects.
+func (c *contents) isCutAs(record format.Content) bool {
+	return c.chunks == record.Chunks() && (c.chunks == 1 || !c.uneven && c.first == record.ChunkBytes)
 }
 
 // otherOwners looks whether a stream is being written or removed.
@@ -251,6 +264,8 @@ func (v *verifier) contentAgain(r storage.Reader, key []byte, want format.Hash, 
 	v.contents.explains[record.Stream] = true
 	subject := fmt.Sprintf("content %x", want[:])
 	switch {
+	case size == record.Size && format.Hash(h.Sum(nil)) == want:
+		v.about(ContentRecord, key, subject, "its %d bytes are whole, in %d chunks of other sizes than its record says: %d of %d bytes", size, next, record.Chunks(), record.ChunkBytes)
 	case next < record.Chunks():
 		v.about(ChunkMissing, format.ChunkKey(record.Stream, next), subject, "chunk %d of the %d of stream %d is missing", next, record.Chunks(), record.Stream)
 	case size != record.Size || next != record.Chunks():

@@ -12,8 +12,22 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// BodyLimits are those of all bodies that any option allows.
-var BodyLimits = metadata.Limits{MaxBytes: 512 << 20, MaxDepth: 10_000}
+// limits are those of all bodies that any option allows, and stored those of all that any
+// version has stored: a patch could store an exponent that other writes refused.
+var (
+	limits = metadata.Limits{MaxBytes: 512 << 20, MaxDepth: 10_000}
+	stored = metadata.Limits{MaxBytes: limits.MaxBytes, MaxDepth: limits.MaxDepth, AnyExponent: true}
+)
+
+// CheckJSON returns an error for JSON that no version has stored as a body or as custom
+// metadata. refused is the reason why this version would not store it again, or nil.
+func CheckJSON(text []byte) (refused, err error) {
+	if _, refused = metadata.Scan(text, limits); refused == nil {
+		return nil, nil
+	}
+	_, err = metadata.Scan(text, stored)
+	return refused, err
+}
 
 // document is a stored document that was decoded. Its texts are in the reader's memory.
 type document struct {
@@ -180,9 +194,11 @@ func (v *verifier) document(d *document) error {
 
 // checkDocument checks a document by itself.
 func (v *verifier) checkDocument(key []byte, d *document) {
-	if _, err := metadata.Scan(d.body, BodyLimits); err != nil {
+	if refused, err := CheckJSON(d.body); err != nil {
 		d.whole = false
 		v.damage(DocumentBody, key, "its body of %d bytes is not the JSON that was stored: %v", len(d.body), err)
+	} else if refused != nil {
+		v.damage(DocumentNumber, key, "its body: %v", refused)
 	}
 	if err := v.rules.Check(d.folded); err != nil || v.rules.Fold(d.folded) != d.folded {
 		v.damage(DocumentID, key, "its key is not a folded ID")
@@ -193,8 +209,10 @@ func (v *verifier) checkDocument(key []byte, d *document) {
 		v.damage(DocumentName, key, "%v", err)
 	}
 	if d.header.Custom != nil {
-		if _, err := metadata.Scan(d.header.Custom, BodyLimits); err != nil {
+		if refused, err := CheckJSON(d.header.Custom); err != nil {
 			v.damage(DocumentMetadata, key, "its metadata of %d bytes is no JSON object: %v", len(d.header.Custom), err)
+		} else if refused != nil {
+			v.damage(DocumentNumber, key, "its metadata: %v", refused)
 		}
 	}
 	switch none := (metadata.Times{}); {
@@ -335,7 +353,7 @@ func (v *verifier) documentAt(r storage.Reader, folded string) (doc *document, k
 	if doc = v.decodeDocument(key, value, false); doc == nil {
 		return nil, false, nil
 	}
-	if _, err := metadata.Scan(doc.body, BodyLimits); err != nil {
+	if _, err := CheckJSON(doc.body); err != nil {
 		doc.whole = false
 	}
 	return doc, true, nil

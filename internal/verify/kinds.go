@@ -38,6 +38,7 @@ const (
 	DocumentRecord    Kind = "document-record"
 	DocumentBody      Kind = "document-body"
 	DocumentMetadata  Kind = "document-metadata"
+	DocumentNumber    Kind = "document-number"
 	DocumentID        Kind = "document-id"
 	DocumentName      Kind = "document-collection"
 	DocumentTimes     Kind = "document-times"
@@ -137,7 +138,7 @@ var meanings = map[Kind]Meaning{
 	FileDamaged: {"what is in the damaged block or record", salvage, false},
 	Unreadable:  {"the records in this range", salvage, false},
 
-	KeyUnknown:        {"nothing, if a newer version wrote it", "open the database with the version that wrote it", false},
+	KeyUnknown:        {"nothing, if a newer version wrote it", "open the database with the version that wrote it; this one keeps it, and puts it into backups", true},
 	KeyMalformed:      {"what the record said", harmless, false},
 	SettingsRecord:    {"the settings of the database: it does not open", salvage, false},
 	NodeRecord:        {"which database a node number means: the change vectors of its documents", salvage, false},
@@ -162,6 +163,7 @@ var meanings = map[Kind]Meaning{
 	DocumentRecord:   {"the document", restore, false},
 	DocumentBody:     {"the document, or a part of it", restore, false},
 	DocumentMetadata: {"the custom metadata of the document", restore, false},
+	DocumentNumber:   {"nothing: an older version stored the number by a patch, and no other write would", "write the document with a number in the bounds; until then no Put stores it as it is", true},
 	DocumentID:       {"the ID as it was written", restore, false},
 	DocumentName:     {"the collection of the document", restore, false},
 	DocumentTimes:    {"when the document expires or is refreshed", rebuild, false},

@@ -52,8 +52,10 @@ func (v *verifier) revision(h *history, key, value []byte) error {
 		v.note(h, number, 0, false)
 		return nil
 	}
-	if _, err := metadata.Scan(body, BodyLimits); err != nil {
+	if refused, err := CheckJSON(body); err != nil {
 		v.damage(RevisionRecord, key, "its body is not the JSON that was stored: %v", err)
+	} else if refused != nil {
+		v.damage(DocumentNumber, key, "its body: %v", refused)
 	}
 	if foreign == nil {
 		v.checkEtag(key, header.Node, header.Etag)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -61,6 +63,16 @@ type Reads struct {
 func (w *Writer) CommitClusterWide(ctx context.Context, ops []*Op, reads Reads) error {
 	ctx, cancel := w.Cluster.Bounded(ctx)
 	defer cancel()
+	for {
+		err := w.commitClusterWide(ctx, ops, reads)
+		if !errors.Is(err, accord.ErrSlotLost) || errors.Is(err, accord.ErrUndecidable) || ctx.Err() != nil {
+			return err
+		}
+		// It has not happened. A copy of the database has run, which does not stop this one.
+	}
+}
+
+func (w *Writer) commitClusterWide(ctx context.Context, ops []*Op, reads Reads) error {
 	c := &clusterCommit{w: w, ops: ops, reads: reads}
 	for _, o := range ops {
 		if o.Exchanging == nil {
@@ -125,6 +137,7 @@ func (c *clusterCommit) checkDocuments(ctx context.Context) error {
 			for _, o := range c.docs {
 				c.lock.docs = append(c.lock.docs, lockedDocument{o.FoldedID, format.CollectionKey(o.collectionOf())})
 			}
+			c.lock.values = c.changedValues()
 			c.w.locks.take(c.lock)
 		}
 		return errChecked
@@ -137,6 +150,20 @@ func (c *clusterCommit) checkDocuments(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// changedValues returns the folded keys of the values that the commit changes.
+func (c *clusterCommit) changedValues() (folded []string) {
+	for _, o := range c.ops {
+		switch {
+		case o.Exchanging != nil:
+			folded = append(folded, o.Exchanging.Folded)
+		case o.Guard != nil:
+			folded = append(folded, GuardKey(o.FoldedID))
+		}
+	}
+	slices.Sort(folded)
+	return slices.Compact(folded)
 }
 
 // abandon gives up what was prepared. The coordinator has not committed it.
@@ -239,7 +266,7 @@ func (c *clusterCommit) readAny(ctx context.Context) (map[string]uint64, error) 
 func (c *clusterCommit) storeIntent(ctx context.Context) error {
 	c.intent = c.w.intents.Add(1)
 	in := c.commit.Intent()
-	in.Writes = len(c.docs)
+	in.Writes, in.Values = len(c.docs), c.changedValues()
 	size := 0
 	for _, o := range c.docs {
 		size += len(o.JSON) + len(o.Tail) + len(o.FoldedID) + 64
@@ -274,12 +301,25 @@ func (c *clusterCommit) storeIntent(ctx context.Context) error {
 // run has the coordinator commit, and ends the commit as that decides.
 func (c *clusterCommit) run(ctx context.Context) error {
 	index, actual, err := c.commit.Try(ctx)
-	if errors.Is(err, cluster.ErrUnknownOutcome) {
-		if index, actual, err = c.await(ctx); errors.Is(err, cluster.ErrUnknownOutcome) {
+	if errors.Is(err, cluster.ErrUnknownOutcome) && !errors.Is(err, accord.ErrUndecidable) {
+		if index, actual, err = c.await(ctx); errors.Is(err, cluster.ErrUnknownOutcome) && !errors.Is(err, accord.ErrUndecidable) {
 			return err
 		}
 	}
+	if errors.Is(err, accord.ErrUndecidable) {
+		c.giveUp(err)
+		return err
+	}
 	return c.end(ctx, index, actual, err)
+}
+
+// giveUp ends a commit that this process cannot decide. The intent stays, and its documents
+// stay locked: the next Open decides. Who meets the lock is refused at once.
+func (c *clusterCommit) giveUp(err error) {
+	c.commit.Keep()
+	if c.lock != nil {
+		c.w.locks.fail(c.lock, accord.WithoutOutcome(err))
+	}
 }
 
 // outcome is what the coordinator has decided.
@@ -312,7 +352,7 @@ func (c *clusterCommit) await(ctx context.Context) (uint64, []*exchange.Value, e
 		return o.index, o.actual, o.err
 	case <-ctx.Done():
 		cause = ctx.Err()
-	case <-c.w.Cluster.Done():
+	case <-c.w.Cluster.Context().Done():
 		cause = errs.ErrClosed
 	}
 	mu.Lock()
@@ -355,14 +395,21 @@ func (c *clusterCommit) end(ctx context.Context, index uint64, actual []*exchang
 	if err != nil {
 		// The disk has failed, or what was checked does not hold. The intent stays, and
 		// its documents stay locked: the next Open writes them.
-		c.commit.End()
-		return fmt.Errorf("%w: the coordinator of the cluster has committed the values, and the documents follow when the database is opened again: %w", storage.ErrUnknownOutcome, err)
+		c.commit.Keep()
+		c.w.locks.fail(c.lock, errFollows(err))
+		return fmt.Errorf("%w: %w", storage.ErrUnknownOutcome, errFollows(err))
 	}
 	c.commit.End()
 	if c.lock != nil {
 		c.w.locks.release(c.lock)
 	}
 	return nil
+}
+
+// errFollows is the error of documents that could not be written, though the coordinator has
+// committed their values.
+func errFollows(cause error) error {
+	return fmt.Errorf("%w: the coordinator of the cluster has committed the values, and the documents follow when the database is opened again: %v", storage.ErrFailed, cause)
 }
 
 // apply writes the documents, and removes the intent.
@@ -428,12 +475,18 @@ func removeIntent(tx storage.Tx, number uint64, writes int) {
 // endAlone ends a commit whose caller has left: its ops are not looked at, as they belong
 // to the caller again.
 func (c *clusterCommit) endAlone(o outcome) {
+	if errors.Is(o.err, accord.ErrUndecidable) {
+		c.giveUp(o.err)
+		return
+	}
 	if o.err != nil && errors.Is(o.err, cluster.ErrUnknownOutcome) {
 		return // the database is being closed: the next Open decides
 	}
 	if c.intent != 0 {
 		if err := c.w.finishIntent(context.Background(), c.intent, c.lock, o.index > 0); err != nil {
 			c.w.warn("jay: documents of a cluster-wide transaction", err)
+			c.commit.Keep()
+			c.w.locks.fail(c.lock, errFollows(err))
 			return // they stay locked: the next Open writes them
 		}
 	}
@@ -510,6 +563,36 @@ type intentFound struct {
 	lock   *lock
 }
 
+// String lists the first intents: the documents that they write, and the keys of the values
+// that they change. Guards, which go with their documents, are left out.
+func (found Intents) String() string {
+	const most = 10
+	var out []string
+	for _, f := range found[:min(len(found), most)] {
+		var docs, values []string
+		for _, d := range f.lock.docs[:min(len(f.lock.docs), most)] {
+			docs = append(docs, strconv.Quote(errs.Shorten(d.folded)))
+		}
+		for _, key := range f.lock.values {
+			if !exchange.IsGuard(key) && len(values) < most {
+				values = append(values, strconv.Quote(errs.Shorten(key)))
+			}
+		}
+		text := strings.Join(docs, ", ")
+		if len(f.lock.docs) > most {
+			text += fmt.Sprintf(" and %d more documents", len(f.lock.docs)-most)
+		}
+		if len(values) > 0 {
+			text += " with the values " + strings.Join(values, ", ")
+		}
+		out = append(out, text)
+	}
+	if len(found) > most {
+		out = append(out, "…")
+	}
+	return strings.Join(out, "; ")
+}
+
 // LockIntents finds the intents that earlier runs have left, and locks their documents.
 // FinishIntents follows.
 func (w *Writer) LockIntents() (found Intents, err error) {
@@ -542,7 +625,11 @@ func (w *Writer) LockIntents() (found Intents, err error) {
 			return nil, fmt.Errorf("intent %d has %d writes of %d: %w", found[i].number, len(ops), found[i].intent.Writes, errs.ErrCorrupt)
 		}
 		l := newLock()
+		l.values = slices.Clone(found[i].intent.Values)
 		for _, o := range ops {
+			if len(found[i].intent.Values) == 0 { // of an older version: those of its guards, at least
+				l.values = append(l.values, GuardKey(o.FoldedID))
+			}
 			l.docs = append(l.docs, lockedDocument{o.FoldedID, o.FoldedCollection})
 			if o.entries != nil {
 				for j := range o.entries.List {
@@ -601,18 +688,22 @@ func (w *Writer) decideIntent(f intentFound) error {
 		switch {
 		case err == nil:
 			if err := w.finishIntent(context.Background(), f.number, f.lock, index > 0); err != nil {
+				w.locks.fail(f.lock, errFollows(err))
 				return err
 			}
 			w.locks.release(f.lock)
 			ctx, cancel := w.Cluster.Bounded(w.Cluster.Context())
 			defer cancel()
-			_ = w.Cluster.Forget(ctx, f.intent.Slot) // else the next run removes it
+			_ = w.Cluster.Forget(ctx, f.intent.Slot) // else the next run does
 			return nil
 		case w.Cluster.Context().Err() != nil:
 			return nil
-		case !errors.Is(err, cluster.ErrNoMajority) && !errors.Is(err, cluster.ErrUnknownOutcome):
+		case errors.Is(err, cluster.ErrRestored): // it is asked nothing any more
+			w.locks.fail(f.lock, accord.WithoutOutcome(err))
+			return err
+		case tries == 0 && !errors.Is(err, cluster.ErrNoMajority) && !errors.Is(err, cluster.ErrUnknownOutcome):
 			w.warn("jay: what became of a cluster-wide transaction", err)
 		}
-		w.Cluster.Pause(tries)
+		accord.Pause(w.Cluster.Context(), tries)
 	}
 }

@@ -19,7 +19,7 @@ import (
 // knownHead returns what o needs to know of the document that it finds, if its head is
 // known and suffices.
 func (w *Writer) knownHead(o *Op, c *catalog.Catalog, rules *revisions.Rules) (OldDocument, bool) {
-	if w.Heads == nil || o.Strategy != ids.Semantic || o.KeepRevision {
+	if w.Heads == nil || o.Strategy != ids.Semantic || o.KeepRevision || o.KeepReplaced {
 		return OldDocument{}, false
 	}
 	h, known := w.Heads.Find(o.FoldedID)

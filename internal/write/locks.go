@@ -23,6 +23,7 @@ type locks struct {
 	docs   map[string]*lock   // by folded ID. Guarded by mu.
 	read   map[string][]*lock // documents that commits have read and do not write. Guarded by mu.
 	unique map[string]*lock   // by the key of an index entry. Guarded by mu.
+	values map[string][]*lock // by the folded key of a value that commits change. Guarded by mu.
 }
 
 // lock is what one commit has locked. It is taken in a transaction of the engine and
@@ -31,19 +32,25 @@ type lock struct {
 	docs     []lockedDocument
 	read     []string
 	unique   []string
+	values   []string // folded keys of the values that it changes, guards included
 	released chan struct{}
+
+	stuck chan struct{} // closed when this process cannot decide the commit any more
+	why   error         // the reason; set before stuck is closed. Guarded by locks.mu.
 }
 
 type lockedDocument struct{ folded, collection string }
 
-func newLock() *lock { return &lock{released: make(chan struct{})} }
+func newLock() *lock {
+	return &lock{released: make(chan struct{}), stuck: make(chan struct{})}
+}
 
 // take makes the documents and values of l locked.
 func (s *locks) take(l *lock) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.docs == nil {
-		s.docs, s.read, s.unique = make(map[string]*lock), make(map[string][]*lock), make(map[string]*lock)
+		s.docs, s.read, s.unique, s.values = make(map[string]*lock), make(map[string][]*lock), make(map[string]*lock), make(map[string][]*lock)
 	}
 	for _, d := range l.docs {
 		s.docs[d.folded] = l
@@ -54,7 +61,18 @@ func (s *locks) take(l *lock) {
 	for _, key := range l.unique {
 		s.unique[key] = l
 	}
+	for _, key := range l.values {
+		s.values[key] = append(s.values[key], l)
+	}
 	s.held.Add(1)
+}
+
+// removeFrom removes a lock from those of a key.
+func removeFrom(held map[string][]*lock, key string, l *lock) {
+	held[key] = slices.DeleteFunc(held[key], func(other *lock) bool { return other == l })
+	if len(held[key]) == 0 {
+		delete(held, key)
+	}
 }
 
 // release ends a lock. Those who wait for it look again.
@@ -67,9 +85,10 @@ func (s *locks) release(l *lock) {
 		}
 	}
 	for _, folded := range l.read {
-		if s.read[folded] = slices.DeleteFunc(s.read[folded], func(other *lock) bool { return other == l }); len(s.read[folded]) == 0 {
-			delete(s.read, folded)
-		}
+		removeFrom(s.read, folded, l)
+	}
+	for _, key := range l.values {
+		removeFrom(s.values, key, l)
 	}
 	for _, key := range l.unique {
 		if s.unique[key] == l {
@@ -78,6 +97,20 @@ func (s *locks) release(l *lock) {
 	}
 	s.held.Add(-1)
 	close(l.released)
+}
+
+// fail notes that this process cannot decide the commit of a lock. The lock stays, since the
+// next Open decides; who meets it gets err at once.
+func (s *locks) fail(l *lock, err error) {
+	if l == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.why == nil {
+		l.why = fmt.Errorf("%w: %w", errLocked, err)
+		close(l.stuck)
+	}
 }
 
 // Undecided returns how many commits the coordinator has not decided yet.
@@ -172,11 +205,37 @@ func (w *Writer) awaitLock(ctx context.Context, l *lock) error {
 	select {
 	case <-l.released:
 		return nil
+	case <-l.stuck:
+		return l.why
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w: %w", errLocked, cluster.ErrNoMajority, ctx.Err())
-	case <-w.Cluster.Done():
+	case <-w.Cluster.Context().Done():
 		return errs.ErrClosed
 	}
+}
+
+// AwaitValues waits until the commits of this database that change the value of a key, and
+// documents with it, are decided, and their documents can be read. Whoever has read a value
+// from the coordinator calls it: so no value shows what its documents do not show yet.
+// covers selects folded keys.
+func (w *Writer) AwaitValues(ctx context.Context, covers func(folded string) bool) error {
+	if w.locks.held.Load() == 0 {
+		return nil
+	}
+	var under []*lock
+	w.locks.mu.Lock()
+	for folded, locks := range w.locks.values {
+		if covers(folded) {
+			under = append(under, locks...)
+		}
+	}
+	w.locks.mu.Unlock()
+	for _, l := range under {
+		if err := w.awaitLock(ctx, l); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // DocsOf returns the documents that ops write, as far as their IDs are known.

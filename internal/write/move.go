@@ -5,6 +5,7 @@ import (
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/metadata"
@@ -16,12 +17,16 @@ import (
 // changes of a collection, a move is a delete in the one and a new document in the
 // other: two etags, two records of changes, and the same ID. Body, custom metadata and
 // attachments stay. A document that has changed since it was read is moved as it is now, and left
-// out if it is in the collection no more. Move returns how many documents it has moved.
+// out if it is in the collection no more. Move returns how many documents it has moved. It does not
+// wait for the disk: the caller does.
 func (w *Writer) Move(ctx context.Context, found []*docs.Document, to string) (moved int, err error) {
 	if len(found) == 0 {
 		return 0, nil
 	}
 	modified := metadata.Ticks(w.Env.Now())
+	if err := env.CheckTicks(modified); err != nil {
+		return 0, err
+	}
 	moves := make([]move, len(found))
 	all := make([]*Op, 0, 2*len(found))
 	for i, doc := range found {
@@ -32,7 +37,7 @@ func (w *Writer) Move(ctx context.Context, found []*docs.Document, to string) (m
 	if err := w.Yield(ctx, all); err != nil {
 		return 0, err
 	}
-	err = w.Transact(ctx, w.Env.Synced, func(t *Txn) error {
+	err = w.Transact(ctx, false, func(t *Txn) error {
 		moved, all = 0, all[:0]
 		for i := range moves {
 			m := &moves[i]
@@ -73,6 +78,7 @@ func (m *move) prepare(w *Writer, doc *docs.Document) {
 	m.put.JSON = doc.JSON()
 	m.put.Header = metadata.Header{Node: w.Env.Node, Modified: m.modified, Collection: []byte(m.to), Custom: h.Custom, Timed: h.Timed, Attachments: h.Attachments}
 	m.del.moves, m.put.moves = true, true
+	m.del.Header.Modified = m.modified // of the revision that the deletion is
 	m.put.FoldedCollection = format.CollectionKey(m.to)
 	m.put.extract(w.Indexes.Load().Of(m.put.FoldedCollection))
 	w.EncodeTail(&m.put)

@@ -65,6 +65,7 @@ type Request struct {
 	Named        bool   // the call or the document names a collection, if only @empty; set by preparing
 	AnyVersion   bool   // the version field of a value does not matter
 	KeepRevision bool   // what is found and what is written are revisions, whatever the rules
+	KeepReplaced bool   // what is found is a revision, whatever the rules
 	Validated    bool   // body is what will be stored, and needs no check: codec.Encoded.Stored
 	RequestID    string // the ID as the caller wrote it
 	Prefix       string // of HiLo IDs, checked; "" for that of the conventions

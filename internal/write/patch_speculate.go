@@ -179,11 +179,13 @@ func (g *Speculations) speculatePatch(ctx context.Context, o, after *Op) error {
 		next.folded = after.willBelongTo()
 	} else {
 		if p.Guess.made && p.Guess.after == nil {
-			current, err := w.currentVersion(o.FoldedID)
+			current, err := w.currentHeader(o.FoldedID)
 			if err != nil {
 				return err
 			}
-			if current == p.Guess.of {
+			if (Version{current.Node, current.Etag}) == p.Guess.of {
+				// Two flags change without a new version: see env.Rewritten.
+				p.Guess.header.Revision, p.Guess.header.Timed = current.Revision, current.Timed
 				p.Guess.watch = g.watch
 				return nil
 			}
@@ -262,18 +264,18 @@ func sameMemory(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// currentVersion returns the committed version of the document, or none if there is
-// none.
-func (w *Writer) currentVersion(folded string) (_ Version, err error) {
+// currentHeader returns the header of the committed version of the document as headerAt
+// does, or the zero one if there is none.
+func (w *Writer) currentHeader(folded string) (_ metadata.Header, err error) {
 	var scratch [128]byte
 	moment := w.Docs.Moment()
 	latest := w.Env.Engine.Latest()
 	defer func() { err = errs.First(err, latest.Close()) }()
 	h, err := headerAt(latest, format.DocumentKey(scratch[:0], folded))
 	if err != nil || docs.IsGone(&h, moment) {
-		return Version{}, err
+		return metadata.Header{}, err
 	}
-	return Version{h.Node, h.Etag}, nil
+	return h, nil
 }
 
 // ApplyEdits returns the result of a patch on a body. It takes at most maxWork

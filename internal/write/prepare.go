@@ -12,6 +12,7 @@ import (
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/codec"
+	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/parallel"
 	"github.com/jaydb/jay/metadata"
@@ -126,6 +127,9 @@ func (w *Writer) prepareSome(all, some []*Op, modified uint64, last *CollectionN
 // Prepare checks and encodes everything that does not need the transaction.
 func (w *Writer) Prepare(o *Op, modified uint64, last *CollectionNaming) error {
 	o.ID, o.FoldedID = "", "" // as an earlier use of the batch may have left them
+	if err := env.CheckTicks(modified); err != nil {
+		return err
+	}
 	if o.UsageError != nil {
 		return o.UsageError
 	}

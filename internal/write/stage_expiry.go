@@ -114,10 +114,22 @@ func DueRefresh(d format.Due, doc *docs.Document) (*Op, error) {
 	return o, nil
 }
 
+// IsDisabled reports whether nothing is done at the instants of one kind.
+func IsDisabled(e *env.Env, kind byte) bool {
+	if kind == format.DueRefresh {
+		return e.RefreshDisabled.Load()
+	}
+	return e.ExpirationDisabled.Load()
+}
+
 // holds reports whether what the op does is still due for the document found. If not,
 // its entry, which is none of the document, is removed, but for that of another version.
+// While the kind is disabled, nothing is due and every entry stays.
 func (o *dueOp) holds(t *Txn, old *OldDocument, found bool) (bool, error) {
 	d := &o.due
+	if IsDisabled(t.Writer.Env, d.Kind) {
+		return false, nil
+	}
 	at := time.Time{}
 	if found && old.Times != nil {
 		at = old.Times.Expires
@@ -272,7 +284,7 @@ func headerAt(r docs.Getter, key []byte) (metadata.Header, error) {
 		return metadata.Header{}, err
 	}
 	h, _, err := metadata.Decode(record)
-	own := metadata.Header{Node: h.Node, Etag: h.Etag, Modified: h.Modified, Timed: h.Timed}
+	own := metadata.Header{Node: h.Node, Etag: h.Etag, Modified: h.Modified, Timed: h.Timed, Revision: h.Revision}
 	if h.Timed {
 		own.Custom = slices.Clone(h.Custom)
 	}

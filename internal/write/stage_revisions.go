@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
@@ -25,7 +24,7 @@ func (t *Txn) rules() *revisions.Rules {
 // keeps reports whether a document that o finds is to be kept as a revision when o
 // replaces or deletes it.
 func (o *Op) keeps(rules *revisions.Rules, h *metadata.Header) bool {
-	if h.Revision != 0 || o.KeepRevision {
+	if h.Revision != 0 || o.KeepRevision || o.KeepReplaced {
 		return true
 	}
 	return rules != nil && rules.Of(format.CollectionKey(string(h.Collection))) != nil
@@ -44,7 +43,7 @@ func (old *OldDocument) keepVersion(h *metadata.Header, body []byte) {
 // keeps the one that it replaces.
 func (t *Txn) stageRevision(o *Op, old *OldDocument, found bool) error {
 	o.Header.Revision = 0
-	if t.rules() == nil && old.Revision == 0 && !o.KeepRevision {
+	if t.rules() == nil && old.Revision == 0 && !o.KeepRevision && !o.KeepReplaced {
 		return nil
 	}
 	rule := t.rules().Of(o.FoldedCollection)
@@ -55,7 +54,7 @@ func (t *Txn) stageRevision(o *Op, old *OldDocument, found bool) error {
 		}
 		return nil
 	}
-	if !on && old.Revision == 0 {
+	if !on && old.Revision == 0 && !o.KeepReplaced {
 		return nil
 	}
 	history, _, err := revisions.HistoryOf(t.Tx, o.FoldedID)
@@ -91,12 +90,10 @@ func (old *OldDocument) number(h format.History) uint64 {
 }
 
 // numberFirst numbers the first version of a document. It goes on where a document of
-// the same ID, which was deleted, has ended.
+// the same ID, which was deleted, has ended: also that of a made ID, which somebody may
+// have put by hand before, or which a source of GUIDs may make again.
 func (t *Txn) numberFirst(o *Op) error {
 	o.Header.Revision = 1
-	if o.Strategy == ids.GUID || o.Strategy == ids.ServerSide {
-		return nil // the ID is new; a number may come again, as of an identity that was set back
-	}
 	history, had, err := revisions.HistoryOf(t.Tx, o.FoldedID)
 	if err != nil || !had {
 		return err

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/budget"
 )
 
 // Unused counts the HiLo numbers that this process drew and did not use:
@@ -109,9 +110,14 @@ func (g *Unused) CountDrawn(drawn map[string][]string) {
 }
 
 // Clone returns the numbers drawn and not used since Open, by tag, those that a
-// document has included.
-func (g *Unused) Clone() map[string]int64 {
+// document has included. payer pays for the copy.
+func (g *Unused) Clone(payer *budget.Payer) (map[string]int64, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return maps.Clone(g.byTag)
+	for tag := range g.byTag {
+		if err := payer.PayNamed(tag); err != nil {
+			return nil, err
+		}
+	}
+	return maps.Clone(g.byTag), nil
 }

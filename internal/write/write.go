@@ -72,6 +72,14 @@ func (w *Writer) Write(ctx context.Context, ops []*Op) (err error) {
 	if err := w.PrepareAll(ops); err != nil {
 		return err
 	}
+	if len(ops) > 0 && ops[0].Once != nil {
+		once := ops[0].Once.Request
+		once.Given = hashAsked(ops)
+		// Looked for here, too: a repeated call, and a refused one, draw no number.
+		if err := once.Find(w.Env.Engine); err != nil {
+			return err
+		}
+	}
 
 	// Transactions and patches that lost two runs in their turn come first.
 	if err := w.Yield(ctx, ops); err != nil {

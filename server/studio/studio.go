@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +33,19 @@ const Root = "/studio/"
 // script or style, and never turn text into HTML. The browser enforces it.
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; connect-src 'self'; worker-src 'self'; " +
 	"form-action 'none'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// plainHost matches the hosts that a policy can name: no addresses of IPv6.
+var plainHost = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?$`)
+
+// policy returns the policy of a page of this host. Scripts come from the path of the files
+// of this package: an attachment of the same host is none.
+func policy(host string) string {
+	if !plainHost.MatchString(host) {
+		return contentSecurityPolicy
+	}
+	scripts := "-src " + host + Root + "assets/;"
+	return strings.NewReplacer("script-src 'self';", "script"+scripts, "worker-src 'self';", "worker"+scripts).Replace(contentSecurityPolicy)
+}
 
 // asset is a file, prepared for sending.
 type asset struct {
@@ -154,7 +168,7 @@ func Handler() http.Handler { return http.HandlerFunc(load().serve) }
 
 func (s *site) serve(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Set("Content-Security-Policy", contentSecurityPolicy)
+	h.Set("Content-Security-Policy", policy(r.Host))
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Referrer-Policy", "no-referrer")

@@ -55,7 +55,7 @@ func TestHandler_Pages(t *testing.T) {
 		}
 	}
 	policy := ask("GET", "/studio/").Header.Get("Content-Security-Policy")
-	for _, directive := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"} {
+	for _, directive := range []string{"default-src 'none'", "script-src example.com/studio/assets/", "worker-src example.com/studio/assets/", "style-src 'self'", "connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"} {
 		if !strings.Contains(policy+";", directive+";") {
 			t.Errorf("the policy lacks %q: %s", directive, policy)
 		}
@@ -64,6 +64,17 @@ func TestHandler_Pages(t *testing.T) {
 		if strings.Contains(policy, bad) {
 			t.Errorf("the policy has %q: %s", bad, policy)
 		}
+	}
+}
+
+// Ensure that the policy of a host that cannot be named in one is still that of the host itself.
+func TestPolicy_IPv6(t *testing.T) {
+	t.Parallel()
+	if got := policy("[::1]:8080"); got != contentSecurityPolicy || !strings.Contains(got, "script-src 'self';") {
+		t.Errorf("got %s", got)
+	}
+	if got := policy("127.0.0.1:8080"); !strings.Contains(got, "script-src 127.0.0.1:8080/studio/assets/;") {
+		t.Errorf("got %s", got)
 	}
 }
 

@@ -151,6 +151,10 @@ func (d *directory) checkManifest() error {
 		d.report(name, -1, lossAll, "the file is missing")
 		return nil
 	}
+	if errors.Is(err, errNotRegular) {
+		d.report(name, -1, lossAll, "%v", err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -255,6 +259,10 @@ func logName(number uint64) string { return fmt.Sprintf("%06d.log", number) }
 func (d *directory) checkLog(number uint64, newest bool) error {
 	name := logName(number)
 	c, err := openRecordFile(d.fs, d.join(name), number)
+	if errors.Is(err, errNotRegular) {
+		d.report(name, -1, lossLog, "%v", err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -59,9 +59,9 @@ func (e *Engine) isLive(name string, tables map[string]int64) bool {
 	case tableFile:
 		_, known = tables[name]
 	case walFile:
-		_, known = e.synced(number, true)
+		_, known = e.controlFS.control.prefix(number, true)
 	case manifestFile:
-		_, known = e.synced(number, false)
+		_, known = e.controlFS.control.prefix(number, false)
 	default:
 		known = name == formatFileName || name == controlName
 	}
@@ -132,23 +132,10 @@ func (e *Engine) CheckFile(ctx context.Context, f storage.File, pace func(int) e
 	return d.damage, nil
 }
 
-// synced returns how much of a log or a manifest is known to be on disk.
-func (e *Engine) synced(number uint64, isLog bool) (syncedPrefix, bool) {
-	e.controlFS.control.mu.Lock()
-	defer e.controlFS.control.mu.Unlock()
-	r := &e.controlFS.control.record
-	if isLog {
-		p, found := r.logs[number]
-		return p, found
-	}
-	p, found := r.manifests[number]
-	return p, found
-}
-
 // checkLiveLog reads the part of a log that is on disk. What the log holds is in memory,
 // or in tables, as long as the engine is open.
 func (e *Engine) checkLiveLog(d *directory, name string, number uint64, pace func(int) error) error {
-	part, known := e.synced(number, true)
+	part, known := e.controlFS.control.prefix(number, true)
 	if !known || part.length == 0 {
 		return nil
 	}
@@ -164,7 +151,7 @@ func (e *Engine) checkLiveLog(d *directory, name string, number uint64, pace fun
 	if err != nil {
 		return err
 	}
-	if _, still := e.synced(number, true); stop+firstLogHeader < part.length && still {
+	if _, still := e.controlFS.control.prefix(number, true); stop+firstLogHeader < part.length && still {
 		d.report(name, stop, lossTail, "a record is damaged: %d bytes were written and synced; what it holds is still in memory or in tables: DB.Compact writes it again", part.length)
 	}
 	return nil
@@ -172,7 +159,7 @@ func (e *Engine) checkLiveLog(d *directory, name string, number uint64, pace fun
 
 // checkLiveManifest compares the part of the manifest that is on disk with its checksum.
 func (e *Engine) checkLiveManifest(d *directory, name string, number uint64, pace func(int) error) error {
-	part, known := e.synced(number, false)
+	part, known := e.controlFS.control.prefix(number, false)
 	if !known || part.length == 0 {
 		return nil
 	}
@@ -188,7 +175,7 @@ func (e *Engine) checkLiveManifest(d *directory, name string, number uint64, pac
 	if err != nil {
 		return err
 	}
-	if _, still := e.synced(number, false); sum != part.crc && still {
+	if _, still := e.controlFS.control.prefix(number, false); sum != part.crc && still {
 		d.report(name, -1, lossTables, "the first %d bytes are not those that were written", part.length)
 	}
 	return nil
@@ -201,7 +188,11 @@ const blockTrailer = block.TrailerLen
 // checkTable reads every block of a table, and compares its checksum. Blocks and footer
 // must be the whole file, so that each byte of it is looked at.
 func (d *directory) checkTable(ctx context.Context, name string, pace func(int) error) error {
-	f, err := d.fs.Open(d.join(name))
+	f, err := openRegular(d.fs, d.join(name))
+	if errors.Is(err, errNotRegular) {
+		d.report(name, -1, lossFile, "%v", err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -210,7 +201,7 @@ func (d *directory) checkTable(ctx context.Context, name string, pace func(int) 
 	if err != nil {
 		return err
 	}
-	layout, err := layoutOf(ctx, f)
+	layout, err := layoutOf(context.WithoutCancel(ctx), f)
 	if err != nil {
 		if isSystemError(err) && !pebble.IsCorruptionError(err) {
 			return err

@@ -102,6 +102,7 @@ func (e *Engine) completeCheckpoint(ctx context.Context, path string) error {
 		Logger:        e.opts.Logger,
 		CloseTimeout:  e.closeTimeout,
 		FS:            e.base,
+		GroupReadable: e.opts.GroupReadable,
 	})
 	if err != nil {
 		return err
@@ -170,8 +171,9 @@ func (c *checkpointFS) Rename(oldname, newname string) error {
 	return c.of(newname).Rename(oldname, newname)
 }
 
-func (c *checkpointFS) MkdirAll(dir string, perm os.FileMode) error {
-	return c.of(dir).MkdirAll(dir, perm)
+// MkdirAll makes directories with dirMode: Pebble would let others read a checkpoint.
+func (c *checkpointFS) MkdirAll(dir string, _ os.FileMode) error {
+	return c.of(dir).MkdirAll(dir, dirMode)
 }
 
 func (c *checkpointFS) Stat(name string) (vfs.FileInfo, error) { return c.of(name).Stat(name) }

@@ -64,6 +64,7 @@ func (e *Engine) end() error {
 			unknown = fmt.Errorf("close: %w: %w", storage.ErrUnknownOutcome, *failure)
 		}
 	}
+	e.compactor.await(e.failed)
 	if e.failure.Load() == nil && !e.readOnly {
 		// What cannot be merged now can be by the next Close.
 		if err := e.protect(e.tidy); err != nil {
@@ -73,6 +74,7 @@ func (e *Engine) end() error {
 	e.durability.end()
 	e.reservation.stop()
 	err := e.protect(e.db.Close)
+	e.compactor.end()
 	switch {
 	case e.failure.Load() == nil && err == nil && !e.readOnly:
 		err = e.controlFS.close(e.path)

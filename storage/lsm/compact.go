@@ -2,42 +2,138 @@ package lsm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/jaydb/jay/storage"
 )
 
-// Compact implements storage.Engine. Pebble merges each level into the next.
+// compactionBytes is about how many bytes of tables a piece of a compaction merges.
+// A caller of Compact, and Close, wait for one piece at most.
+const compactionBytes = 256 << 20
+
+// compactor merges tables on request, a piece of the key space at a time.
+//
+// Pebble never gets a context that can end while Pebble is open: a manual compaction
+// that is cancelled may already be picked, and running it then panics, on a goroutine of
+// Pebble's (DB.runPickedCompaction), which ends the process. The same happens when
+// one of several parts of a call of DB.Compact fails, and so each call has one part
+// only, without parallelize.
+type compactor struct {
+	run        func(ctx context.Context, lo, hi []byte) error // Pebble's Compact; replaced by tests
+	pieceBytes uint64
+	turn       chan struct{}   // has an element while a piece is merged
+	ctx        context.Context // of all calls of run
+	end        func()          // ends ctx, once Pebble has ended: a call that still waits is garbage then
+}
+
+func newCompactor(e *Engine) compactor {
+	c := compactor{pieceBytes: compactionBytes, turn: make(chan struct{}, 1)}
+	c.ctx, c.end = context.WithCancel(context.Background())
+	c.run = func(ctx context.Context, lo, hi []byte) error { return e.db.Compact(ctx, lo, hi, false) }
+	return c
+}
+
+// Compact implements storage.Engine. Pebble merges each level into the next, in one
+// piece of the key space after the other.
 func (e *Engine) Compact(ctx context.Context) error {
 	if e.readOnly {
 		return storage.ErrReadOnly
 	}
-	if failure := e.failure.Load(); failure != nil {
-		return fmt.Errorf("%w: %w", storage.ErrFailed, *failure)
+	pieces, err := e.compactionPieces()
+	if err != nil {
+		return err
 	}
-	ctx, cancel := e.untilFailure(ctx)
-	defer cancel()
-	last := bytes.Repeat([]byte{0xff}, 64) // above all keys
-	err := e.db.Compact(ctx, []byte{0}, last, true)
-	e.states.renew() // they hold tables that are not needed any more
-	if failure := e.failure.Load(); err != nil && failure != nil {
-		return fmt.Errorf("%w: %w", storage.ErrFailed, *failure)
+	defer e.states.renew() // they hold tables that are not needed any more
+	for _, p := range pieces {
+		if err := e.compactPiece(ctx, p.lo, p.hi); err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
-// untilFailure returns a context that ends with ctx, or when the engine fails:
-// Pebble retries for ever what fails, and Compact waits for it. The caller must
-// cancel it.
-func (e *Engine) untilFailure(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	go func() {
-		select {
-		case <-e.failed:
-			cancel()
-		case <-ctx.Done():
+// keyRange is a range of keys, both ends included.
+type keyRange struct{ lo, hi []byte }
+
+// compactionPieces divides the key space where tables of the largest level end, so that
+// few tables are merged in two pieces.
+func (e *Engine) compactionPieces() ([]keyRange, error) {
+	levels, err := e.db.SSTables()
+	if err != nil {
+		return nil, err
+	}
+	size := func(tables []pebble.SSTableInfo) (n uint64) {
+		for _, t := range tables {
+			n += t.Size
 		}
+		return n
+	}
+	largest := slices.MaxFunc(levels[1:], func(a, b []pebble.SSTableInfo) int { return cmp.Compare(size(a), size(b)) })
+
+	var pieces []keyRange
+	lo, bytesOf := []byte{0}, uint64(0)
+	for i, t := range largest {
+		if bytesOf += t.Size; bytesOf >= e.compactor.pieceBytes && i+1 < len(largest) {
+			hi := bytes.Clone(t.Largest.UserKey)
+			pieces = append(pieces, keyRange{lo, hi})
+			lo, bytesOf = append(bytes.Clone(hi), 0), 0
+		}
+	}
+	last := bytes.Repeat([]byte{0xff}, 64) // above all keys
+	return append(pieces, keyRange{lo, last}), nil
+}
+
+// compactPiece merges the tables that overlap with [lo, hi] when it is its turn. If
+// ctx ends first, or the engine fails, it returns at once, and what it has begun goes on:
+// the next piece, and Close, wait for it.
+func (e *Engine) compactPiece(ctx context.Context, lo, hi []byte) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case e.compactor.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-e.failed:
+		return e.failedError()
+	}
+	if e.failure.Load() != nil {
+		<-e.compactor.turn
+		return e.failedError()
+	}
+	done := make(chan error, 1)
+	go func() {
+		defer func() { <-e.compactor.turn }()
+		done <- e.protect(func() error { return e.compactor.run(e.compactor.ctx, lo, hi) })
 	}()
-	return ctx, cancel
+	select {
+	case err := <-done:
+		if err != nil && e.failure.Load() != nil {
+			return e.failedError()
+		}
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-e.abandoned: // Pebble retries for ever what fails
+		return e.failedError()
+	}
+}
+
+// failedError returns storage.ErrFailed with its cause. The engine must have failed.
+func (e *Engine) failedError() error {
+	return fmt.Errorf("%w: %w", storage.ErrFailed, *e.failure.Load())
+}
+
+// await returns when no piece is being merged, or the engine has failed.
+func (c *compactor) await(failed <-chan struct{}) {
+	select {
+	case c.turn <- struct{}{}:
+		<-c.turn
+	case <-failed:
+	}
 }

@@ -150,7 +150,10 @@ var errNoControl = errors.New("no slot holds a whole record")
 
 // readControl returns the record that counts, and its slot.
 func readControl(fs vfs.FS, dir string) (r controlRecord, slot int, err error) {
-	f, err := fs.Open(fs.PathJoin(dir, controlName))
+	f, err := openRegular(fs, fs.PathJoin(dir, controlName))
+	if errors.Is(err, errNotRegular) {
+		return r, 0, errNoControl
+	}
 	if err != nil {
 		return r, 0, err
 	}
@@ -369,6 +372,18 @@ func (c *controlFile) created() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.record.created
+}
+
+// prefix returns how much of a log or a manifest is known to be on disk.
+func (c *controlFile) prefix(number uint64, isLog bool) (syncedPrefix, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if isLog {
+		p, found := c.record.logs[number]
+		return p, found
+	}
+	p, found := c.record.manifests[number]
+	return p, found
 }
 
 // close writes that the store was closed and consists of what r says, to every

@@ -11,8 +11,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/lsm"
@@ -291,12 +295,13 @@ func TestUpdate_DamageInCompaction(t *testing.T) {
 func TestOpen_Unreadable(t *testing.T) {
 	t.Run("reads fail", func(t *testing.T) {
 		dir := storeOnDisk(t)
-		path := fileLike(t, dir, "MANIFEST-*")
-		remove(t, path)
-		if err := os.Mkdir(path, 0o755); err != nil { // it opens, and reads are refused
-			t.Fatal(err)
-		}
-		_, err := lsm.Open(dir, lsm.Options{})
+		disk := errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if op.Kind == errorfs.OpFileReadAt && strings.Contains(op.Path, "MANIFEST-") {
+				return &fs.PathError{Op: "read", Path: op.Path, Err: syscall.EIO}
+			}
+			return nil
+		}))
+		_, err := lsm.Open(dir, lsm.Options{FS: disk})
 		if !errors.Is(err, storage.ErrUnreadable) || errors.Is(err, storage.ErrCorrupt) || !strings.Contains(err.Error(), "MANIFEST-") {
 			t.Errorf("got %v, want ErrUnreadable with the file", err)
 		}

@@ -13,7 +13,7 @@
 //     logfs.go, freezefs.go, close.go.
 //
 // Between Pebble and the disk are file systems that wrap one another, from the
-// top: optionsFS, freezeFS, logFS, controlFS, progressFS.
+// top: optionsFS, freezeFS, logFS, controlFS, progressFS, modeFS.
 //
 // The files in a directory keep their format: docs/format.md. The Go API serves
 // package jay and the tests, and may change in any release.
@@ -47,6 +47,7 @@ type Engine struct {
 	dir       string // as Open was given it
 	path      string // of the files: absolute, without symbolic links
 	controlFS *controlFS
+	logFS     *logFS // nil of a database that is only read
 	freezeFS  *freezeFS
 
 	checkpointFS *checkpointFS
@@ -83,6 +84,7 @@ type Engine struct {
 	stalls          stalls
 	notice          notice
 	courtesy        courtesy
+	compactor       compactor
 	progress        *progress
 	closeTimeout    time.Duration
 	lastSyncRequest atomic.Int64 // by a read, in Unix nanoseconds
@@ -109,6 +111,7 @@ func Open(dir string, opts Options) (*Engine, error) {
 		}
 		return nil, dirError(dir, err)
 	}
+	e.warnOfOthers()
 	return e, nil
 }
 
@@ -121,6 +124,7 @@ func open(dir string, opts Options) (*Engine, error) {
 		wake: make(chan struct{}), quit: make(chan struct{}),
 		failed: make(chan struct{}), abandoned: make(chan struct{}), closed: make(chan struct{}),
 	}
+	e.compactor = newCompactor(e)
 	e.durability.keepViews = opts.DurableReads
 	e.states.applying, e.keyCounts.applying = &e.durability.applying, &e.durability.applying
 	e.closeTimeout = cmp.Or(opts.CloseTimeout, defaultCloseTimeout)
@@ -136,6 +140,7 @@ func open(dir string, opts Options) (*Engine, error) {
 		e.log = slog.New(slog.DiscardHandler)
 	}
 	e.base, e.opts = e.fs, opts
+	e.fs = withModes(e.fs, opts.GroupReadable)
 	if opts.ReadOnly {
 		return e.openReadOnly(dir, opts)
 	}
@@ -143,7 +148,8 @@ func open(dir string, opts Options) (*Engine, error) {
 	// From here on the files of this package go through e.controlFS, and e.fs
 	// is what Pebble gets.
 	e.controlFS = newControlFS(progressFS{e.fs, e.progress}, e.fail)
-	e.fs = &logFS{FS: courteousFS{e.controlFS, &e.courtesy}, fail: e.fail, failed: func() bool { return e.failure.Load() != nil }, syncing: &e.courtesy.syncing}
+	e.logFS = &logFS{FS: courteousFS{e.controlFS, &e.courtesy}, fail: e.fail, failed: func() bool { return e.failure.Load() != nil }, syncing: &e.courtesy.syncing}
+	e.fs = e.logFS
 
 	format, err := checkFormatFile(e.controlFS.FS, dir)
 	if err = acceptDamage(err, opts.AcceptLoss); err != nil {
@@ -154,7 +160,7 @@ func open(dir string, opts Options) (*Engine, error) {
 		return nil, storage.ErrNoDatabase
 	}
 	if !found {
-		if err := e.fs.MkdirAll(dir, 0o755); err != nil {
+		if err := e.fs.MkdirAll(dir, dirMode); err != nil {
 			return nil, openError(err)
 		}
 	}

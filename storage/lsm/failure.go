@@ -11,11 +11,17 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/jaydb/jay/storage"
 )
 
 // fail makes the engine fail: every later Update returns ErrFailed. The first
-// cause is kept.
+// cause is kept. That of a full disk is a storage.ErrDiskFull, too: the engine can be
+// opened again when there is room.
 func (e *Engine) fail(cause error) {
+	if isDiskFull(cause) {
+		cause = fullError{cause}
+	}
 	if e.failure.CompareAndSwap(nil, &cause) {
 		close(e.failed)
 		e.notice.send()
@@ -23,6 +29,12 @@ func (e *Engine) fail(cause error) {
 		e.log.Error("jay: storage failed, writes are refused until the database is reopened", "dir", e.dir, "cause", cause)
 	}
 }
+
+// fullError is an error of a full disk that is also storage.ErrDiskFull.
+type fullError struct{ error }
+
+// Unwrap returns both.
+func (f fullError) Unwrap() []error { return []error{f.error, storage.ErrDiskFull} }
 
 // abandonDelay is how long calls wait after the engine has failed. All that they
 // could still learn is that their outcome is unknown.

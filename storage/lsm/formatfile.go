@@ -89,7 +89,10 @@ func checkFormatFile(fs vfs.FS, dir string) (format int, err error) {
 }
 
 func readFormatFile(fs vfs.FS, path string) (format int, err error) {
-	f, err := fs.Open(path)
+	f, err := openRegular(fs, path)
+	if errors.Is(err, errNotRegular) {
+		return 0, fmt.Errorf("%w: its %s is no regular file", storage.ErrNotDatabase, formatFileName)
+	}
 	if err != nil {
 		return 0, err
 	}

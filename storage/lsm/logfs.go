@@ -21,6 +21,16 @@ type logFS struct {
 
 	syncing *atomic.Int64 // counts syncs that are under way
 	largest atomic.Int64  // bytes of the largest log so far
+	current atomic.Pointer[logFile]
+}
+
+// grown returns the bytes of the log that is being written which Pebble's metrics leave
+// out: all of a new file, and of one that is used again those beyond its old size.
+func (l *logFS) grown() uint64 {
+	if f := l.current.Load(); f != nil {
+		return uint64(max(0, f.size.Load()-f.reused))
+	}
+	return 0
 }
 
 // Unwrap returns the file system underneath.
@@ -69,15 +79,28 @@ func (l *logFS) file(name string, f vfs.File, err error) (vfs.File, error) {
 			return nil, err
 		}
 	}
-	return &logFile{File: f, fail: l.fail, name: name, largest: &l.largest, syncing: l.syncing}, nil
+	log := &logFile{File: f, fail: l.fail, name: name, largest: &l.largest, syncing: l.syncing}
+	if info, err := f.Stat(); err == nil { // else its old size is not known, and counted twice
+		log.reused = info.Size()
+	}
+	l.current.Store(log)
+	return log, nil
 }
 
 // logFile is a log whose writes never fail. Its methods but Sync are called one at
 // a time.
+//
+// After the first failure nothing more is written or synced: a full disk may have taken a part
+// of a record, and a later sync, which Pebble makes as it knows of no failure, would enter that part
+// into the control file as synced. The log would be damaged to the next Open.
 type logFile struct {
 	vfs.File
 	fail func(error)
 	name string
+
+	broken atomic.Bool  // a write or a sync has failed, and the engine with it
+	reused int64        // bytes of the file when it was opened to be used again
+	size   atomic.Int64 // written, for Stats
 
 	written   int64
 	allocated int64 // bytes that were allocated in advance
@@ -86,15 +109,20 @@ type logFile struct {
 	syncing   *atomic.Int64 // syncs that are under way, of all files; nil of a directory
 }
 
-// note makes the engine fail if err is not nil.
+// note makes the engine fail if err is not nil. The engine fails first: a sync that does nothing, as the
+// log is broken, looks like success, and nobody may take it for one.
 func (f *logFile) note(verb string, err error) {
 	if err != nil {
 		f.fail(fmt.Errorf("%s %s: %w", verb, f.name, err))
+		f.broken.Store(true)
 	}
 }
 
 // Write implements vfs.File.
 func (f *logFile) Write(p []byte) (int, error) {
+	if f.broken.Load() {
+		return len(p), nil
+	}
 	f.allocate(int64(len(p)))
 	_, err := f.File.Write(p)
 	f.note("write", err)
@@ -103,6 +131,9 @@ func (f *logFile) Write(p []byte) (int, error) {
 
 // WriteAt implements vfs.File.
 func (f *logFile) WriteAt(p []byte, offset int64) (int, error) {
+	if f.broken.Load() {
+		return len(p), nil
+	}
 	_, err := f.File.WriteAt(p, offset)
 	f.note("write", err)
 	return len(p), nil
@@ -138,6 +169,7 @@ const leastAllocation = 64 << 10
 // and none takes more than twice its bytes, or those of the largest one before it.
 func (f *logFile) allocate(n int64) {
 	f.written += n
+	f.size.Store(f.written)
 	if f.written <= f.allocated || f.written < leastAllocation {
 		return
 	}
@@ -146,12 +178,18 @@ func (f *logFile) allocate(n int64) {
 
 // Sync implements vfs.File.
 func (f *logFile) Sync() error {
+	if f.broken.Load() {
+		return nil
+	}
 	f.note("sync", f.File.Sync())
 	return nil
 }
 
 // SyncData implements vfs.File.
 func (f *logFile) SyncData() error {
+	if f.broken.Load() {
+		return nil
+	}
 	if f.syncing != nil {
 		f.syncing.Add(1)
 		defer f.syncing.Add(-1)
@@ -162,6 +200,9 @@ func (f *logFile) SyncData() error {
 
 // SyncTo implements vfs.File.
 func (f *logFile) SyncTo(length int64) (bool, error) {
+	if f.broken.Load() {
+		return true, nil
+	}
 	full, err := f.File.SyncTo(length)
 	f.note("sync", err)
 	return full || err != nil, nil

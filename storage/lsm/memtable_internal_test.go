@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -16,10 +17,11 @@ func TestMemTable_NoSurprise(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	random := rand.New(rand.NewPCG(1, 2))
+	today := sample.Of(t, 5)
+	random := rand.New(rand.NewPCG(1+today.Seed(), 2))
 	value := make([]byte, 3<<20)
 	fitted, small := 0, 0
-	for n := range 60_000 {
+	for n := range today.Rounds(60_000) {
 		entries, size := 1+random.IntN(20), random.IntN(400)
 		if random.IntN(500) == 0 {
 			entries, size = 1, random.IntN(len(value))

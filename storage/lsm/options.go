@@ -42,6 +42,10 @@ type Options struct {
 	// CacheBytes bounds the block cache. The default is 64 MiB.
 	CacheBytes int64
 
+	// Loads bounds the blocks that are loaded at a time, together with other engines. The
+	// default, nil, is no bound.
+	Loads *Loads
+
 	// MemTableBytes is the size at which committed data in memory is written
 	// to a table. Up to four such tables may be in memory at once. The default
 	// is 32 MiB.
@@ -50,6 +54,10 @@ type Options struct {
 	// CloseTimeout is how long Open, Await and Close wait for a disk that answers
 	// no call, and for an engine that has failed. The default is 10 s.
 	CloseTimeout time.Duration
+
+	// GroupReadable lets the group read the files and directories that are made, with the
+	// modes 0640 and 0750 in place of 0600 and 0700. It is without effect with an FS.
+	GroupReadable bool
 
 	// TableBounds are keys, ascending, at which a table ends and another begins,
 	// so that writes to one part of the key space do not overlap tables of

@@ -49,11 +49,22 @@ func (o *optionsFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) 
 // withoutDamagedOptions returns fs, or an optionsFS if the newest OPTIONS file
 // in dir cannot be read or has options that Pebble would refuse.
 func withoutDamagedOptions(fs vfs.FS, dir string, log *slog.Logger) (vfs.FS, error) {
+	newest, text, damage, err := damagedOptions(fs, dir)
+	if err != nil || damage == nil {
+		return fs, err
+	}
+	log.Warn("jay: the file of the engine's options is damaged, and is written anew", "dir", dir, "file", newest, "err", damage)
+	return &optionsFS{FS: fs, name: newest, text: text}, nil
+}
+
+// damagedOptions returns the name of the newest OPTIONS file, what is wrong with it, and the text
+// that does in its place. damage is nil if nothing is wrong, or if there is no such file.
+func damagedOptions(fs vfs.FS, dir string) (newest, text string, damage, err error) {
 	names, err := fs.List(dir)
 	if err != nil {
-		return nil, err
+		return "", "", nil, err
 	}
-	newest, number := "", uint64(0)
+	number := uint64(0)
 	for _, name := range names {
 		digits, is := strings.CutPrefix(name, "OPTIONS-")
 		n, err := strconv.ParseUint(digits, 10, 64)
@@ -62,26 +73,25 @@ func withoutDamagedOptions(fs vfs.FS, dir string, log *slog.Logger) (vfs.FS, err
 		}
 	}
 	if newest == "" {
-		return fs, nil
+		return "", "", nil, nil
 	}
 	var ours pebble.Options
 	ours.EnsureDefaults() // the order of keys is the default one
-	if err = checkOptions(fs, dir, newest, &ours); err == nil {
-		return fs, nil
-	}
-	log.Warn("jay: the file of the engine's options is damaged, and is written anew", "dir", dir, "file", newest, "err", err)
-	return &optionsFS{FS: fs, name: newest, text: ours.String()}, nil
+	return newest, ours.String(), checkOptions(fs, dir, newest, &ours), nil
 }
 
 func checkOptions(fs vfs.FS, dir, name string, ours *pebble.Options) error {
-	f, err := fs.Open(fs.PathJoin(dir, name))
+	f, err := openRegular(fs, fs.PathJoin(dir, name))
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(f)
+	text, err := io.ReadAll(io.LimitReader(f, largestOther+1))
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
+	}
+	if len(text) > largestOther {
+		return fmt.Errorf("%s has more than %d bytes", name, largestOther)
 	}
 	return ours.CheckCompatibility(dir, string(text))
 }

@@ -44,6 +44,7 @@ func (e *Engine) pebbleOptions(opts Options) *pebble.Options {
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		Logger:                      pebbleLogger{e},
 		EventListener:               listener,
+		LoadBlockSema:               opts.Loads.of(),
 	}
 	if e.controlFS.tinyTables >= manyTinyTables {
 		o.L0CompactionFileThreshold = fewTables

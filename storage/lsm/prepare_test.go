@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/lsm"
 )
@@ -89,13 +90,13 @@ func live(t *testing.T, fs lsm.FS, acknowledged *sync.Map) {
 // logs and manifests change, and in Close, is never taken for damage, whatever
 // the disk keeps of what was not synced, and that nothing acknowledged is lost.
 func TestOpen_CrashAnywhere(t *testing.T) {
-	stride := 1
-	if testing.Short() {
-		stride = 7
-	}
+	today := sample.Of(t, sample.Fortnight)
 	for _, percent := range []int{0, 30, 70, 100} {
 		t.Run(fmt.Sprintf("%d%% of the unsynced data kept", percent), func(t *testing.T) {
-			for after := 1; ; after += stride {
+			for after := 1; ; after++ {
+				if !today.Has(after) {
+					continue
+				}
 				var acknowledged, before sync.Map
 				disk := newCrasher(vfs.NewCrashableMem(), after, percent, func() {
 					acknowledged.Range(func(k, _ any) bool { before.Store(k, true); return true })

@@ -73,7 +73,7 @@ type recordFile struct {
 
 // openRecordFile opens a manifest, or, if number is not 0, the log of that number.
 func openRecordFile(fs vfs.FS, path string, number uint64) (*recordFile, error) {
-	f, err := fs.Open(path)
+	f, err := openRegular(fs, path)
 	if err != nil {
 		return nil, err
 	}
@@ -82,6 +82,22 @@ func openRecordFile(fs vfs.FS, path string, number uint64) (*recordFile, error) 
 		return nil, errors.Join(err, f.Close())
 	}
 	return &recordFile{f: f, size: info.Size(), log: number != 0, number: uint32(number), start: -1}, nil
+}
+
+// errNotRegular is the error of a name in a store's directory that is no file.
+var errNotRegular = errors.New("it is no regular file")
+
+// openRegular opens a file for reading. It returns errNotRegular for a named pipe, which would
+// wait for a writer for ever, and for a device, which may have no end.
+func openRegular(fs vfs.FS, path string) (vfs.File, error) {
+	info, err := fs.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errNotRegular
+	}
+	return fs.Open(path)
 }
 
 func (c *recordFile) close() { _ = c.f.Close() }
@@ -242,8 +258,14 @@ func (c *recordFile) nextCandidate(offset int64) int64 {
 	if offset >= next {
 		return next
 	}
-	if !c.log {
-		return offset
+	if !c.log { // no type is 0, and a type is the last byte of a header
+		from := int(offset - c.start)
+		for i, b := range c.block[min(from, c.n):c.n] {
+			if b != 0 {
+				return offset + int64(max(0, i-manifestHeader+1))
+			}
+		}
+		return next
 	}
 	var number [4]byte
 	binary.LittleEndian.PutUint32(number[:], c.number)

@@ -28,6 +28,12 @@ func acceptDamage(err error, accept func(*storage.DamageError)) error {
 // later logs, as if the machine had crashed at that moment: the state is older, but
 // consistent. Tables cannot be repaired.
 func (d *directory) repair() error {
+	// A pipe or a device in the place of the control file would be written to.
+	if info, err := d.fs.Stat(d.join(controlName)); err == nil && !info.Mode().IsRegular() {
+		if err := d.fs.Remove(d.join(controlName)); err != nil {
+			return err
+		}
+	}
 	if err := d.repairManifestMarker(); err != nil {
 		return err
 	}
@@ -86,6 +92,9 @@ func (d *directory) repairManifestMarker() error {
 // read reads a manifest as far as it can be read.
 func (d *directory) read(number uint64) (*manifest, error) {
 	c, err := openRecordFile(d.fs, d.join(fmt.Sprintf("MANIFEST-%06d", number)), 0)
+	if errors.Is(err, errNotRegular) {
+		return new(manifest), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -152,6 +161,9 @@ func (d *directory) repairLogs() error {
 func (d *directory) cutLog(number uint64) error {
 	path := d.join(logName(number))
 	c, err := openRecordFile(d.fs, path, number)
+	if errors.Is(err, errNotRegular) {
+		return d.fs.Remove(path)
+	}
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func TestRequest_AwaitBesideRerun(t *testing.T) {
 	cancel()
 	rounds := 30_000
 	if testing.Short() {
-		rounds = 10_000
+		rounds = 4000
 	}
 	for round := range rounds {
 		r := &request{messages: make(chan message, 2)}

@@ -23,8 +23,9 @@ import (
 // must leave no trace. Its methods are safe for concurrent use, but for Close.
 //
 // Tables are read where they are. All other files are copied into memory, and repaired
-// there as Open repairs a directory with Options.AcceptLoss. So a Salvage takes twice the memory of
-// the logs.
+// there as Open repairs a directory with Options.AcceptLoss: of logs and manifests the records up to the first that is
+// not whole, of others at most largestOther bytes. So a Salvage takes twice the memory of the records in
+// the logs, however large the files are.
 type Salvage struct {
 	path   string
 	disk   vfs.FS // the directory
@@ -47,6 +48,7 @@ func OpenSalvage(dir string, opts Options) (*Salvage, error) {
 	if s.disk == nil {
 		s.disk = vfs.Default
 	}
+	s.disk = withModes(s.disk, opts.GroupReadable) // of a lock file that is not there
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -75,18 +77,27 @@ func (s *Salvage) open(dir string, opts Options) error {
 	if err != nil && !errors.Is(err, storage.ErrNotWritable) { // nothing writes where nothing can be written
 		return err
 	}
-	if s.files, err = newSalvageFS(s.disk, s.path); err != nil {
-		return err
-	}
-	d, err := checkDirectory(s.files, s.path, format)
+	d, err := checkDirectory(s.disk, s.path, format)
 	if err != nil {
 		return err
 	}
-	d.path = dir
 	for _, damage := range d.damage {
 		note(damage)
 	}
-	d.path = s.path
+	name, _, wrong, err := damagedOptions(s.disk, s.path)
+	if err != nil {
+		return err
+	}
+	if wrong != nil {
+		note(&storage.DamageError{File: name, Offset: -1, Problem: "the engine's options cannot be read, and the next Open writes them anew: " + firstLine(wrong), Loss: lossUntouched, Remedy: "open the database for writing once"})
+	}
+	if s.files, err = newSalvageFS(s.disk, s.path); err != nil {
+		return err
+	}
+	d.fs = s.files
+	if d.names, err = s.files.List(s.path); err != nil {
+		return err
+	}
 	if len(d.damage) > 0 {
 		if err := d.repair(); err != nil {
 			return err
@@ -263,7 +274,7 @@ func newSalvageFS(disk vfs.FS, path string) (*salvageFS, error) {
 	return s, s.copyFrom(disk, path)
 }
 
-// largestOther bounds the files that parseName does not know and that are copied. Those of
+// largestOther bounds the files that are neither tables nor logs nor manifests and that are copied. Those of
 // a store have a few KB; what else lies in the directory is none of it.
 const largestOther = 1 << 20
 
@@ -277,7 +288,7 @@ func (s *salvageFS) copyFrom(from vfs.FS, path string) error {
 		return err
 	}
 	for _, name := range names {
-		kind, _ := parseName(name)
+		kind, number := parseName(name)
 		if isTable(kind) || name == "LOCK" {
 			continue
 		}
@@ -289,14 +300,53 @@ func (s *salvageFS) copyFrom(from vfs.FS, path string) error {
 		if err != nil {
 			return err
 		}
-		if !info.Mode().IsRegular() || kind == otherFile && info.Size() > largestOther {
+		records := kind == walFile || kind == manifestFile
+		if !info.Mode().IsRegular() || !records && info.Size() > largestOther {
 			continue
 		}
-		if err := vfs.CopyAcrossFS(from, full, s.MemFS, s.MemFS.PathJoin(path, name)); err != nil {
+		size := info.Size()
+		if records {
+			if size, err = wholeBytes(from, full, kind, number); err != nil {
+				return err
+			}
+		}
+		if err := copyFirst(from, full, s.MemFS, s.MemFS.PathJoin(path, name), size); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// wholeBytes returns how many bytes of a log or a manifest can be read, from its beginning on.
+func wholeBytes(fs vfs.FS, path string, kind fileKind, number uint64) (int64, error) {
+	if kind == manifestFile {
+		number = 0
+	}
+	c, err := openRecordFile(fs, path, number)
+	if err != nil {
+		return 0, err
+	}
+	defer c.close()
+	stop, what, _, err := c.scan(nil)
+	if what == foundTrailer {
+		stop += firstLogHeader
+	}
+	return stop, err
+}
+
+// copyFirst copies the first bytes of a file.
+func copyFirst(from vfs.FS, path string, to vfs.FS, into string, size int64) error {
+	f, err := from.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	out, err := to.Create(into, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, io.NewSectionReader(f, 0, size))
+	return errors.Join(err, out.Close())
 }
 
 func isTable(kind fileKind) bool { return kind == tableFile || kind == blobFile }

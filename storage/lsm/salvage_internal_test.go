@@ -13,7 +13,7 @@ import (
 // directory, is not copied into memory.
 func TestSalvageFS_OtherFiles(t *testing.T) {
 	dir := t.TempDir()
-	for name, size := range map[string]int64{"JAY": 10, "000004.log": 2 * largestOther, "monday.backup": 2 * largestOther} {
+	for name, size := range map[string]int64{"JAY": 10, "000004.log": 2 * largestOther, "OPTIONS-000005": 2 * largestOther, "monday.backup": 2 * largestOther} {
 		f, err := os.Create(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -29,7 +29,7 @@ func TestSalvageFS_OtherFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]bool{"JAY": true, "000004.log": true, "monday.backup": false, "a directory": false} {
+	for name, want := range map[string]bool{"JAY": true, "000004.log": true, "OPTIONS-000005": false, "monday.backup": false, "a directory": false} {
 		if _, err := s.Stat(filepath.Join(dir, name)); (err == nil) != want || err != nil && !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -25,7 +25,7 @@ func (e *Engine) Stats() storage.Stats {
 		LogSyncs:         syncs.GetHistogram().GetSampleCount(),
 		LogSyncTime:      time.Duration(syncs.GetHistogram().GetSampleSum()),
 		Commits:          e.commits.Load(),
-		LogBytes:         m.WAL.PhysicalSize,
+		LogBytes:         m.WAL.PhysicalSize + m.WAL.ObsoletePhysicalSize,
 		CacheHits:        uint64(m.BlockCache.Hits),
 		CacheMisses:      uint64(m.BlockCache.Misses),
 		ReadDepth:        uint64(m.ReadAmp()),
@@ -34,6 +34,11 @@ func (e *Engine) Stats() storage.Stats {
 		DebtBytes:        m.Compact.EstimatedDebt,
 		WrittenBytes:     m.WAL.BytesWritten,
 		Failed:           e.failure.Load() != nil,
+	}
+	if e.logFS != nil { // of a database that is written
+		grown := e.logFS.grown()
+		s.DiskBytes += grown
+		s.LogBytes += grown
 	}
 	for i := range m.Levels {
 		l := &m.Levels[i]

@@ -20,8 +20,6 @@ const (
 // and tiny tables with new keys at the end of the key space never do, on no
 // level. It is called by Close, when there are no transactions any more.
 func (e *Engine) tidy() error {
-	ctx, cancel := e.untilFailure(context.Background())
-	defer cancel()
 	for range tidyMerges {
 		levels, err := e.db.SSTables()
 		if err != nil {
@@ -44,7 +42,7 @@ func (e *Engine) tidy() error {
 		if err := b.Commit(pebble.Sync); err != nil {
 			return err
 		}
-		if err := e.db.Compact(ctx, lo, append(hi, 0), false); err != nil {
+		if err := e.compactPiece(context.Background(), lo, append(hi, 0)); err != nil {
 			return err
 		}
 	}

@@ -151,3 +151,41 @@ func TestAccess_SessionEnds(t *testing.T) {
 	p.in("dialog", "New database").click("button", "Create*")
 	p.wait("the database", func() bool { return s.call("GET", "/databases/typed-before/stats", "").status == 200 })
 }
+
+// Ensure that who has signed in can upload, download and follow changes, also after the page
+// was loaded again and in another tab: what the browser itself asks for has no header of
+// the page.
+func TestAccess_Downloads(t *testing.T) {
+	s, tokens, _ := startGuarded(t)
+	s.put("orders/1", "Orders", `{"A":1}`)
+	p := s.open("/studio/db/shop/doc?id=orders/1")
+	p.signIn(tokens["write"])
+	file := filepath.Join(t.TempDir(), "a & 'c'.txt")
+	if err := os.WriteFile(file, []byte("hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.find("button", "Attach files")
+	p.upload("input[type=file]", file)
+	p.see("Attached a & 'c'.txt.")
+	p.reload()
+	p.find("link", "a & 'c'.txt")
+	dir := p.downloads()
+	p.click("link", "a & 'c'.txt")
+	if got := p.downloaded(dir, "*.txt"); got != "hello" {
+		t.Errorf("downloaded %q", got)
+	}
+
+	p.visit("/studio/db/shop/backup")
+	p.click("button", "Make a backup")
+	p.see("in the downloads of the browser")
+	if text := p.downloaded(dir, "shop-*.backup"); !strings.HasPrefix(text, "jay backup") {
+		t.Errorf("downloaded %.20q", text)
+	}
+
+	p.visit("/studio/db/shop/documents?collection=Orders")
+	p.find("link", "orders/1")
+	p.wait("the change", func() bool {
+		s.put("orders/2", "Orders", `{}`)
+		return p.has("button", "1 changed")
+	})
+}

@@ -450,6 +450,31 @@ func TestEditor_Typing(t *testing.T) {
 	p.until(`document.activeElement !== document.querySelector('.editor-area')`)
 }
 
+// Ensure that the beginning of a document is shown that is too large to be edited in a
+// browser, with all of it to download, and that nothing is saved of it.
+func TestDocument_TooLargeToEdit(t *testing.T) {
+	s := startStudio(t)
+	body := `{"Text":"` + strings.Repeat("x", 6<<20) + `"}`
+	s.put("texts/1", "Texts", body)
+	p := s.open("/studio/db/shop/doc?id=texts/1")
+	p.see("does not edit it")
+	p.until(`document.querySelector('.document-beginning').textContent.startsWith('{"Text":"xxx')`)
+	p.until(`document.querySelector('main').textContent.length < 1 << 17`)
+	p.lacks("button", "Save*")
+	p.lacks("link", "Clone")
+	dir := p.downloads()
+	p.click("button", "Download")
+	if got := p.downloaded(dir, "*.json"); !strings.HasPrefix(got, body[:len(body)-1]) {
+		t.Errorf("got %d bytes", len(got))
+	}
+	p.press("Control+s")
+	p.visit("/studio/db/shop/new?clone=texts/1")
+	p.see("does not edit it")
+	if got := s.stored("texts/1"); !strings.Contains(got, body[:len(body)-1]) {
+		t.Error("the document has changed")
+	}
+}
+
 // Ensure that a document of a megabyte is opened, typed in and saved, and that a key is
 // answered quickly.
 func TestDocument_Large(t *testing.T) {

@@ -304,10 +304,12 @@ func grouped(s *studio, collection string) string {
 	return out
 }
 
-// Ensure that an export is a file of the browser.
+// Ensure that an export is a file of the browser, in which no text is a formula unless that
+// is asked for.
 func TestExport_File(t *testing.T) {
 	s := startStudio(t)
 	s.put("orders/1", "Orders", `{"N":9007199254740993,"P":1.10}`)
+	s.put("orders/=1", "Orders", `{"N":-1,"P":0,"T":"=1+1"}`)
 	s.put("users/1", "Users", `{}`)
 	p := s.open("/studio/db/shop/io")
 	dir := p.downloads()
@@ -315,8 +317,14 @@ func TestExport_File(t *testing.T) {
 	p.choose("combobox", "Format", "CSV")
 	p.click("button", "Export")
 	p.see("exported")
-	if got := p.downloaded(dir, "*.csv"); got != "@id,@collection,N:number,P:number\norders/1,Orders,9007199254740993,1.10\n" {
+	if got := p.downloaded(dir, "*.csv"); got != "@id,@collection,N:number,P:number,T\norders/1,Orders,9007199254740993,1.10,\norders/=1,Orders,-1,0,'=1+1\n" {
 		t.Errorf("got %q", got)
+	}
+	p.click("checkbox", "For a spreadsheet*")
+	dir = p.downloads()
+	p.click("button", "Export")
+	if got := p.downloaded(dir, "*.csv"); !strings.Contains(got, "orders/=1,Orders,-1,0,=1+1\n") {
+		t.Errorf("as it is: got %q", got)
 	}
 }
 

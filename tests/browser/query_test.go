@@ -64,6 +64,30 @@ func TestQuery_Run(t *testing.T) {
 	p.see("19.10")
 }
 
+// Ensure that the list of what can stand at the caret ends with a bracket that closes, and
+// with the run of what is typed.
+func TestEditor_CompletionEnds(t *testing.T) {
+	s := startStudio(t)
+	s.orders(3)
+	p := s.open("/studio/db/shop/query")
+	p.focus("textbox", "Query in RQL")
+	p.typing("from Orders where N = 1 and (Tot")
+	p.find("option", "Total*")
+	p.typing("al > 0)")
+	p.lacks("option", "*")
+	p.typing(" ord")
+	p.find("option", "order by*")
+	p.allow("status of 400") // the query is not whole
+	p.press("Control+Enter")
+	p.lacks("option", "*")
+	p.visit("/studio/db/shop/patch")
+	p.focus("textbox", "Query and script")
+	p.typing("from Orders update { this.x = 1 }")
+	p.press("Control+Enter")
+	p.see("3 documents would be patched")
+	p.lacks("option", "*")
+}
+
 // Ensure that pages follow one another by cursors in both directions, and that the numbers of
 // rows are those.
 func TestQuery_Pages(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -86,10 +87,14 @@ func attachmentsNow(t *testing.T, db *jay.DB) string {
 func TestAttachments_Crash_AtEachSync(t *testing.T) {
 	defer checks.SetChunkBytes(10)()
 	defer checks.KeepChunks()() // but for what the steps remove
+	today := sample.Of(t, 4)
 	for _, durability := range []jay.Durability{jay.Synced, jay.Relaxed} {
 		for _, percent := range []int{0, 50, 100} {
 			orphans := 0
 			for at := 0; ; at++ {
+				if !today.Has(at) {
+					continue
+				}
 				disk := storagetest.NewDisk()
 				random := rand.New(rand.NewPCG(uint64(at), uint64(percent)))
 				db := onDisk(t, disk, jay.Options{Durability: durability})
@@ -135,7 +140,7 @@ func TestAttachments_Crash_AtEachSync(t *testing.T) {
 				closeDB(t, db)
 			}
 			t.Logf("durability %d, %d%% kept: %d crashes left chunks without a reference", durability, percent, orphans)
-			if orphans == 0 && percent == 100 {
+			if orphans == 0 && percent == 100 && !testing.Short() { // few syncs leave some
 				t.Error("no crash left a chunk without a reference: the test does not test it")
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -43,7 +44,11 @@ func TestCheckpoint_Crash_AtAnySync(t *testing.T) {
 	}
 	disk.OnEverySync(nil)
 	whole := 0
+	today := sample.Of(t, 5)
 	for i, d := range crashed {
+		if !today.Has(i) {
+			continue
+		}
 		names, err := d.List("/")
 		if err != nil {
 			t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/child"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -256,7 +257,11 @@ func TestCrash_AtEverySync(t *testing.T) {
 		t.Run(fmt.Sprintf("%d%% of the unsynced data kept", percent), func(t *testing.T) {
 			disk := storagetest.NewDisk()
 			l := newLedger(t)
+			today := sample.Of(t, 4)
 			for cut := range 60 {
+				if !today.Has(cut) {
+					continue
+				}
 				db := onDisk(t, disk, jay.Options{})
 				l.check(db, fmt.Sprintf("before cut %d", cut))
 
@@ -293,15 +298,13 @@ func TestCrash_AtEverySync(t *testing.T) {
 // Ensure that relaxed durability, which may lose documents in a crash, never
 // repeats a number, and leaves no hole when the database is closed properly.
 func TestCrash_Relaxed(t *testing.T) {
-	rounds := 30
-	if testing.Short() {
-		rounds = 10
-	}
+	today := sample.Of(t, 4)
+	rounds := today.Rounds(30)
 	for _, percent := range []int{0, 50, 100} {
 		t.Run(fmt.Sprintf("%d%% of the unsynced data kept", percent), func(t *testing.T) {
 			disk := storagetest.NewDisk()
 			l := newLedger(t)
-			random := rand.New(rand.NewPCG(3, uint64(percent)))
+			random := rand.New(rand.NewPCG(3+today.Seed(), uint64(percent)))
 			lost := 0
 			for round := range rounds {
 				durability := jay.Relaxed

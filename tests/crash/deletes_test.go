@@ -7,6 +7,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/knobs"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -17,14 +18,15 @@ import (
 func TestCrash_DeletionsRemoved(t *testing.T) {
 	defer func(old uint64) { knobs.KeptEtags = old }(knobs.KeptEtags)
 	knobs.KeptEtags = 0
+	today := sample.Of(t, 4)
 	for _, percent := range []int{0, 50, 100} {
 		t.Run(fmt.Sprintf("%d%% of the unsynced data kept", percent), func(t *testing.T) {
 			disk := storagetest.NewDisk()
 			etags := make(map[uint64]string) // of what was acknowledged
 			l := newLedger(t)
 			highest := uint64(0)
-			random := rand.New(rand.NewPCG(5, uint64(percent)))
-			for cut := range 40 {
+			random := rand.New(rand.NewPCG(5+today.Seed(), uint64(percent)))
+			for cut := range today.Rounds(40) {
 				durability := jay.Synced
 				if cut%4 == 3 {
 					durability = jay.Relaxed

@@ -34,3 +34,9 @@ func equal[T comparable](t testing.TB, got, want T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// TestMain collects garbage seldom.
+func TestMain(m *testing.M) {
+	jaytest.CollectSeldom()
+	m.Run()
+}

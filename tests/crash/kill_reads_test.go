@@ -180,6 +180,9 @@ func writeInBulk(db *jay.DB, serial *atomic.Int64, padding string) error {
 // No ID is ever seen under two versions. JAY_KILL_READS is the number of kills.
 func TestKillReads(t *testing.T) {
 	kills := 6
+	if testing.Short() {
+		kills = 3
+	}
 	if text := os.Getenv("JAY_KILL_READS"); text != "" {
 		var err error
 		if kills, err = strconv.Atoi(text); err != nil {

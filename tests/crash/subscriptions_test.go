@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -20,12 +22,14 @@ import (
 func TestSubscription_Crash_AtAnySync(t *testing.T) {
 	for _, percent := range []int{0, 50, 100} {
 		t.Run(fmt.Sprintf("%d%% of the unsynced data kept", percent), func(t *testing.T) {
-			random := rand.New(rand.NewPCG(31, uint64(percent)))
+			today := sample.Of(t, 4)
+			random := rand.New(rand.NewPCG(31+today.Seed(), uint64(percent)))
 			disk := storagetest.NewDisk()
 			acknowledged := make(map[uint64]string) // by etag
 			again := 0
 			sub := jay.Subscription{Name: "all", Query: "from @all_docs where n >= 0", MaxFailures: 1000, Deletions: percent > 0}
-			for round := range 20 {
+			more := jaytest.Patience()
+			for round := 0; round < today.Rounds(20) || more(again > 0 && len(acknowledged) > 0); round++ {
 				db := onDisk(t, disk, jay.Options{})
 				subscribed(t, db, sub)
 				var mu sync.Mutex

@@ -3,6 +3,7 @@ package disk_test
 
 import (
 	"context"
+	"testing"
 
 	"github.com/jaydb/jay/internal/jaytest"
 )
@@ -17,3 +18,10 @@ var (
 	must    = jaytest.Must
 	within  = jaytest.Within
 )
+
+// TestMain collects garbage seldom, and lets more tests run at once than there are processors: most wait for disks.
+func TestMain(m *testing.M) {
+	jaytest.CollectSeldom()
+	jaytest.Parallel(8)
+	m.Run()
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/querytest"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -28,12 +29,13 @@ func TestIndex_Crash_AtAnySync(t *testing.T) {
 // crashAtAnySync builds up to so many indexes at once.
 func crashAtAnySync(t *testing.T, together int) {
 	seed := querytest.Seed(t)
+	today := sample.Of(t, 3)
 	cut := make(map[jay.IndexState]int)
 	more := jaytest.Patience()
 	for _, percent := range []int{0, 50, 100} {
 		disk := storagetest.NewDisk()
 		met := func() bool { return percent < 100 || cut[jay.IndexBuilding] > 0 && cut[jay.IndexDropping] > 0 }
-		for round := 0; round < 12*querytest.Rounds(t, 1) || more(met()); round++ {
+		for round := 0; round < today.Rounds(12*querytest.Rounds(t, 1)) || more(met()); round++ {
 			name := fmt.Sprintf("JAY_QUERY_SEED=%d, %d%% kept, round %d", seed, percent, round)
 			durability := jay.Synced
 			if round%3 == 2 {

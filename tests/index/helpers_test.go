@@ -4,6 +4,7 @@ package index_test
 
 import (
 	"context"
+	"testing"
 
 	"github.com/jaydb/jay/internal/jaytest"
 )
@@ -19,3 +20,9 @@ var (
 	must        = jaytest.Must
 	finishTasks = jaytest.FinishIndexTasks
 )
+
+// TestMain collects garbage seldom.
+func TestMain(m *testing.M) {
+	jaytest.CollectSeldom()
+	m.Run()
+}

@@ -71,3 +71,9 @@ func collectionOf[T any](t testing.TB, db *jay.DB, opts ...jay.CollectionOption)
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// TestMain collects garbage seldom.
+func TestMain(m *testing.M) {
+	jaytest.CollectSeldom()
+	m.Run()
+}

@@ -4,7 +4,9 @@ package query_test
 
 import (
 	"context"
+	"testing"
 
+	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/jaytest"
 )
 
@@ -15,4 +17,32 @@ var (
 	memory  = jaytest.Memory
 	put     = jaytest.Put
 	closeDB = jaytest.Close
+	body    = jaytest.Body
+	rows    = jaytest.Rows
+	shop    = jaytest.Shop
+
+	collectionsOf = jaytest.CollectionsText
 )
+
+// TestMain collects garbage seldom.
+func TestMain(m *testing.M) {
+	jaytest.CollectSeldom()
+	m.Run()
+}
+
+func equal[T comparable](t testing.TB, got, want T) {
+	t.Helper()
+	jaytest.Equal(t, got, want)
+}
+
+func collectionOf[T any](t testing.TB, db *jay.DB, opts ...jay.CollectionOption) *jay.Collection[T] {
+	t.Helper()
+	return jaytest.CollectionOf[T](t, db, opts...)
+}
+
+// versionedBike has its version in a field.
+type versionedBike struct {
+	ID      string
+	Serial  string
+	Version string `jay:"version"`
+}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/big"
 	"regexp"
 	"slices"
@@ -580,25 +581,120 @@ func (g *naiveGroup) satisfies(q *query.Query) bool {
 
 // groupKeys returns the groups that a document is in.
 func (d *naiveDoc) groupKeys(by []query.Field) map[string][]*node {
-	out := map[string][]*node{"": nil}
-	for _, f := range by {
-		values := d.reached(f)
-		if len(values) == 0 {
-			values = []*node{nullNode}
+	rows := []naiveRow{{}}
+	done := make(map[int]bool)
+	for i, f := range by {
+		if done[i] {
+			continue
 		}
-		next := make(map[string][]*node)
-		for name, keys := range out {
-			for _, v := range values {
-				key := fmt.Sprint(v.rank, v.raw)
-				if v.rank == rankNumber || v.rank == rankText {
-					key = fmt.Sprint(v.rank, canonicalNode(v))
+		var part []naiveRow
+		if f.Meta == query.MetaNone || f.Meta == query.MetaCustom {
+			at := make(map[int]int)
+			for j, g := range by {
+				if g.Meta == f.Meta && g.Path.Root() == f.Path.Root() {
+					at[j], done[j] = 0, true
 				}
-				next[name+"\x00"+key] = append(slices.Clip(keys), v)
+			}
+			if object := d.body; f.Meta == query.MetaNone {
+				part = joinNaively(object, by, at)
+			} else if object = d.meta[query.MetaCustom]; object != nil {
+				part = joinNaively(object, by, at)
+			}
+		} else {
+			for _, v := range d.reached(f) {
+				part = append(part, naiveRow{i: v})
 			}
 		}
-		out = next
+		rows = combineNaively(rows, part)
+	}
+	out := make(map[string][]*node)
+	for _, row := range rows {
+		name, keys := "", []*node{}
+		for i := range by {
+			v := row[i]
+			if v == nil {
+				v = nullNode
+			}
+			key := fmt.Sprint(v.rank, v.raw)
+			if v.rank == rankNumber || v.rank == rankText {
+				key = fmt.Sprint(v.rank, canonicalNode(v))
+			}
+			name, keys = name+"\x00"+key, append(keys, v)
+		}
+		out[name] = keys
 	}
 	return out
+}
+
+// naiveRow has a value for some of the fields of a group by, by their indexes.
+type naiveRow map[int]*node
+
+// combineNaively returns all combinations; of no rows the others.
+func combineNaively(rows, others []naiveRow) (all []naiveRow) {
+	if len(others) == 0 {
+		return rows
+	}
+	for _, row := range rows {
+		for _, other := range others {
+			both := naiveRow{}
+			maps.Copy(both, row)
+			maps.Copy(both, other)
+			all = append(all, both)
+		}
+	}
+	return all
+}
+
+// joinNaively returns the values that fields reach from v: at has the step of each. A step
+// beyond the end is that of an element of the array at the end.
+func joinNaively(v *node, by []query.Field, at map[int]int) []naiveRow {
+	row, elements := naiveRow{}, make(map[int]int)
+	inner := make(map[string]map[int]int)
+	values := make(map[string]*node)
+	for i, step := range at {
+		p := by[i].Path
+		switch {
+		case step > p.Len(), step == p.Len() && v.rank != rankArray:
+			row[i] = v
+		case step == p.Len():
+			elements[i] = step + 1
+		case v.rank == rankArray && p.At(step).Kind == jsonpath.Every:
+			elements[i] = step + 1
+		case v.rank == rankArray && p.At(step).Kind == jsonpath.Member:
+			elements[i] = step
+		default:
+			name := fmt.Sprint(p.At(step))
+			var member *node
+			if s := p.At(step); s.Kind == jsonpath.Member && v.rank == rankObject {
+				member = v.members[s.Name]
+			} else if s.Kind == jsonpath.Index && v.rank == rankArray && s.Index < len(v.items) {
+				member = v.items[s.Index]
+			}
+			if member == nil {
+				continue
+			}
+			if inner[name] == nil {
+				inner[name] = make(map[int]int)
+			}
+			inner[name][i], values[name] = step+1, member
+		}
+	}
+	rows, found := []naiveRow{row}, len(row) > 0
+	if len(elements) > 0 {
+		var all []naiveRow
+		for _, item := range v.items {
+			all = append(all, joinNaively(item, by, elements)...)
+		}
+		rows, found = combineNaively(rows, all), found || len(all) > 0
+	}
+	for name, below := range inner {
+		all := joinNaively(values[name], by, below)
+		rows, found = combineNaively(rows, all), found || len(all) > 0
+	}
+	if !found {
+		return nil
+	}
+	return rows
 }
 
 // cell returns one column of a group.

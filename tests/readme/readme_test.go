@@ -1,6 +1,7 @@
 package readme_test
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -131,6 +132,26 @@ func TestReadme_Commands(t *testing.T) {
 	}
 	if lines < 5 {
 		t.Errorf("README has %d commands, want at least 5", lines)
+	}
+
+	// None of them changes a file of the clone, nor does what looks at all modules, as go doc
+	// does: it writes go.work.sum if that lacks one.
+	shell(t, repository, "go list -m all")
+	files, err := exec.Command("git", "-C", "../..", "ls-files", "-z").Output()
+	if err != nil {
+		t.Fatalf("git ls-files: %v", err)
+	}
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(files), "\x00"), "\x00") {
+		before, err := os.ReadFile(filepath.Join("../..", name))
+		if os.IsNotExist(err) {
+			continue // removed in the work tree
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after, err := os.ReadFile(filepath.Join(repository, name)); err != nil || !bytes.Equal(before, after) {
+			t.Errorf("%s is not as it was in the clone: %v", name, err)
+		}
 	}
 
 	shell(t, repository, "GOBIN=$PWD/installed go install ./cmd/jay && installed/jay --version")

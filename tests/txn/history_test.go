@@ -35,8 +35,6 @@ type Tagged struct {
 	By      string
 }
 
-var errGivenUp = errors.New("the function gave up")
-
 // Ensure that transactions of 16 goroutines are serializable, beside plain
 // writes and reads: no lost update, no write skew, no phantom, no dirty or
 // intermediate read, and that those that lose have seen one moment all the

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -39,8 +40,9 @@ func TestBackup_Cut(t *testing.T) {
 		cuts = append(cuts, at-1, at, at+1, at+17)
 	}
 	n := 0
-	for _, cut := range cuts {
-		if cut >= len(stream) {
+	today := sample.Of(t, 7)
+	for i, cut := range cuts {
+		if cut >= len(stream) || !today.Has(i) {
 			continue
 		}
 		n++

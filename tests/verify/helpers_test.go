@@ -4,6 +4,7 @@ package verify_test
 
 import (
 	"context"
+	"testing"
 
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/jaytest"
@@ -19,3 +20,9 @@ var (
 )
 
 func meta(name string) []byte { return format.AppendKey(nil, format.SpaceMeta, name) }
+
+// TestMain collects garbage seldom.
+func TestMain(m *testing.M) {
+	jaytest.CollectSeldom()
+	m.Run()
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -141,7 +142,11 @@ func TestRepair_Damaged(t *testing.T) {
 		damages["missing: "+name] = func(files map[string][]byte) { delete(files, name) }
 		damages["flipped: "+name] = func(files map[string][]byte) { files[name][len(text)/5] ^= 4 }
 	}
-	for _, name := range slices.Sorted(maps.Keys(damages)) {
+	today := sample.Of(t, 7)
+	for i, name := range slices.Sorted(maps.Keys(damages)) {
+		if !today.Has(i) {
+			continue
+		}
 		files := make(map[string][]byte)
 		for file, text := range im.files {
 			files[file] = bytes.Clone(text)

@@ -47,12 +47,49 @@ function kindOf(status, type, headers) {
 let onSignin = () => {};
 export function whenSignedOut(f) { onSignin = f; }
 
+// The second half of a session is kept by the page, for all tabs of this origin: a cookie goes to every port of the host.
+const place = 'jay-session-key';
+let held = '', signed = false;
+function key() { try { return localStorage.getItem(place) ?? held; } catch { return held; } }
+function keep(value) {
+  held = value;
+  try { if (value) localStorage.setItem(place, value); else localStorage.removeItem(place); } catch { /* a browser that keeps nothing: the session ends with this page */ }
+}
+
+// acceptKey takes the half that an invitation brings in the address, and removes it there.
+export function acceptKey() {
+  if (!location.hash.startsWith('#key=')) return;
+  keep(location.hash.slice(5));
+  history.replaceState(null, '', location.pathname + location.search);
+}
+
+// sessionHeaders are those that a request needs beside the cookie.
+export function sessionHeaders() { return signed && key() ? {'Jay-Session-Key': key()} : {}; }
+
+// ticketed returns the address of a download by the browser itself, which sends no header: a ticket in it works once.
+export async function ticketed(path) {
+  if (!signed) return path;
+  const url = new URL(path, location.href), whole = url.pathname + url.search;
+  const {Ticket} = await send('POST', '/jay/v1/session/ticket', {Path: whole});
+  return `${whole}${url.search ? '&' : '?'}ticket=${Ticket}`;
+}
+
+// download lets the browser store what a path replies with; the page keeps none of it.
+export async function download(path, name = '') {
+  const a = document.createElement('a');
+  a.href = await ticketed(path);
+  a.download = name;
+  document.body.append(a);
+  a.click();
+  a.remove();
+}
+
 // request sends a call and returns the Response if it succeeded; it throws an ApiError, or
 // an AbortError if signal ended it.
 export async function request(method, path, {body, headers, signal, quiet} = {}) {
   let response;
   try {
-    response = await fetch(path, {method, body, headers, signal, credentials: 'same-origin', redirect: 'error', cache: 'no-store'});
+    response = await fetch(path, {method, body, headers: {...headers, ...sessionHeaders()}, signal, credentials: 'same-origin', redirect: 'error', cache: 'no-store'});
   } catch (error) {
     if (signal?.aborted || error.name === 'AbortError') throw error;
     throw new ApiError('The server does not answer.', {kind: 'offline'});
@@ -93,16 +130,6 @@ export async function send(method, path, value, options = {}) {
   return reply === '' ? null : JSON.parse(reply);
 }
 
-// events follows a stream of server-sent events: on = {open, event(data, id), error(ApiError)}. It returns a function that ends
-// it. The browser connects again behind the last event when the connection breaks.
-export function events(path, {open, event, error}) {
-  const source = new EventSource(path);
-  source.addEventListener('open', () => open?.());
-  source.addEventListener('message', (m) => event(JSON.parse(m.data), m.lastEventId));
-  source.addEventListener('error', () => error?.(new ApiError(source.readyState === EventSource.CLOSED ? 'The feed was refused.' : 'The feed is interrupted; it goes on when the server answers.', {kind: 'offline'})));
-  return () => source.close();
-}
-
 // query writes parameters: null, undefined and '' are left out; lists repeat their name.
 export function query(params) {
   const out = new URLSearchParams();
@@ -123,9 +150,22 @@ export function raven(db, path, params) { return `/databases/${encodeURIComponen
 function rawQuery(params) { return query(params).replaceAll('+', '%20'); }
 
 // session tells who asks and with which rights; signIn swaps a token for a cookie.
-export function session(options) { return get('/jay/v1/session', options); }
-export async function signIn(token) { return (await request('POST', '/jay/v1/session', {headers: {Authorization: `Bearer ${token}`}, quiet: true})).json(); }
-export function signOut() { return request('DELETE', '/jay/v1/session', {quiet: true}); }
+export async function session(options) {
+  signed = key() !== '';
+  const reply = await get('/jay/v1/session', options);
+  signed = !!reply.Name;
+  return reply;
+}
+export async function signIn(token) {
+  const reply = await (await request('POST', '/jay/v1/session', {headers: {Authorization: `Bearer ${token}`}, quiet: true})).json();
+  keep(reply.Key);
+  signed = true;
+  return reply;
+}
+export async function signOut() {
+  await request('DELETE', '/jay/v1/session', {quiet: true});
+  keep('');
+}
 
 const ranks = {read: 1, write: 2, admin: 3};
 

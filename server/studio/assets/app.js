@@ -132,12 +132,24 @@ async function leave() {
 addEventListener('beforeunload', (event) => { if (pending()) event.preventDefault(); });
 
 function missing(path) {
-  if (path === '/') return router.go(address('/databases'), {replace: true, force: true});
+  if (path === '/') return home();
   const [, db] = /^\/db\/([^/]+)\/?$/.exec(path) ?? [];
   if (db) return router.go(`${root}/db/${db}/documents`, {replace: true, force: true});
   close();
   frame();
   fill(main, h('div', {class: 'content'}, errorBox({message: `There is no page ${path}.`, remedy: 'The address may be misspelt.'}, link(address('/databases'), {class: 'button'}, 'Databases'))));
+}
+
+// home opens the first page: the database, where there is only one and can be no other, or the list of them.
+async function home() {
+  let to = address('/databases');
+  if (session?.FixedDatabases) {
+    try {
+      const {Databases: names} = await api.get('/databases?namesOnly=true&pageSize=2');
+      if (names.length === 1) to = address('/db/:db/documents', {db: names[0]});
+    } catch { /* the page of databases asks again, and shows what is wrong */ }
+  }
+  if (location.pathname.replace(/\/$/, '') === root) router.go(to, {replace: true, force: true});
 }
 
 const router = new Router(routes, {show, leave, pending, missing, leaving: () => current?.leaving?.()});
@@ -198,7 +210,7 @@ function palette() {
 function showKeys() {
   return dialog('Keys', (shut) => h('div', {class: 'keys'},
     keys.groups.map(({title, keys: list}) => h('section', null, h('h3', null, title), h('dl', null, list.filter((k) => !k.hidden).map((k) => [h('dt', null, k.key.split(' ').map((one) => h('kbd', null, keyName(one)))), h('dd', null, k.text)])))),
-    h('div', {class: 'buttons'}, button('Close', {run: () => shut(), autofocus: true}))));
+    h('div', {class: 'buttons'}, button('Close', {run: () => shut(), autofocus: true}))), {fromTop: true});
 }
 
 keys.add('Everywhere', [
@@ -257,6 +269,7 @@ async function signedOut() {
 // ---- Start
 
 async function start() {
+  api.acceptKey();
   for (;;) {
     try {
       session = await api.session({quiet: true});

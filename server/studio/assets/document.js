@@ -8,14 +8,21 @@ import * as json from './json.js';
 // made are the members of @metadata that the server makes.
 const made = new Set(['@id', '@change-vector', '@last-modified', '@etag', '@attachments', '@flags', '@index-score', '@counters', '@timeseries', '@projection']);
 
+// MAX_EDITED is the longest text that the studio lays out and edits, in characters: much longer ones stop the tab.
+export const MAX_EDITED = 4 << 20;
+
+// TOO_LARGE is what is said of one that is longer.
+export const TOO_LARGE = 'The studio shows the beginning of a document of more than 4 MiB, and does not edit it: download it, or use a program.';
+
 // read splits a row of the server, {"id":…,"document":…} at node of text: {id, collection, changeVector,
-// lastModified, bytes, text, …}, where text is that of the editor, laid out.
+// lastModified, bytes, text, large, …}, where text is that of the editor, laid out unless it is large.
 export function read(text, node = json.parse(text)) {
   const row = {};
   for (const m of node.members) if (m.name !== 'document') row[m.name] = json.valueOf(text, m.value);
   const document = json.member(node, 'document');
   const {body, expires} = editable(text, document);
-  return {...row, expires, text: json.format(body)};
+  const large = body.length > MAX_EDITED;
+  return {...row, expires, large, text: large ? body : json.format(body)};
 }
 
 // editable returns the text of a document as it is edited.

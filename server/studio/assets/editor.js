@@ -310,7 +310,10 @@ class Editor {
     this.#settle();
     if (this.complete && !event.isComposing) {
       if (kind.startsWith('insert') && /^[\p{L}\p{N}_.$@'"\s]$/u.test(inserted)) this.suggest(false);
-      else if (this.#popup) this.suggest(false);
+      else if (this.#popup) {
+        this.#popup.asked = false;
+        this.suggest(false);
+      }
     }
   }
 
@@ -319,6 +322,7 @@ class Editor {
     const {key} = event;
     const ctrl = event.ctrlKey || event.metaKey;
     const lower = key.toLowerCase();
+    if (ctrl && key === 'Enter') this.#dismiss(); // the page runs what is typed
     if (this.#popup && this.#popupKey(event)) return;
     const done = () => {
       event.preventDefault();
@@ -1015,8 +1019,9 @@ class Editor {
     if (!this.complete || this.readOnly || this.area.selectionStart !== this.area.selectionEnd) return this.#closePopup();
     const found = this.complete(this.#text, this.#caret());
     this.#expects = found.typed !== '';
-    if (found.items.length === 0 || (!asked && !this.#popup && found.typed === '' && !/(from|by|where|select|and|or|include|in|=|<|>|,|\()\s+$/i.test(this.#text.slice(0, this.#caret())))) return this.#closePopup();
-    this.#openPopup(found);
+    asked ||= this.#popup?.asked ?? false;
+    if (found.items.length === 0 || (!asked && found.typed === '' && !/(\b(from|by|where|select|and|or|include|in)|=|<|>|,|\()\s+$/i.test(this.#text.slice(0, this.#caret())))) return this.#closePopup();
+    this.#openPopup(found, asked);
   }
 
   // refresh opens the list anew, if it is open, since more is known now.
@@ -1025,7 +1030,7 @@ class Editor {
     else if (document.activeElement === this.area && this.#expects) this.suggest(false);
   }
 
-  #openPopup(found) {
+  #openPopup(found, asked) {
     this.#closePopup();
     const id = `${this.errorLine.id}-list`;
     const list = h('ul', {class: 'editor-list', role: 'listbox', id, 'aria-label': 'What can stand here'}, found.items.map((item, i) =>
@@ -1037,7 +1042,7 @@ class Editor {
     const below = box.bottom + list.offsetHeight + 4 < innerHeight;
     list.style.setProperty('left', `${Math.max(4, Math.min(box.left, innerWidth - list.offsetWidth - 4))}px`);
     list.style.setProperty('top', `${below ? box.bottom + 2 : Math.max(4, box.top - list.offsetHeight - 2)}px`);
-    this.#popup = {node: list, found, at: 0};
+    this.#popup = {node: list, found, at: 0, asked};
     this.area.setAttribute('aria-controls', id);
     this.area.setAttribute('aria-haspopup', 'listbox');
     this.area.setAttribute('aria-autocomplete', 'list');
@@ -1051,6 +1056,12 @@ class Editor {
     this.#popup = null;
     this.area.removeAttribute('aria-activedescendant');
     this.area.removeAttribute('aria-controls');
+  }
+
+  // #dismiss closes the list until something is typed.
+  #dismiss() {
+    this.#expects = false;
+    this.#closePopup();
   }
 
   #popupKey(event) {
@@ -1069,8 +1080,7 @@ class Editor {
       if (event.shiftKey) return false;
       this.#take();
     } else if (event.key === 'Escape') {
-      this.#expects = false;
-      this.#closePopup();
+      this.#dismiss();
     } else {
       return false;
     }

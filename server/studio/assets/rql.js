@@ -128,11 +128,11 @@ export function offsetOf(text, line, column) {
 // completions returns what can stand at the caret: {start, end, items} where each item,
 // {text, kind, note}, replaces the text from start to end. known has what the server knows:
 // { collections: [{name, documents}], fields: [{path, types}] of the query's collection,
-// indexes: [{name, collection}], parameters: [names] }.
+// indexes: [{name, collection}], parameters: [names] }. Nothing of RQL stands in a script or after it.
 export function completions(text, caret, known = {}) {
   const all = meaningful(text.slice(0, caret));
   const last = all[all.length - 1];
-  if (insideOther(text, caret)) return none(caret);
+  if (insideOther(text, caret) || all.some(({kind, lower}, i) => kind === 'word' && lower === 'update' && all[i + 1]?.text === '{')) return none(caret);
 
   // What is being typed: a word, a path with points, a parameter or an open quote.
   let typed = '';

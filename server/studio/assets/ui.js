@@ -6,6 +6,8 @@
 // can become part of the page. When something changes, the part of the page that shows
 // it is made again: fill(n, …).
 
+import {download} from './api.js';
+
 const svgTags = new Set(['svg', 'path', 'g', 'line', 'rect', 'circle', 'polyline', 'polygon', 'text', 'title', 'desc', 'use', 'defs', 'marker', 'clipPath', 'tspan']);
 
 // h makes an element. In props, on: {click: f} are listeners, style: {width: '3px'} and
@@ -32,8 +34,14 @@ function add(node, children) {
   for (const child of children) {
     if (child === null || child === undefined || child === false || child === true) continue;
     if (Array.isArray(child)) add(node, child);
-    else node.append(child instanceof Node ? child : String(child));
+    else node.append(child instanceof Node ? child : visible(String(child)));
   }
+}
+
+// visible writes characters that turn the direction of a text, and control characters, as escapes: an ID that
+// ends in "gpj.exe" turned round must not be read as one that ends in "exe.jpg".
+export function visible(text) {
+  return text.replace(/[\u202a-\u202e\u2066-\u2069\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 // fill replaces what is in a node.
@@ -191,7 +199,7 @@ export function patience(node, text = 'Loading') {
 
 // dialog opens a dialog over the page and returns a promise of what close was called
 // with; Escape and a click outside close it with undefined: content(close) makes its children.
-export function dialog(title, content, {wide, label} = {}) {
+export function dialog(title, content, {wide, label, fromTop = false} = {}) {
   return new Promise((resolve) => {
     const before = document.activeElement;
     let result;
@@ -203,7 +211,8 @@ export function dialog(title, content, {wide, label} = {}) {
     fill(node, h('div', {class: 'sheet'}, title && h('h2', null, title), content(close)));
     document.body.append(node);
     node.showModal();
-    node.querySelector('[autofocus]')?.focus();
+    node.querySelector('[autofocus]')?.focus({preventScroll: fromTop});
+    if (fromTop) node.scrollTop = 0; // showModal has scrolled to what it has focused
   });
 }
 
@@ -335,6 +344,13 @@ export function copy(text, label = 'Copy') {
 // code shows lines to copy.
 export function code(text, label = 'Copy these lines') {
   return h('div', {class: 'code'}, h('pre', {tabindex: 0, role: 'group', 'aria-label': 'Lines to copy'}, text), copy(text, label));
+}
+
+// downloads is what a click on a link to a download does.
+export async function downloads(event) {
+  const a = event.currentTarget;
+  event.preventDefault();
+  try { await download(a.getAttribute('href'), a.download); } catch (error) { toast(error.message, {kind: 'wrong'}); }
 }
 
 // save hands a text or a Blob to the user as a file.

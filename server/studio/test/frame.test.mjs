@@ -3,7 +3,8 @@ import {test} from 'node:test';
 import {jay, may, query, raven} from '../assets/api.js';
 import {chord} from '../assets/keys.js';
 import {score} from '../assets/palette.js';
-import {ago, bytes, count, duration, plural} from '../assets/ui.js';
+import {ago, bytes, count, duration, plural, visible} from '../assets/ui.js';
+import {unaccounted} from '../assets/pages/ids.js';
 
 test('paths escape what stands in them', () => {
   assert.equal(jay('a/b', 'rows', {startsWith: 'x&y=+é', none: '', column: ['A', 'B']}), '/jay/v1/databases/a%2Fb/rows?startsWith=x%26y%3D%2B%C3%A9&column=A&column=B');
@@ -50,4 +51,17 @@ test('numbers, sizes and times', () => {
   assert.equal(ago(new Date('2026-11-22T11:58:00Z'), now), '2 min ago');
   assert.equal(ago(new Date('2026-11-22T11:59:58Z'), now), 'now');
   assert.equal(ago(new Date('2025-11-01T00:00:00Z'), now), 'last yr');
+});
+
+test('a text that would be shown in another order shows its marks', () => {
+  assert.equal(visible('bidi/\u202egpj.exe\u202c'), 'bidi/\\u202egpj.exe\\u202c');
+  assert.equal(visible('a\u0007b\u009bc'), 'a\\u0007b\\u009bc');
+  assert.equal(visible('Größe\tא日本🙂\n'), 'Größe\tא日本🙂\n');
+});
+
+test('numbers without a reason are not nothing to worry about', () => {
+  const report = (hilo, unused, deleted) => ({hilo: [{unaccounted: hilo}], identities: [{unused, deleted}]});
+  assert.equal(unaccounted(report(0, 5, 5)), false);
+  assert.equal(unaccounted(report(50000, 0, 0)), true);
+  assert.equal(unaccounted(report(0, 5, 4)), true);
 });

@@ -94,3 +94,11 @@ test('errors of the server have a place', () => {
   assert.equal(rql.offsetOf('ab\n😀cd', 2, 2), 5);
   assert.equal(rql.errorOf('something else'), null);
 });
+
+test('nothing of RQL is offered in a script, nor after the bracket that closes it', () => {
+  const known = {collections: [{name: 'Orders', documents: 1}], fields: [{path: 'N', types: ['number']}], indexes: []};
+  for (const text of ['from Orders update { this.x = 1 }', 'from Orders update { this.x = 1 } ', 'from Orders update {\n  this.from = 1; where ', 'from Orders where N = 1 UPDATE { x } wh']) {
+    assert.deepEqual(rql.completions(text, text.length, known).items, [], text);
+  }
+  assert.ok(rql.completions('from Orders where ', 18, known).items.some(({text}) => text === 'N'));
+});

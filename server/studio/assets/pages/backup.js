@@ -10,7 +10,7 @@ export const page = {
   mount(container, params, app) {
     const db = params.db, failed = h('div'), under = h('ul', {class: 'transfers', 'aria-label': 'Backups under way'}), list = h('div');
     const base = h('select', null, h('option', {value: ''}, 'everything'));
-    const once = h('input', {type: 'checkbox'});
+    const once = h('input', {type: 'checkbox', checked: !app.can('write'), disabled: !app.can('write')}); // a reader's is not recorded
     const go = button('Make a backup', {icon: 'download', kind: 'primary', type: 'submit', key: 'b'});
     const make = async () => {
       fill(failed);
@@ -22,10 +22,7 @@ export const page = {
         const node = h('li', {class: 'transfer'}, h('header', null, h('b', null, base.value ? 'Incremental backup' : 'Full backup'), sign, cancel), bar.node, more);
         under.prepend(node);
         bar.update(0, 0, 'begins');
-        const a = h('a', {href: path, download: ''});
-        document.body.append(a);
-        a.click();
-        a.remove();
+        await api.download(path);
         const last = await operation.watch(db, id, (now) => { if (now.Progress?.rawBytes !== undefined) bar.update(0, 0, `${bytes(now.Progress.rawBytes)} before compression`); }, app.signal);
         cancel && cancel.remove();
         bar.node.hidden = true;

@@ -8,7 +8,7 @@ export const page = {
   mount(container, params, app) {
     container.classList.add('short');
     const list = h('div');
-    const add = app.can('admin', '') && button('New database', {icon: 'plus', kind: 'primary', key: 'n', run: () => { create(app); }});
+    const add = makes(app) && button('New database', {icon: 'plus', kind: 'primary', key: 'n', run: () => { create(app); }});
     fill(container, h('div', {class: 'head'}, h('h1', null, 'Databases'), h('div', {class: 'buttons'}, add)), list);
     if (add) {
       app.keys([{key: 'n', text: 'New database', run: () => { create(app); }}]);
@@ -19,6 +19,9 @@ export const page = {
 };
 
 const most = 200;
+
+// makes reports whether a database can be created here: not on the server of jay studio.
+function makes(app) { return app.can('admin', '') && !app.session?.FixedDatabases; }
 
 async function load(list, app) {
   const done = patience(list);
@@ -32,7 +35,7 @@ async function load(list, app) {
       {title: 'Name', cell: (d) => link(app.address('/db/:db/documents', {db: d.Name}), {class: 'named'}, icon('databases'), d.Name)},
       {title: 'Documents', number: true, cell: (d) => figures.get(d.Name).documents},
       {title: 'On disk', number: true, cell: (d) => figures.get(d.Name).size},
-      {title: '', number: true, cell: (d) => app.can('admin', d.Name) && button('', {icon: 'more', kind: 'quiet', label: `More about ${d.Name}`, 'aria-haspopup': 'menu', run: (event, node) => {
+      {title: '', number: true, cell: (d) => !app.session?.FixedDatabases && app.can('admin', d.Name) && button('', {icon: 'more', kind: 'quiet', label: `More about ${d.Name}`, 'aria-haspopup': 'menu', run: (event, node) => {
         menu(node, [{text: 'Delete …', icon: 'delete', danger: true, run: () => remove(d.Name, app)}]);
       }})},
     ], all, {caption: 'Databases', row: (d) => ({data: {name: d.Name}})}), all.length === most && h('p', {class: 'muted'}, `The first ${most} are shown.`));
@@ -78,7 +81,7 @@ function none(app) {
   return empty('There are no databases yet.',
     h('p', null, 'A database is a set of JSON documents. Make one here, or from a terminal:'),
     code(`curl -X PUT '${here}/admin/databases?name=shop' -d '{}'`),
-    app.can('admin', '') && h('div', {class: 'buttons start'}, button('New database', {icon: 'plus', kind: 'primary', run: () => { create(app); }})));
+    makes(app) && h('div', {class: 'buttons start'}, button('New database', {icon: 'plus', kind: 'primary', run: () => { create(app); }})));
 }
 
 async function create(app) {

@@ -4,10 +4,10 @@
 import * as api from '../api.js';
 import * as diff from '../diff.js';
 import * as json from '../json.js';
-import {load, problem, put, refusal, remove, revision, revisions} from '../document.js';
+import {TOO_LARGE, load, problem, put, refusal, remove, revision, revisions} from '../document.js';
 import {compare, compare3} from '../compare.js';
 import {editor} from '../editor.js';
-import {button, bytes, confirm, copy, count, dialog, errorBox, fill, h, icon, link, menu, notice, patience, plural, progress, save as saveFile, time, toast} from '../ui.js';
+import {button, bytes, confirm, copy, count, dialog, downloads, errorBox, fill, h, icon, link, menu, notice, patience, plural, progress, save as saveFile, time, toast} from '../ui.js';
 
 export const page = {
   title: (params) => params.query.get('id') ?? 'Document',
@@ -91,9 +91,16 @@ class DocumentPage {
     this.doc = doc;
     this.id = doc.id;
     this.version = doc.changeVector;
-    this.base = doc.text;
-    this.editor.value = doc.text;
+    this.base = doc.large ? '' : doc.text; // a large one is not edited
+    this.editor.value = this.base;
     this.describe();
+  }
+
+  // beginning shows the part of a large document that a browser lays out at once.
+  beginning() {
+    const text = this.doc.text.slice(0, 64 << 10);
+    return h('div', null, notice('careful', h('p', null, TOO_LARGE), h('p', {class: 'actions'}, button('Download', {run: () => this.download()}))),
+      h('pre', {class: 'document-beginning', tabindex: 0, 'aria-label': 'The beginning of the document'}, text));
   }
 
   // dirty reports whether something would be lost. Spaces are not.
@@ -140,11 +147,11 @@ class DocumentPage {
     if (doc === null) return;
     const list = app.address('/db/:db/documents', {db}, {collection: doc.collection});
     this.dot = h('span', {class: 'document-dot', title: 'Not saved', role: 'img', 'aria-label': 'Not saved', hidden: this.editor.value === this.base});
-    this.saveButton = this.writes && button('Save', {key: 'ctrl+s', run: () => this.save()});
+    this.saveButton = this.writes && !doc.large && button('Save', {key: 'ctrl+s', run: () => this.save()});
     fill(this.head,
       h('h1', null, link(list, {class: 'muted'}, doc.collection), h('span', {class: 'muted document-slash', 'aria-hidden': 'true'}, '›'), h('span', {class: 'mono document-id'}, doc.id)), copy(doc.id, 'Copy the ID'), this.dot,
       h('div', {class: 'buttons'}, this.saveButton,
-        this.writes && link(app.address('/db/:db/new', {db}, {clone: doc.id}), {class: 'button'}, 'Clone'),
+        this.writes && !doc.large && link(app.address('/db/:db/new', {db}, {clone: doc.id}), {class: 'button'}, 'Clone'),
         this.writes && button('Delete', {kind: 'danger', run: () => this.delete()}),
         button('', {icon: 'more', kind: 'quiet', label: 'More', 'aria-haspopup': 'menu', run: (event, node) => { this.more(node); }})));
     const item = (name, ...value) => [h('dt', null, name), h('dd', null, ...value)];
@@ -175,7 +182,7 @@ class DocumentPage {
   }
 
   download() {
-    saveFile(this.id.replace(/[^\p{L}\p{N}._-]+/gu, '-').slice(0, 100) + '.json', this.editor.value);
+    saveFile(this.id.replace(/[^\p{L}\p{N}._-]+/gu, '-').slice(0, 100) + '.json', this.doc?.large ? this.doc.text : this.editor.value);
   }
 
   show(view, push = false) {
@@ -183,7 +190,7 @@ class DocumentPage {
     this.app.note({view: view === 'text' ? null : view, ...(view === 'text' && {from: null, to: null})}, {push});
     if (view === 'revisions') this.showRevisions();
     else {
-      fill(this.view, this.editor.node);
+      fill(this.view, this.doc?.large ? this.beginning() : this.editor.node);
       this.describe();
     }
   }
@@ -196,7 +203,7 @@ class DocumentPage {
   // ---- Writing
 
   async save({over = false} = {}) {
-    if (!this.writes) return false;
+    if (!this.writes || this.doc?.large) return false;
     if (this.saving) { // what was typed meanwhile is saved when that has ended
       this.again = true;
       return false;
@@ -289,6 +296,7 @@ class DocumentPage {
     } catch (error) {
       return this.fail(error);
     }
+    if (theirs?.large) return this.fail({message: 'Another writer has made this document larger than what is edited here. Your text is still in the editor.', remedy: TOO_LARGE});
     const yours = this.editor.value;
     const base = this.base;
     const close = () => {
@@ -450,6 +458,10 @@ class DocumentPage {
     try {
       const [from, to] = await Promise.all([this.from, this.to].map((vector) => (vector === '' ? null : revision(this.db, this.id, vector, {signal: this.app.signal}))));
       if (to === null) return;
+      if (to.large || from?.large) {
+        return fill(shown, notice('careful', h('p', null, 'These versions are not compared. ', TOO_LARGE),
+          h('p', {class: 'actions'}, button('Download this version', {run: () => saveFile('revision.json', to.text)}))));
+      }
       fill(shown, h('div', {class: 'revisions-ways'},
         this.writes && button('Bring this version back', {title: 'Puts it into the editor; nothing is stored before you save', run: () => this.bringBack(to)})),
       compare(from?.text ?? '', to.text, [from === null ? 'Nothing' : h('span', null, 'Written ', focusable(time(from.lastModified))), h('span', null, 'Written ', focusable(time(to.lastModified)))]));
@@ -465,6 +477,7 @@ class DocumentPage {
       this.version = '';
       this.editor.value = '';
     }
+    this.doc = {...this.doc, large: false}; // what is edited now is not
     this.editor.replace(to.text, 0);
     this.show('text', true);
     this.changed();
@@ -480,7 +493,7 @@ class DocumentPage {
     const node = this.section('Attachments',
       doc.attachments.length === 0 && h('p', {class: 'muted'}, this.writes ? 'None. Drop files here, or choose them.' : 'None.'),
       h('ul', {class: 'document-attachments'}, doc.attachments.map((a) => h('li', null,
-        h('a', {href: api.raven(db, 'attachments', {id: doc.id, name: a.Name}), download: a.Name, title: [a.ContentType, `SHA-256 ${a.Hash}`].filter(Boolean).join('\n')}, a.Name), h('span', {class: 'muted number'}, bytes(a.Size)),
+        h('a', {href: api.raven(db, 'attachments', {id: doc.id, name: a.Name}), download: a.Name, on: {click: downloads}, title: [a.ContentType, `SHA-256 ${a.Hash}`].filter(Boolean).join('\n')}, a.Name), h('span', {class: 'muted number'}, bytes(a.Size)),
         this.writes && button('', {icon: 'delete', kind: 'quiet', label: `Delete the attachment ${a.Name}`, run: () => this.detach(a)})))),
       this.uploads, this.writes && button('Attach files', {icon: 'upload', run: () => input.click()}), this.writes && input);
     if (this.writes) {
@@ -535,6 +548,7 @@ function send(url, file, version, signal, report) {
     const request = new XMLHttpRequest();
     request.open('PUT', url);
     request.setRequestHeader('If-Match', `"${version}"`);
+    for (const [name, value] of Object.entries(api.sessionHeaders())) request.setRequestHeader(name, value);
     request.upload.addEventListener('progress', (event) => report(event.loaded, event.total || file.size));
     request.addEventListener('load', () => {
       let fields = {};

@@ -3,9 +3,13 @@
 // their elements are used again when it scrolls.
 
 import * as api from '../api.js';
+import * as feed from '../feed.js';
 import {parse} from '../json.js';
 import {Rows, cursorOf, shown} from '../rows.js';
 import {button, bytes, code, confirm, count, empty, errorBox, fill, h, icon, link, menu, notice, patience, plural, save, time, toast} from '../ui.js';
+
+// listedCollections bounds the collections that are drawn: a database can have 100,000.
+const listedCollections = 500;
 
 export const page = {
   title: ({query}) => query.get('collection') || 'Documents',
@@ -154,12 +158,17 @@ class DocumentsPage {
     this.collections = collections;
     const all = collections.reduce((sum, c) => sum + c.documents, 0);
     const sorted = [...collections].sort((a, b) => (a.name[0] === '@') - (b.name[0] === '@') || a.name.localeCompare(b.name));
+    // Of very many collections only the first are listed, and the present one.
+    const listed = sorted.filter((c, i) => i < listedCollections || c.name.toLowerCase() === this.collection.toLowerCase());
     const of = (name) => this.app.address('/db/:db/documents', {db: this.db}, {collection: name, order: this.order === 'id' && this.prefix === '' ? 'id' : ''});
     const entry = (name, text, n) => h('li', null, link(of(name), {'aria-current': name.toLowerCase() === this.collection.toLowerCase() ? 'page' : undefined, title: text, class: name[0] === '@' && 'special'},
       h('span', {class: 'grow'}, text), h('span', {class: 'number muted'}, count(n))));
     const pick = h('select', {'aria-label': 'Collection', on: {change: () => this.app.go(of(pick.value))}},
-      [['', 'All documents', all], ...sorted.map((c) => [c.name, c.name, c.documents])].map(([name, text, n]) => h('option', {value: name, selected: name === this.collection}, `${text} (${count(n)})`)));
-    fill(this.aside, h('ul', null, entry('', 'All documents', all), sorted.map((c) => entry(c.name, c.name === '@empty' ? 'no collection' : c.name, c.documents))), pick);
+      [['', 'All documents', all], ...listed.map((c) => [c.name, c.name, c.documents])].map(([name, text, n]) => h('option', {value: name, selected: name === this.collection}, `${text} (${count(n)})`)));
+    const wanted = h('input', {type: 'text', class: 'mono', autocomplete: 'off', spellcheck: 'false', placeholder: 'Collection', 'aria-label': 'Go to a collection'});
+    const more = listed.length < sorted.length && h('form', {on: {submit: (event) => { event.preventDefault(); if (wanted.value.trim()) this.app.go(of(wanted.value.trim())); }}},
+      h('p', {class: 'muted'}, `${count(sorted.length - listed.length)} more are not listed. Type the name of one:`), wanted);
+    fill(this.aside, h('ul', null, entry('', 'All documents', all), listed.map((c) => entry(c.name, c.name === '@empty' ? 'no collection' : c.name, c.documents))), pick, more);
     pick.value = this.collection;
     const total = this.total();
     fill(this.summary, total === null ? '' : plural(total, 'document'));
@@ -666,12 +675,14 @@ class DocumentsPage {
   // follow counts what changes while the page can be seen: a browser has few connections to a server for all its tabs.
   follow() {
     if (this.unfollowed !== undefined && this.unfollowed !== null || document.hidden || !this.container.isConnected) return;
-    this.unfollowed = api.events(api.jay(this.db, 'changes', {collection: this.collection, prefix: this.prefix}), {event: ({id}) => {
+    const ends = new AbortController();
+    this.unfollowed = () => ends.abort();
+    feed.follow(this.db, {collection: this.collection, prefix: this.prefix}, 'now', {state() {}, change: ({id}) => {
       if (this.newer.size < 1000) this.newer.add(id);
       this.pill.hidden = false;
       fill(this.pill, icon('refresh'), `${this.newer.size < 1000 ? count(this.newer.size) : '1,000 or more'} changed`);
       if (!this.pill.isConnected) this.reload(); // the empty page has no list
-    }});
+    }}, ends.signal);
   }
 
   unfollow() {

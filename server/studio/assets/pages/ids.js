@@ -45,6 +45,11 @@ const remedies = {
   'too-many': 'What is not listed was not checked.',
 };
 
+// unaccounted reports whether a sequence has numbers without a document and without a reason.
+export function unaccounted(report) {
+  return report.hilo.some((r) => Number(r.unaccounted) > 0) || report.identities.some((r) => Number(exact.minus(r.unused, r.deleted)) > 0);
+}
+
 // shown bounds what is drawn of a list: the report has up to 10,000 of each.
 const shown = 200;
 
@@ -60,7 +65,7 @@ function draw(report, db, app, load, chosen) {
   const more = (all, what) => all.length > shown && h('p', {class: 'muted'}, `The first ${count(shown)} of ${count(all.length)} ${what}. Search for a prefix to see others.`);
   return [
     warnings.length > 0 && h('section', {'aria-label': 'Findings'}, more(warnings, 'findings'), warnings.slice(0, shown).map((w) => notice('careful', h('p', null, h('b', {class: 'mono'}, w.name), ' ', sentence(w.text, w.name)), h('p', {class: 'muted'}, remedies[w.kind] ?? ''), actions(w, db, app, load)))),
-    report.warnings.length === 0 && notice('fine', h('p', null, 'Nothing to worry about: no number can come twice, and none is missing without a reason.')),
+    report.warnings.length === 0 && notice('fine', h('p', null, unaccounted(report) ? 'No number can come twice. Some have no document, and the database does not know why: their documents may have gone with their collection, or the numbers were drawn and not used.' : 'Nothing to worry about: no number can come twice, and none is missing without a reason.')),
     h('h2', null, 'Sequences'),
     h('div', {class: 'sequences'}, sequences.slice(0, shown).map((draw) => draw()), chosen === '' && etags(report)), more(sequences, 'sequences'),
     chosen !== '' && sequences.length === 0 && h('p', {class: 'muted'}, 'No sequence begins so.'),

@@ -3,7 +3,7 @@
 
 import * as api from '../api.js';
 import * as operation from '../operation.js';
-import {button, bytes, count, errorBox, field, fill, h, icon, link, notice, plural, progress, state, toast} from '../ui.js';
+import {button, bytes, count, downloads, errorBox, field, fill, h, icon, link, notice, plural, progress, state, toast} from '../ui.js';
 
 const formats = [
   {id: 'ndjson', text: 'NDJSON – a document a line', ends: ['.ndjson', '.jsonl']},
@@ -18,6 +18,9 @@ export function formatOf(name) {
   const plain = name.toLowerCase().replace(/\.(gz|zst)$/, '');
   return formats.find((f) => f.ends.some((end) => plain.endsWith(end)))?.id ?? 'ndjson';
 }
+
+// belongings tells how many attachments and revisions came with documents.
+const belongings = (p) => [p.attachments && plural(p.attachments, 'attachment'), p.revisions && plural(p.revisions, 'revision')].filter(Boolean).map((one) => `, ${one}`).join('');
 
 export const page = {
   title: 'Import and export',
@@ -63,12 +66,12 @@ class Transfers {
       text('idPrefix', 'Prefix of IDs', 'In front of the IDs of CSV and Extended JSON.', {class: 'mono', placeholder: 'users/'}),
       text('idColumn', 'Column with IDs', 'Of CSV.', {class: 'mono'}),
       text('delimiter', 'Character between cells', 'Of CSV: a comma by itself, tab for tabs.', {maxlength: 3}),
-      check('infer', 'Take cells of CSV for what they look like', '– numbers, true, false and null'),
+      check('infer', 'Take columns of CSV for what they look like', '– numbers, or true and false, if all their cells are'),
       check('insert', 'Refuse documents whose ID is in use', '– without it they are replaced'),
       check('keep', 'Go on after bad records', '– up to 1,000 are kept, and can be downloaded', true));
     this.files = h('ul', {class: 'transfers', 'aria-label': 'Imports'});
     fill(section, h('h2', null, 'Import'), drop, names, options, this.files,
-      h('p', {class: 'hint muted'}, 'Attachments, revisions and subscriptions of an export are left out: ', h('code', null, 'jay import'), ' takes them, and a ', link(this.app.address('/db/:db/backup', {db: this.db}), null, 'backup'), ' has everything.'));
+      h('p', {class: 'hint muted'}, 'Attachments, revisions, counters and compare-exchange values of an export come with its documents; its subscriptions and its configuration of revisions only with the right admin.'));
     return section;
   }
 
@@ -101,18 +104,23 @@ class Transfers {
     const format = h('select', null, formats.map((f) => h('option', {value: f.id}, f.text)));
     const packed = h('select', null, h('option', {value: ''}, 'not packed'), h('option', {value: 'gzip'}, 'packed with gzip'), h('option', {value: 'zstd'}, 'packed with zstd'));
     const list = h('ul', {class: 'transfers', 'aria-label': 'Exports'}), failed = h('div');
+    const guard = h('input', {type: 'checkbox', checked: true});
+    const guarded = h('label', {class: 'check', hidden: true}, guard, h('span', null, 'For a spreadsheet ', h('span', {class: 'muted'}, '– an apostrophe keeps texts such as =1+1 from being formulas; without it an import finds what there was')));
+    const all = h('input', {type: 'checkbox', checked: true});
+    const withAll = h('label', {class: 'check'}, all, h('span', null, 'With attachments and revisions ', h('span', {class: 'muted'}, '– revisions of all documents or of a collection; compare-exchange values and subscriptions if all documents are exported')));
+    format.addEventListener('change', () => { guarded.hidden = format.value !== 'csv'; withAll.hidden = ['csv', 'extjson'].includes(format.value); });
     return h('section', null, h('h2', null, 'Export'), h('form', {on: {submit: async (event) => {
       event.preventDefault();
       fill(failed);
       try {
         const id = await operation.number(this.db, this.app.signal);
         const chosen = query.value.trim() ? {query: query.value.trim()} : {collection: collections.value, startsWith: prefix.value.trim()};
-        const path = api.jay(this.db, 'export', {...chosen, format: format.value, compression: packed.value, operation: id});
+        const path = api.jay(this.db, 'export', {...chosen, format: format.value, compression: packed.value, spreadsheet: format.value === 'csv' && guard.checked || undefined, bare: !all.checked || undefined, operation: id});
         list.prepend(new Export(this, id, path, query.value.trim() || collections.value || prefix.value.trim() || 'all documents').node);
       } catch (error) { if (error.name !== 'AbortError') fill(failed, errorBox(error)); }
-    }}}, field('What', collections), field('Prefix of IDs', prefix), field('Or the answers of a query', query), field('Format', format), field('Compression', packed), failed,
+    }}}, field('What', collections), field('Prefix of IDs', prefix), field('Or the answers of a query', query), field('Format', format), guarded, withAll, field('Compression', packed), failed,
     h('div', {class: 'buttons start'}, button('Export', {icon: 'download', kind: 'primary', type: 'submit'}))), list,
-    h('p', {class: 'hint muted'}, 'All documents are those of one moment, however long it takes. Only documents are exported: a ', link(this.app.address('/db/:db/backup', {db: this.db}), null, 'backup'), ' has attachments and revisions, too.'));
+    h('p', {class: 'hint muted'}, 'All documents are those of one moment, however long it takes. Indexes and other settings of the database are not in the file: a ', link(this.app.address('/db/:db/backup', {db: this.db}), null, 'backup'), ' has everything.'));
   }
 }
 
@@ -155,7 +163,7 @@ class Import {
     const seconds = (performance.now() - this.begun) / 1000;
     this.progress = p;
     this.bar.update(Number(p.read ?? 0), this.file.size, `${bytes(p.read ?? 0)} of ${bytes(this.file.size)}`);
-    fill(this.figures, `${plural(p.documents, 'document')}, ${count(Math.round(Number(p.documents) / Math.max(seconds, 0.001)))} a second`, p.rejected ? `, ${count(p.rejected)} rejected` : '');
+    fill(this.figures, `${plural(p.documents, 'document')}${belongings(p)}, ${count(Math.round(Number(p.documents) / Math.max(seconds, 0.001)))} a second`, p.rejected ? `, ${count(p.rejected)} rejected` : '');
   }
 
   finish(last, problem) {
@@ -170,9 +178,10 @@ class Import {
     fill(this.more,
       this.canceled && h('p', null, `${kept} ${Number(p.documents) === 1 ? 'is' : 'are'} stored already, and stay.`),
       !this.canceled && (problem || last?.Status === 'Faulted') && errorBox({message: problem && problem.kind !== 'offline' ? problem.message : last?.Status === 'Faulted' ? operation.reason(last) : problem.message, remedy: `${kept} ${Number(p.documents) === 1 ? 'is' : 'are'} stored already, and stay. Mend the file and import it again; documents with an ID are replaced.`}),
-      p.leftOut && notice('careful', h('p', null, `Left out: ${Object.entries(p.leftOut).map(([what, n]) => `${count(n)} ${what}`).join(', ')}. jay import takes what this page leaves out.`)),
+      p.note && notice('careful', h('p', null, 'The first documents look like Extended JSON of MongoDB, and are stored as they are. The format Extended JSON, under Options, makes IDs, times and numbers of it.')),
+      p.leftOut && notice('careful', h('p', null, `Left out: ${Object.entries(p.leftOut).map(([what, n]) => `${count(n)} ${what}`).join(', ')}.`)),
       p.problems?.length > 0 && h('details', {class: 'problems'}, h('summary', null, `Why ${plural(p.rejected, 'record was', 'records were')} rejected`), h('ul', null, p.problems.map((one) => h('li', null, h('b', null, one.place), ': ', one.message)), p.rejected > p.problems.length && h('li', {class: 'muted'}, `The reasons of the first ${count(p.problems.length)} are kept.`))),
-      p.rejected > 0 && h('a', {class: 'button', download: '', href: api.jay(this.io.db, 'import/rejects', {operation: this.id})}, icon('download'), h('span', null, `Download ${plural(p.rejected, 'reject')}`)));
+      p.rejected > 0 && h('a', {class: 'button', download: '', on: {click: downloads}, href: api.jay(this.io.db, 'import/rejects', {operation: this.id})}, icon('download'), h('span', null, `Download ${plural(p.rejected, 'reject')}`)));
   }
 
   async stop() {
@@ -194,13 +203,10 @@ class Export {
     const begun = performance.now();
     const show = (p) => {
       bar.update(Number(p.documents), Number(p.total ?? 0), p.total ? undefined : '');
-      fill(figures, `${plural(p.documents, 'document')}, ${bytes(p.bytes)}, ${count(Math.round(Number(p.documents) / Math.max((performance.now() - begun) / 1000, 0.001)))} a second`);
+      fill(figures, `${plural(p.documents, 'document')}${belongings(p)}, ${bytes(p.bytes)}, ${count(Math.round(Number(p.documents) / Math.max((performance.now() - begun) / 1000, 0.001)))} a second`);
     };
     // A plain download: the browser writes the file while it comes, and this page keeps none of it.
-    const a = h('a', {href: path, download: ''});
-    document.body.append(a);
-    a.click();
-    a.remove();
+    api.download(path).catch((error) => toast(error.message, {kind: 'wrong'}));
     operation.watch(io.db, id, (now) => { if (now.Progress) show(now.Progress); }, io.app.signal).then((last) => {
       stop?.remove();
       if (last.Result?.documents !== undefined) show(last.Result);

@@ -4,7 +4,7 @@
 
 import * as api from '../api.js';
 import * as json from '../json.js';
-import {collectionOf, load, problem, put, refusal, store, withCollection} from '../document.js';
+import {TOO_LARGE, collectionOf, load, problem, put, refusal, store, withCollection} from '../document.js';
 import {editor} from '../editor.js';
 import {button, copy, errorBox, field, fill, h, link, notice} from '../ui.js';
 
@@ -77,6 +77,7 @@ class NewPage {
       if (source !== null) {
         const doc = await load(db, source, {signal: app.signal});
         if (doc === null) fill(this.message, notice('careful', h('p', null, `There is no document ${source} any more.`)));
+        else if (doc.large) fill(this.message, notice('careful', h('p', null, TOO_LARGE)));
         else this.setTemplate(doc.text);
         return;
       }

@@ -405,7 +405,7 @@ class QueryPage {
         }
       }});
       return h('div', null, h('p', {class: 'muted'}, format === 'csv' ? 'One row for each answer; the columns are the members that any answer has. What is no scalar is JSON.' : 'One JSON object a line; documents have their @metadata. Import takes it.'),
-        format === 'csv' && h('label', {class: 'query-check'}, guard, h('span', null, 'Put an apostrophe in front of texts that begin with = + - @, so that a spreadsheet does not run them. Numbers are never changed.')), state,
+        format === 'csv' && h('label', {class: 'query-check'}, guard, h('span', null, 'For a spreadsheet: an apostrophe keeps texts such as =1+1 from being formulas. Numbers are never changed.')), state,
         h('div', {class: 'buttons'}, button('Cancel', {run: () => { stop.abort(); close(); }}), go));
     });
   }

@@ -131,7 +131,8 @@ async function expiry(db, app) {
   const {expiry: e} = await exact.get(api.jay(db, 'stats'), {signal: app.signal});
   const facts = [['Will expire', e.expiring], ['Will be refreshed', e.refreshing], ['Due now', e.due], ['Kept though they are due', e.kept], ['Deleted since the start', e.deleted], ['Refreshed since the start', e.refreshed]];
   return [
-    h('p', {class: 'lead'}, 'A document with ', h('code', null, '@expires'), ' in its metadata is deleted when that time has come, and one with ', h('code', null, '@refresh'), ' is written again, within a second. That is always on, and needs no configuration.'),
+    h('p', {class: 'lead'}, 'A document with ', h('code', null, '@expires'), ' in its metadata is deleted when that time has come, and one with ', h('code', null, '@refresh'), ' is written again, within a second.'),
+    h('p', null, 'Expiration is ', e.disabled ? state('idle', 'disabled') : state('fine', 'enabled'), ', refresh is ', e.refreshDisabled ? state('idle', 'disabled') : state('fine', 'enabled'), '. What is disabled has no effect: POST admin/expiration/config and admin/refresh/config, or jay expiration, change it.'),
     h('dl', {class: 'facts large'}, facts.map(([t, n]) => h('div', null, h('dt', null, t), h('dd', {class: 'number'}, count(n ?? 0))))),
     Number(e.due ?? 0) > 0 && e.dueSince && h('p', null, 'The oldest has been due since ', time(e.dueSince), '.'),
     code('"@metadata": {"@collection": "Sessions", "@expires": "2030-01-02T03:04:05Z"}', 'Copy this line'),

@@ -1,0 +1,150 @@
+package builder
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/codec"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/exec"
+	"github.com/jaydb/jay/internal/jsonpath"
+	"github.com/jaydb/jay/internal/spelling"
+	"github.com/jaydb/jay/query"
+)
+
+// Check returns the error of what the query was made of, or ids.ErrUsage for one that was
+// not made by a method.
+func (q Definition) Check() error {
+	if q.Err == nil && q.Via == nil {
+		return fmt.Errorf("%w: this Query is a zero value: Collection.Query, DB.Query, DB.RQL and QueryOf make one", ids.ErrUsage)
+	}
+	return q.Err
+}
+
+// complete returns the query in the form in which it is run.
+func (q Definition) complete() (Definition, error) {
+	if err := q.Check(); err != nil {
+		return q, err
+	}
+	if err := q.resolveGroups(); err != nil {
+		return q, err
+	}
+	if err := q.checkNames(); err != nil {
+		return q, err
+	}
+	if err := q.checkIncludes(); err != nil {
+		return q, err
+	}
+	q, err := q.dated()
+	if err != nil || q.cursor == "" {
+		return q, err
+	}
+	if err := q.checkPaging(); err != nil {
+		return q, err
+	}
+	if len(q.Query.OrderBy) == 0 {
+		q.OrderBy([]string{"id()"})
+	}
+	q.Query.Offset = 0
+	q.run.After, err = exec.ParseCursor(q.cursor, &q.Query)
+	return q, err
+}
+
+// checkNames refuses members that the documents of a typed collection never have.
+func (q Definition) checkNames() error {
+	if q.Mapping == nil || q.Mapping.AnyField {
+		return nil
+	}
+	check := func(f query.Field) error {
+		if f.Meta != query.MetaNone || f.Path.IsZero() {
+			return nil
+		}
+		return checkMember(q.Mapping, f.Path)
+	}
+	if err := query.EachField(q.Query.Where, check); err != nil {
+		return err
+	}
+	if err := query.EachField(q.Query.Having, check); err != nil {
+		return err
+	}
+	for _, f := range q.Query.GroupBy {
+		if err := check(f); err != nil {
+			return err
+		}
+	}
+	for _, c := range q.Query.Select {
+		if err := check(c.Field); err != nil {
+			return err
+		}
+	}
+	for _, o := range q.Query.OrderBy {
+		if err := check(o.Field); err != nil {
+			return err
+		}
+	}
+	for _, p := range q.Query.Include {
+		if err := checkMember(q.Mapping, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkMember returns errs.ErrQuery for a path that leads nowhere in the JSON of a type.
+func checkMember(m *codec.Mapping, p jsonpath.Path) error {
+	if m.Members.Has(p.String()) {
+		return nil
+	}
+	names := make([]string, 0, 8)
+	for i := range p.Len() {
+		if step := p.At(i); step.Kind == jsonpath.Member {
+			names = append(names, step.Name)
+		}
+	}
+	u := m.FindMember(names)
+	if u == nil {
+		m.Members.Add(p.String())
+		return nil
+	}
+	what := fmt.Sprintf("the JSON of %s has no member %q", u.Type, errs.Shorten(u.Name))
+	hint := ""
+	near := u.ByField[u.Name]
+	for _, name := range u.Names {
+		if near == "" && strings.EqualFold(name, u.Name) {
+			near = name
+		}
+	}
+	if near == "" || !slices.Contains(u.Names, near) {
+		near = spelling.Nearest(u.Name, u.Names)
+	}
+	switch {
+	case u.Instead != "":
+		hint = ": it holds metadata, which is " + u.Instead
+	case u.Dropped || near == "" && strings.EqualFold(u.Name, "id"):
+		hint = ": the ID is id(), the version @metadata.@change-vector"
+	case near != "":
+		hint = fmt.Sprintf(": did you mean %q?", near)
+	case u.Type.Kind() != reflect.Struct:
+		hint = ", and no members at all"
+	}
+	return fmt.Errorf("%w: %s%s (option AnyField allows it)", errs.ErrQuery, what, hint)
+}
+
+// checkIncludes refuses a query whose includes could not arrive.
+func (q Definition) checkIncludes() error {
+	if q.Arrive != nil || len(q.Query.Include) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s has no place for what the query includes: ask for rows, with Rows, or for entities of a session, with QueryOf", errs.ErrQuery, q.Answers)
+}
+
+// checkPaging refuses a query whose answers have no position to continue from.
+func (q Definition) checkPaging() error {
+	if exec.IsGrouped(&q.Query) || q.Query.IsDistinct() {
+		return fmt.Errorf("%w: groups and distinct rows have no cursor: use Skip", errs.ErrQuery)
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package builder
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/jsonpath"
+	"github.com/jaydb/jay/query"
+)
+
+// dated returns the query with the fields that are time.Time in the Go type of its
+// collection read as dates: in comparisons, orders, groups, min() and max(). Those that
+// are read so already stay.
+func (q Definition) dated() (Definition, error) {
+	if q.Mapping == nil || !q.Mapping.Info.Times {
+		return q, nil
+	}
+	var err error
+	if q.Query.Where != nil {
+		if q.Query.Where, err = q.datedCondition(q.Query.Where, jsonpath.Path{}); err != nil {
+			return q, err
+		}
+	}
+	q.Query.OrderBy = slices.Clone(q.Query.OrderBy)
+	for i, o := range q.Query.OrderBy {
+		if o.Column == "" && o.As == query.CastNone {
+			q.Query.OrderBy[i].Field = q.datedField(o.Field)
+		}
+	}
+	q.Query.GroupBy = slices.Clone(q.Query.GroupBy)
+	for i, f := range q.Query.GroupBy {
+		q.Query.GroupBy[i] = q.datedField(f)
+	}
+	q.Query.Select = slices.Clone(q.Query.Select)
+	for i, c := range q.Query.Select {
+		if c.Func == query.FuncMin || c.Func == query.FuncMax {
+			q.Query.Select[i].Field = q.datedField(c.Field)
+		}
+	}
+	return q, nil
+}
+
+// datedField returns a field, read as a date if it is a time.Time.
+func (q Definition) datedField(f query.Field) query.Field {
+	if f.Meta == query.MetaNone && f.Date == query.DateNone && q.Mapping.IsTime(f.Path) {
+		f.Date = query.DateInstant
+	}
+	return f
+}
+
+// datedCondition is dated for a condition, which is within the bounds of one. Its paths
+// begin at the path of, in an ElemMatch that of the elements.
+func (q Definition) datedCondition(e query.Expr, of jsonpath.Path) (query.Expr, error) {
+	switch e := e.(type) {
+	case query.And:
+		all, err := q.datedConditions(e, of)
+		return query.And(all), err
+	case query.Or:
+		all, err := q.datedConditions(e, of)
+		return query.Or(all), err
+	case query.Not:
+		inner, err := q.datedCondition(e.Expr, of)
+		return query.Not{Expr: inner}, err
+	case query.Compare:
+		values := []query.Value{e.Value}
+		err := q.datedOperands(&e.Field, of, values)
+		e.Value = values[0]
+		return e, err
+	case query.CompareFields:
+		err := q.datedFields(&e.Field, &e.Other, of)
+		return e, err
+	case query.Between:
+		values := []query.Value{e.Lo, e.Hi}
+		err := q.datedOperands(&e.Field, of, values)
+		e.Lo, e.Hi = values[0], values[1]
+		return e, err
+	case query.In:
+		e.Values = slices.Clone(e.Values)
+		err := q.datedOperands(&e.Field, of, e.Values)
+		return e, err
+	case query.ElemMatch:
+		elements, err := ofDocument(of, e.Field)
+		if err != nil || e.Where == nil {
+			return e, err
+		}
+		e.Where, err = q.datedCondition(e.Where, elements.Path)
+		return e, err
+	}
+	return e, nil // conditions on text stay what they are
+}
+
+func (q Definition) datedConditions(list []query.Expr, of jsonpath.Path) ([]query.Expr, error) {
+	out := make([]query.Expr, len(list))
+	for i, e := range list {
+		var err error
+		if out[i], err = q.datedCondition(e, of); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// datedOperands makes instants of the values that a time.Time is compared with.
+func (q Definition) datedOperands(f *query.Field, of jsonpath.Path, values []query.Value) error {
+	whole, err := ofDocument(of, *f)
+	if err != nil {
+		return err
+	}
+	f.Date = q.datedField(whole).Date
+	if f.Date != query.DateInstant {
+		return nil
+	}
+	name := f.String()
+	if err := query.Dated(f, values); err != nil {
+		return fmt.Errorf("%w: value for %s: %w", errs.ErrQuery, name, err)
+	}
+	return nil
+}
+
+// datedFields has two fields that are compared read as dates if one of them is a time.Time.
+func (q Definition) datedFields(f, other *query.Field, of jsonpath.Path) error {
+	for _, f := range []*query.Field{f, other} {
+		whole, err := ofDocument(of, *f)
+		if err != nil {
+			return err
+		}
+		f.Date = q.datedField(whole).Date
+	}
+	if err := query.DatedFields(f, other); err != nil {
+		return fmt.Errorf("%w: %w", errs.ErrQuery, err)
+	}
+	return nil
+}
+
+// ofDocument returns the field of documents that f is, whose path begins at of.
+func ofDocument(of jsonpath.Path, f query.Field) (query.Field, error) {
+	if of.Len() == 0 {
+		return f, nil
+	}
+	whole, err := query.Within(of, f)
+	if err != nil {
+		return f, fmt.Errorf("%w: %w", errs.ErrQuery, err)
+	}
+	return whole, nil
+}

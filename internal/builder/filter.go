@@ -1,0 +1,22 @@
+package builder
+
+import (
+	"fmt"
+
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/exec"
+)
+
+// Filter returns what tests documents against the condition of the query.
+func (q Definition) Filter() (*exec.Filter, error) {
+	err := q.Check()
+	if err == nil && exec.IsGrouped(&q.Query) {
+		err = fmt.Errorf("%w: a document matches no query that groups", ids.ErrUsage)
+	}
+	if err != nil {
+		return nil, err
+	}
+	plain := q.Query
+	plain.Select = nil // the filter would compile it
+	return exec.NewFilter(q.Via.Database().Env, &plain)
+}

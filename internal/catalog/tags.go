@@ -1,0 +1,145 @@
+package catalog
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"unicode"
+
+	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/internal/codec"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/jsonpath"
+)
+
+// Tagged returns the indexes that the tags of the fields of t declare, in the order of the fields and
+// in their canonical form: see Collection.EnsureIndexes of package jay. An invalid tag is ErrIndex.
+func Tagged(t reflect.Type, collection string) ([]index.Index, error) {
+	found := tagged{byName: make(map[string]int)}
+	if err := found.walk(t, nil, nil); err != nil {
+		return nil, fmt.Errorf("%s: %w", t, err)
+	}
+	for i, ix := range found.indexes {
+		if ix.Name == "" { // the same for times as for text, so that the one replaces the other
+			ix.Name = DefaultName(found.names[i], "")
+		}
+		var err error
+		if found.indexes[i], err = Canonical(ix, collection); err != nil {
+			return nil, fmt.Errorf("%s: %w", t, err)
+		}
+	}
+	return found.indexes, nil
+}
+
+// tagged gathers indexes from tags.
+type tagged struct {
+	indexes []index.Index
+	names   [][]string     // parallel to indexes: their fields, of times without "as date"
+	byName  map[string]int // position in indexes of those with a name
+}
+
+// walk collects the tags of a struct whose JSON is at path.
+func (t *tagged) walk(typ reflect.Type, path []byte, within []reflect.Type) error {
+	for _, seen := range within {
+		if seen == typ {
+			return nil // a recursive type has no end
+		}
+	}
+	within = append(within, typ)
+	for i := range typ.NumField() {
+		f := typ.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "-" || (!f.IsExported() && !f.Anonymous) || codec.IsMetaTag(f.Tag.Get("jay")) && len(within) == 1 {
+			continue
+		}
+		at := path
+		if !f.Anonymous || name != "" {
+			if name == "" {
+				name = f.Name
+			}
+			at = jsonpath.AppendMember(path[:len(path):len(path)], name)
+		}
+		if err := t.add(f, string(at)); err != nil {
+			return err
+		}
+		if inner := structOf(f.Type); inner != nil {
+			if err := t.walk(inner, at, within); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// structOf returns the struct that a field holds, points to or lists, or nil.
+func structOf(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	return t
+}
+
+// add reads the tag of one field.
+func (t *tagged) add(f reflect.StructField, path string) error {
+	tag := f.Tag.Get("jay")
+	if tag == "" || tag == "id" || tag == "version" || codec.IsMetaTag(tag) {
+		return nil
+	}
+	last, plain := -1, -1 // plain is an index on the field only, in its own order
+	for item := range strings.SplitSeq(tag, ",") {
+		kind, name, named := strings.Cut(strings.TrimSpace(item), "=")
+		if kind = strings.TrimSpace(kind); named && (kind == "index" || kind == "unique") {
+			if name = strings.TrimSpace(name); !isTagName(name) {
+				return fmt.Errorf("%w: field %s: %q in its jay tag: a name has letters, digits, _, -, . and /, and a comma comes before the next word", errs.ErrIndex, f.Name, item)
+			}
+		}
+		switch {
+		case kind == "desc" && !named && last >= 0:
+			for _, fields := range [][]string{t.indexes[last].Fields, t.names[last]} {
+				fields[len(fields)-1] = "-" + fields[len(fields)-1]
+			}
+			if last == plain {
+				plain = -1
+			}
+		case (kind == "index" || kind == "unique") && name == "" && plain >= 0: // "index,unique"
+			last = plain
+			t.indexes[last].Unique = t.indexes[last].Unique || kind == "unique"
+		case kind == "index" || kind == "unique":
+			if last = t.put(name, path, codec.IsTimeType(f.Type), kind == "unique"); name == "" {
+				plain = last
+			}
+		default:
+			return fmt.Errorf("%w: field %s: %q in its jay tag: it is one of id, version, lastModified, collection, metadata, metadata=KEY, index, unique, index=NAME, unique=NAME, desc", errs.ErrIndex, f.Name, item)
+		}
+	}
+	return nil
+}
+
+// isTagName reports whether a tag may name an index so. Other characters are those with which a
+// tag that is written wrongly goes on, as in "index=a;index=b".
+func isTagName(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-./", r)
+	})
+}
+
+// put adds a field to the index of this name, or to a new one, and returns its
+// position.
+func (t *tagged) put(name, path string, isTime, unique bool) int {
+	at, found := t.byName[name]
+	if !found || name == "" {
+		at = len(t.indexes)
+		t.indexes, t.names = append(t.indexes, index.Index{Name: name}), append(t.names, nil)
+		t.byName[name] = at
+	}
+	t.names[at] = append(t.names[at], path)
+	if isTime {
+		path = AsDate(path)
+	}
+	t.indexes[at].Fields = append(t.indexes[at].Fields, path)
+	t.indexes[at].Unique = t.indexes[at].Unique || unique
+	return at
+}

@@ -1,0 +1,57 @@
+// Package collections renames and drops whole collections.
+//
+// Both are made of batches, each of which is one transaction, and go on where they were when the
+// process ended. Drop deletes what a query finds. Rename moves documents by writes of their own
+// kind (write.Writer.Move), with a record of the names, so that nothing else is put together with the
+// part that was moved.
+package collections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/builder"
+	"github.com/jaydb/jay/internal/core"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/metadata"
+)
+
+// Drop deletes the documents of a collection, and then drops its indexes: see DB.DropCollection
+// of package jay. progress is called after each batch; nil for none.
+func Drop(ctx context.Context, db *core.Database, name string, progress func(documents int64)) (documents int64, err error) {
+	if err := metadata.CheckCollection(name); err != nil {
+		return 0, fmt.Errorf("drop collection: %w", err)
+	}
+	if name == "" || format.CollectionKey(name) == format.HiLoCollection {
+		return 0, fmt.Errorf("drop collection: %w: %q cannot be dropped", ids.ErrUsage, name)
+	}
+	q := builder.Collection(db, name)
+	if progress != nil {
+		q.Progress = func(n builder.Changed) { progress(n.Documents) }
+	}
+	done, err := q.Delete(ctx)
+	if err == nil {
+		err = dropIndexes(ctx, db, name)
+	}
+	if err != nil {
+		return done.Documents, fmt.Errorf("drop collection %q: %w", name, err)
+	}
+	return done.Documents, nil
+}
+
+// dropIndexes drops all indexes of a collection.
+func dropIndexes(ctx context.Context, db *core.Database, collection string) error {
+	indexes, err := db.ListIndexes(ctx, collection)
+	for _, ix := range indexes {
+		if err == nil {
+			err = db.Indexer.DropIndex(ctx, collection, ix.Name)
+		}
+		if errors.Is(err, errs.ErrIndex) {
+			err = nil // another call has dropped it meanwhile
+		}
+	}
+	return err
+}

@@ -1,0 +1,33 @@
+package core
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/internal/format"
+)
+
+// ListIndexes returns the indexes of a collection, or all of them if collection is "", by
+// collection and name.
+func (db *Database) ListIndexes(ctx context.Context, collection string) ([]index.Info, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := db.Env.Enter(); err != nil {
+		return nil, err
+	}
+	defer db.Env.Exit()
+	out := []index.Info{}
+	for _, ix := range db.Indexes.Load().All {
+		if collection == "" || format.FoldName(collection) == ix.Collection {
+			out = append(out, ix.Info)
+		}
+	}
+	slices.SortFunc(out, func(a, b index.Info) int {
+		return cmp.Or(strings.Compare(format.FoldName(a.Collection), format.FoldName(b.Collection)), strings.Compare(format.FoldName(a.Name), format.FoldName(b.Name)))
+	})
+	return out, nil
+}

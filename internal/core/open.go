@@ -1,0 +1,267 @@
+package core
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/accord"
+	"github.com/jaydb/jay/internal/agenda"
+	"github.com/jaydb/jay/internal/attachments"
+	"github.com/jaydb/jay/internal/backup"
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/counters"
+	"github.com/jaydb/jay/internal/counts"
+	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/expiry"
+	"github.com/jaydb/jay/internal/feed"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/heads"
+	"github.com/jaydb/jay/internal/hilo"
+	"github.com/jaydb/jay/internal/horizon"
+	"github.com/jaydb/jay/internal/indexer"
+	"github.com/jaydb/jay/internal/knobs"
+	"github.com/jaydb/jay/internal/observe"
+	"github.com/jaydb/jay/internal/revisions"
+	"github.com/jaydb/jay/internal/room"
+	"github.com/jaydb/jay/internal/settings"
+	"github.com/jaydb/jay/internal/subs"
+	"github.com/jaydb/jay/internal/write"
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/storage"
+	"github.com/jaydb/jay/storage/lsm"
+)
+
+// Options say how a database is opened. They are checked, and have their defaults.
+type Options struct {
+	Engine   lsm.Options // DurableReads: writes are acknowledged when they are on disk
+	Settings settings.Options
+	HiLo     hilo.Options
+	Cluster  accord.Options // Coordinator, Address and Period; no cluster without a Coordinator
+
+	Limits        metadata.Limits // of documents
+	MaxQueryBytes int
+	AutoIndexes   int
+	ExactExpiry   bool
+	OrderedGUIDs  bool
+
+	IgnorePrefixes bool                // prefixes of IDs suggest no collections, whatever the settings say
+	PrefixOf       func(string) string // the prefix of HiLo IDs of a collection
+
+	MaxAttachmentBytes int64
+	MaxAttachments     int
+	DocumentCacheBytes int64 // below 0 for no cache
+	MinFreeBytes       uint64
+
+	Now   func() time.Time
+	Rand  io.Reader
+	Watch *observe.Watch
+
+	// Restoring opens a database that Restore has not made whole yet: nothing expires meanwhile.
+	Restoring bool
+
+	// Rebuilding leaves the indexes that are to be built to the caller.
+	Rebuilding bool
+}
+
+// Open opens the database in directory dir into db, which is a zero value.
+func (db *Database) Open(dir string, o *Options) (err error) {
+	begun := time.Now()
+	engineOptions := o.Engine
+	engineOptions.TableBounds, engineOptions.CloseTimeout = format.TableBounds, knobs.CloseTimeout
+	engine, err := lsm.Open(dir, engineOptions)
+	if err != nil {
+		return fmt.Errorf("jay: %w", err)
+	}
+
+	opened := false
+	defer func() {
+		if !opened { // an error, or a clock that panics: release the directory
+			err = errors.Join(err, engine.Close())
+		}
+	}()
+	db.Env = newEnv(dir, engine, o)
+	if err := db.openOn(engine, o); err != nil {
+		return fmt.Errorf("jay: open %q: %w", dir, err)
+	}
+	opened = true
+	db.logTook("jay: opened", begun)
+	return nil
+}
+
+// openOn makes the parts of a database on its engine.
+func (db *Database) openOn(engine *lsm.Engine, o *Options) (err error) {
+	e := db.Env
+	db.InMemory, db.readOnly = o.Engine.InMemory, o.Engine.ReadOnly
+	if !db.InMemory {
+		if e.Room, err = room.New(e.Dir, o.MinFreeBytes, engine, e.Logger); err != nil {
+			return err
+		}
+	}
+	db.Docs, db.Watch, db.Indexes, db.down = docs.NewReader(e, o.DocumentCacheBytes), o.Watch, new(catalog.Current), make(chan struct{})
+	if err := checkRestored(e, o); err != nil {
+		return err
+	}
+	if err := db.load(o); err != nil {
+		return err
+	}
+	if db.Horizon, err = horizon.New(e, db.Reserved, knobs.KeptEtags); err != nil {
+		return err
+	}
+	db.Feeds = &feed.Source{Env: e, Docs: db.Docs, Horizon: db.Horizon, Hub: feed.NewHub(engine)}
+	db.Subs = subs.New(e, db.Feeds)
+	if err := db.openContents(o); err != nil {
+		return err
+	}
+	db.Writer = &write.Writer{Env: e, Agenda: agenda.New(), Docs: db.Docs, Heads: headsOf(o), Resolver: db.Resolver, Reserved: db.Reserved, Indexes: db.Indexes, Horizon: db.Horizon, Attachments: db.Contents, Counts: db.Counts, Revisions: &db.Revisions, PrefixOf: o.PrefixOf, PrefixCollections: db.PrefixCollections}
+	db.Writer.Lines.Limit = knobs.TurnLimit
+	db.HiLo, db.Ranges = o.HiLo, hilo.New(e, db.Docs, db.Writer, o.HiLo)
+	db.Client = db.Ranges.NewClient(hilo.Ungated{})
+	db.Writer.Client = db.Client
+	if err := db.joinCluster(o.Cluster); err != nil {
+		return err
+	}
+	opened := false
+	defer func() {
+		if !opened {
+			db.leaveCluster()
+			if db.Writer.Cluster != nil {
+				db.Writer.Cluster.Close()
+			}
+		}
+	}()
+	if err := db.takeIntents(); err != nil {
+		return err
+	}
+	db.Indexer = indexer.New(e, db.Docs, db.Indexes, db.Writer)
+	db.Indexer.MaxAutomatic = o.AutoIndexes
+	// Damage that was accepted may have cost entries.
+	if db.Expiry, err = expiry.Open(e, db.Docs, db.Writer, o.Engine.AcceptLoss != nil); err != nil {
+		return err
+	}
+	db.Retention = revisions.NewRetention(e, &db.Revisions)
+	if err := db.resume(o); err != nil {
+		return err
+	}
+	opened = true
+	return nil
+}
+
+// resume continues in the background what the last process has left unfinished.
+func (db *Database) resume(o *Options) error {
+	if db.readOnly {
+		return nil
+	}
+	if !o.Restoring {
+		if err := db.Contents.Resume(); err != nil {
+			return err
+		}
+		if err := db.Expiry.Resume(); err != nil {
+			db.Expiry.Stop()
+			db.Contents.Stop()
+			return err
+		}
+		db.Counts.Resume()
+		db.Retention.Resume()
+	}
+	if !o.Rebuilding {
+		db.Indexer.Resume()
+	}
+	return nil
+}
+
+// logTook logs a step in the life of a database that began at an instant.
+func (db *Database) logTook(message string, begun time.Time) {
+	if db.Env.Logger != nil {
+		db.Env.Logger.Debug(message, "dir", db.Env.Dir, "took", time.Since(begun))
+	}
+}
+
+// newEnv returns what the parts of the database share, as far as it is known before
+// the settings are read.
+func newEnv(dir string, engine storage.Engine, o *Options) *env.Env {
+	e := env.New()
+	e.Dir, e.Engine, e.Synced = dir, engine, o.Engine.DurableReads
+	e.Limits, e.ExactExpiry = o.Limits, o.ExactExpiry
+	e.MaxQueryBytes, e.Now, e.Rand, e.Logger = o.MaxQueryBytes, o.Now, o.Rand, o.Engine.Logger
+	return e
+}
+
+// load reads what is known about the database before its first call.
+func (db *Database) load(o *Options) error {
+	stored, err := settings.Open(context.Background(), db.Env, o.Settings)
+	if err != nil {
+		return err
+	}
+	db.PrefixCollections = stored.PrefixCollections && !o.IgnorePrefixes
+	db.Resolver = ids.NewResolver(db.Env.Rules, o.OrderedGUIDs, o.HiLo.Generation == hilo.HiLo2, o.Rand)
+	if db.Reserved, err = counters.Open(db.Env); err != nil {
+		return err
+	}
+	// Damage that was accepted may have cost documents, or numbers.
+	if db.Counts, err = counts.Open(db.Env, o.Engine.AcceptLoss != nil); err != nil {
+		return err
+	}
+	if err := db.Revisions.Open(db.Env); err != nil {
+		return err
+	}
+	if o.Engine.AcceptLoss != nil {
+		if err := revisions.Recover(db.Env); err != nil {
+			return err
+		}
+		if err := forgetBackups(db.Env); err != nil {
+			return err
+		}
+	}
+	return indexer.Load(db.Env, db.Indexes)
+}
+
+// headsOf makes the table of the heads of documents that were written lately: an eighth of
+// the cache of blocks. Without a cache of documents there is none.
+func headsOf(o *Options) *heads.Table {
+	if o.DocumentCacheBytes < 0 {
+		return nil
+	}
+	return heads.New(cmp.Or(o.Engine.CacheBytes, 64<<20) / 8) // the default of lsm.Options
+}
+
+// checkRestored refuses a database that Restore has not made whole.
+func checkRestored(e *env.Env, o *Options) error {
+	if o.Restoring {
+		return nil
+	}
+	restoring, err := backup.IsRestoring(e.Engine)
+	if err == nil && restoring {
+		err = fmt.Errorf("%w: remove the directory, and restore again", errs.ErrRestoring)
+	}
+	return err
+}
+
+// forgetBackups has the next backup be a full one: what was lost by accepted damage is
+// not among the changes.
+func forgetBackups(e *env.Env) error {
+	return e.Engine.Update(context.Background(), true, func(tx storage.Tx) error {
+		backup.Forget(tx)
+		horizon.ForgetFloor(tx, format.BackupFloor)
+		return nil
+	})
+}
+
+// openContents opens the contents of attachments.
+func (db *Database) openContents(o *Options) (err error) {
+	if db.Contents, err = attachments.Open(db.Env); err != nil {
+		return err
+	}
+	db.Contents.MaxBytes, db.Contents.MaxPerDocument = o.MaxAttachmentBytes, o.MaxAttachments
+	db.Contents.ChunkBytes = cmp.Or(knobs.AttachmentChunkBytes, attachments.DefaultChunkBytes)
+	if knobs.KeepChunks {
+		db.Contents.Stop()
+	}
+	return nil
+}

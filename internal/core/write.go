@@ -1,0 +1,71 @@
+package core
+
+import (
+	"context"
+
+	"github.com/jaydb/jay/internal/observe"
+	"github.com/jaydb/jay/internal/requests"
+	"github.com/jaydb/jay/internal/write"
+)
+
+// Write commits ops: all changes to documents go through the write path.
+func (db *Database) Write(ctx context.Context, ops []*write.Op) error {
+	if len(ops) == 0 {
+		return nil
+	}
+	if db.Watch == nil {
+		return db.writeOps(ctx, ops)
+	}
+	var again error // the call was carried out before: that is an answer, and no failure
+	err := db.Watch.Do(ctx, OperationOf(ops), func(ctx context.Context, o *observe.Operation) error {
+		err := db.writeOps(ctx, ops)
+		if requests.Repetition(err) != nil {
+			again = err
+			return nil
+		}
+		if err == nil {
+			completeOperation(o, ops)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return again
+}
+
+func (db *Database) writeOps(ctx context.Context, ops []*write.Op) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := db.Env.Enter(); err != nil {
+		return err
+	}
+	defer db.Env.Exit()
+	return db.Writer.Write(ctx, ops)
+}
+
+// OperationOf describes the writes of one commit.
+func OperationOf(ops []*write.Op) (o observe.Operation) {
+	o.Verb = "batch"
+	if len(ops) == 1 {
+		o.Verb, o.ID = verbs[ops[0].Verb], ops[0].RequestID
+	}
+	o.Collection = ops[0].Collection
+	for _, other := range ops {
+		if other.Collection != o.Collection {
+			o.Collection = ""
+		}
+	}
+	return o
+}
+
+var verbs = [...]string{write.Put: "put", write.Insert: "insert", write.Replace: "replace", write.Delete: "delete", write.Patch: "patch", write.Keep: "revise", write.Attach: "attach", write.Exchange: "compare exchange"}
+
+// completeOperation adds what is known when the writes have been made.
+func completeOperation(o *observe.Operation, ops []*write.Op) {
+	o.Documents = int64(len(ops))
+	if len(ops) == 1 && ops[0].ID != "" {
+		o.ID = ops[0].ID
+	}
+}

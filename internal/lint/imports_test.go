@@ -1,0 +1,340 @@
+package lint_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/jaydb/jay"
+
+// Ensure that the leaves do not know one another, that Pebble stays in
+// storage/lsm and in the disks of storagetest, that the command, the examples, the benchmarks and the campaigns
+// under tests use the public API alone, and that nothing but the standard library and the field's
+// dependencies reaches those who import package jay. The files are parsed,
+// not listed, as a cached test would not see them change.
+func TestImports(t *testing.T) {
+	leaf := func(name string) string { return module + "/" + name }
+	type rule struct {
+		dir     string
+		allowed []string // beside the standard library
+	}
+	rules := []rule{
+		{".", []string{
+			leaf("cluster"),
+			leaf("ids"),
+			leaf("index"),
+			leaf("internal/accord"),
+			leaf("internal/attachments"),
+			leaf("internal/backup"),
+			leaf("internal/budget"),
+			leaf("internal/builder"),
+			leaf("internal/bulk"),
+			leaf("internal/catalog"),
+			leaf("internal/codec"),
+			leaf("internal/collections"),
+			leaf("internal/core"),
+			leaf("internal/counts"),
+			leaf("internal/docs"),
+			leaf("internal/env"),
+			leaf("internal/errs"),
+			leaf("internal/exchange"),
+			leaf("internal/exec"),
+			leaf("internal/feed"),
+			leaf("internal/format"),
+			leaf("internal/hilo"),
+			leaf("internal/indexer"),
+			leaf("internal/inspect"),
+			leaf("internal/instant"),
+			leaf("internal/observe"),
+			leaf("internal/parallel"),
+			leaf("internal/parts"),
+			leaf("internal/recovery"),
+			leaf("internal/relay"),
+			leaf("internal/requests"),
+			leaf("internal/revisions"),
+			leaf("internal/session"),
+			leaf("internal/settings"),
+			leaf("internal/subs"),
+			leaf("internal/txn"),
+			leaf("internal/write"),
+			leaf("metadata"),
+			leaf("patch"),
+			leaf("query"),
+			leaf("storage"),
+			leaf("storage/lsm"),
+			"github.com/tidwall/gjson",
+		}},
+		{"ids", []string{leaf("internal/fold"), leaf("internal/relay"), "github.com/google/uuid", "github.com/go-openapi/inflect"}},
+		{"internal/jsonpath", nil},
+		{"index", []string{leaf("internal/errs")}},
+		{"internal/fold", nil},
+		{"internal/spelling", nil},
+		{"internal/pieces", nil},
+		{"internal/relay", nil},
+		{"internal/agenda", nil},
+		{"internal/background", nil},
+		{"internal/expiry", []string{leaf("metadata"), leaf("storage"), leaf("internal/background"), leaf("internal/agenda"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/settings"), leaf("internal/write")}},
+		{"internal/backup", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/settings"), "github.com/klauspost/compress/zstd"}},
+		{"internal/accord", []string{leaf("internal/budget"), leaf("cluster"), leaf("ids"), leaf("storage"), leaf("internal/background"), leaf("internal/counters"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exchange"), leaf("internal/format"), leaf("internal/requests")}},
+		{"internal/exchange", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/docs"), leaf("internal/errs"), leaf("internal/format")}},
+		{"internal/requests", []string{leaf("ids"), leaf("storage"), leaf("internal/docs"), leaf("internal/errs"), leaf("internal/format")}},
+		{"internal/instant", []string{"github.com/go-json-experiment/json"}},
+		{"internal/errs", nil},
+		{"internal/script", nil},
+		{"internal/knobs", nil},
+		{"internal/sample", nil},
+		{"internal/lint", nil},
+		{"internal/lint/house", nil},
+		{"internal/child", nil},
+		{"jaytest", []string{module, leaf("storage/storagetest")}},
+		{"internal/jaytest", []string{leaf("jaytest"), leaf("storage"), leaf("storage/storagetest"), leaf("internal/checks"), leaf("internal/format"), leaf("internal/parts"), "github.com/jaydb/jay"}},
+		{"internal/querytest", []string{module, leaf("query"), leaf("internal/jaytest"), leaf("internal/jsonpath")}},
+		{"internal/salvage", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/revisions"), leaf("internal/subs"), leaf("internal/verify")}},
+		{"internal/verify", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/revisions"), leaf("internal/subs")}},
+		{"internal/recovery", []string{leaf("ids"), leaf("index"), leaf("storage"), leaf("storage/lsm"), leaf("internal/backup"), leaf("internal/catalog"), leaf("internal/core"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/horizon"), leaf("internal/salvage"), leaf("internal/settings"), leaf("internal/verify")}},
+		{"internal/builder", []string{leaf("ids"), leaf("metadata"), leaf("patch"), leaf("query"), leaf("internal/budget"), leaf("internal/bulk"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/core"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/errs"), leaf("internal/exec"), leaf("internal/jsonpath"), leaf("internal/observe"), leaf("internal/spelling"), leaf("internal/txn"), leaf("internal/write")}},
+		{"internal/collections", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/builder"), leaf("internal/bulk"), leaf("internal/catalog"), leaf("internal/core"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/indexer")}},
+		{"internal/parts", []string{leaf("internal/codec"), leaf("internal/core"), leaf("internal/write")}},
+		{"internal/checks", []string{leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/counts"), leaf("internal/expiry"), leaf("internal/format"), leaf("internal/indexer"), leaf("internal/parts"), leaf("internal/revisions")}},
+		{"internal/keybytes", nil},
+		{"internal/parallel", []string{leaf("internal/relay")}},
+		{"internal/env", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/room")}},
+		{"internal/observe", nil},
+		{"internal/room", []string{leaf("storage")}},
+		{"internal/catalog", []string{leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/codec"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
+		{"internal/plan", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
+		{"internal/counters", []string{leaf("ids"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
+		{"internal/indexer", []string{leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/keybytes"), leaf("internal/parallel"), leaf("internal/sorter"), leaf("internal/write")}},
+		{"internal/sorter", []string{leaf("storage"), leaf("internal/keybytes")}},
+		{"internal/horizon", []string{leaf("storage"), leaf("internal/background"), leaf("internal/counters"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
+		{"internal/feed", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/counters"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/horizon")}},
+		{"internal/subs", []string{leaf("query"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exec"), leaf("internal/feed"), leaf("internal/format"), leaf("internal/horizon")}},
+		{"internal/attachments", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/background"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
+		{"internal/counts", []string{leaf("internal/budget"), leaf("metadata"), leaf("storage"), leaf("internal/background"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
+		{"internal/revisions", []string{leaf("internal/budget"), leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/background"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
+		{"internal/hilo", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/write"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
+		{"internal/settings", []string{leaf("ids"), leaf("storage"), leaf("internal/counts"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
+		{"internal/turns", nil},
+		{"internal/heads", nil},
+		{"internal/write", []string{leaf("internal/budget"), leaf("cluster"), leaf("internal/accord"), leaf("ids"), leaf("index"), leaf("metadata"), leaf("patch"), leaf("storage"), leaf("internal/agenda"), leaf("internal/attachments"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exchange"), leaf("internal/format"), leaf("internal/heads"), leaf("internal/horizon"), leaf("internal/jsonpath"), leaf("internal/parallel"), leaf("internal/requests"), leaf("internal/revisions"), leaf("internal/turns")}},
+		{"internal/core", []string{leaf("internal/budget"), leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("storage/lsm"), leaf("internal/accord"), leaf("internal/agenda"), leaf("internal/attachments"), leaf("internal/backup"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exchange"), leaf("internal/exec"), leaf("internal/expiry"), leaf("internal/feed"), leaf("internal/format"), leaf("internal/heads"), leaf("internal/hilo"), leaf("internal/horizon"), leaf("internal/indexer"), leaf("internal/observe"), leaf("internal/relay"), leaf("internal/requests"), leaf("internal/revisions"), leaf("internal/room"), leaf("internal/settings"), leaf("internal/subs"), leaf("internal/write")}},
+		{"internal/bulk", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/core"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/observe"), leaf("internal/relay"), leaf("internal/write")}},
+		{"internal/txn", []string{leaf("internal/budget"), leaf("ids"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/attachments"), leaf("internal/catalog"), leaf("internal/core"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exchange"), leaf("internal/exec"), leaf("internal/format"), leaf("internal/horizon"), leaf("internal/observe"), leaf("internal/turns"), leaf("internal/write")}},
+		{"internal/inspect", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/core"), leaf("internal/counters"), leaf("internal/docs"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/hilo"), leaf("internal/settings"), leaf("internal/write"), "github.com/tidwall/gjson"}},
+		{"internal/session", []string{leaf("ids"), leaf("metadata"), leaf("patch"), leaf("query"), leaf("storage"), leaf("internal/attachments"), leaf("internal/codec"), leaf("internal/core"), leaf("internal/docs"), leaf("internal/errs"), leaf("internal/exchange"), leaf("internal/exec"), leaf("internal/format"), leaf("internal/jsonpath"), leaf("internal/parallel"), leaf("internal/txn"), leaf("internal/write")}},
+		{"internal/budget", nil},
+		{"internal/exec", []string{leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/budget"), leaf("internal/catalog"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath"), leaf("internal/plan"), leaf("internal/tally")}},
+		{"internal/tally", []string{leaf("storage"), leaf("internal/errs"), leaf("internal/keybytes"), leaf("internal/parallel")}},
+		{"internal/codec", []string{leaf("metadata"), leaf("internal/errs"), leaf("internal/instant"), leaf("internal/jsonpath"), "github.com/go-json-experiment/json"}},
+		{"internal/docs", []string{leaf("internal/budget"), leaf("internal/pieces"), leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
+		{"internal/format", []string{leaf("ids"), leaf("metadata"), leaf("internal/errs"), leaf("internal/instant")}},
+		{"patch", []string{leaf("internal/pieces"), leaf("internal/instant"), leaf("internal/jsonpath"), "github.com/evanphx/json-patch/v5"}},
+		{"query", []string{leaf("internal/instant"), leaf("internal/jsonpath"), leaf("internal/fold"), leaf("internal/spelling")}},
+		{"metadata", []string{leaf("internal/errs"), leaf("internal/instant"), leaf("internal/jsonpath"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
+		{"storage", []string{leaf("internal/errs")}},
+		{"cluster", []string{leaf("storage")}}, // for ErrUnknownOutcome and ErrTooLarge
+		{"cluster/clustertest", []string{leaf("cluster")}},
+		{"storage/enginetest", []string{leaf("storage")}}, // without Pebble: for the authors of other engines
+		{"storage/storagetest", []string{"github.com/cockroachdb/pebble/v2/vfs"}},
+		{"storage/lsm", []string{leaf("internal/keybytes"), leaf("internal/pieces"), leaf("storage"), "github.com/cockroachdb/crlib/fifo", "github.com/cockroachdb/pebble/v2", "github.com/prometheus/client_model/go"}},
+		{"transfer", []string{"github.com/klauspost/compress/gzip", "github.com/klauspost/compress/zstd"}}, // without a database
+		{"transfer/smuggler", []string{module, leaf("transfer"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
+		{"server", []string{module, leaf("cluster"), leaf("server/internal/own"), leaf("server/internal/raven"), leaf("server/internal/serve")}},
+		{"server/internal/own", []string{module, leaf("cluster"), leaf("ids"), leaf("transfer"), leaf("transfer/smuggler"), leaf("server/internal/serve"), leaf("server/internal/verbs"), "github.com/tidwall/gjson"}},
+		{"server/internal/raven", []string{module, leaf("query"), leaf("server/internal/serve"), leaf("server/internal/verbs"), "github.com/coder/websocket", "github.com/tidwall/gjson"}},
+		{"server/internal/verbs", []string{module, leaf("ids"), leaf("internal/script"), leaf("server/internal/serve")}},
+		{"server/internal/serve", []string{module, leaf("cluster"), leaf("internal/script"), leaf("server/studio"), "github.com/coder/websocket", "github.com/prometheus"}},
+	}
+	anywhere := []string{leaf("internal/invariants"), leaf("internal/knobs")} // checks, and what tests set
+	for _, rule := range rules {
+		eachImport(t, rule.dir, false, func(file, path string) {
+			if !standard(path) && !underAny(path, anywhere) && !underAny(path, rule.allowed) {
+				t.Errorf("%s imports %s; package %s may import only %v", file, path, rule.dir, rule.allowed)
+			}
+		})
+	}
+
+	packages, err := filepath.Glob("internal/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range packages {
+		dir = filepath.ToSlash(dir)
+		free := underAny(module+"/"+dir, anywhere) || dir == "internal/fixture" // a program
+		if !free && !slices.ContainsFunc(rules, func(r rule) bool { return r.dir == dir }) {
+			t.Errorf("%s has no row: say what it may import", dir)
+		}
+	}
+
+	// Programs see the root, and public packages for what they are about.
+	public := []string{leaf("server"), leaf("transfer"), leaf("transfer/smuggler"), leaf("ids"), leaf("query")}
+	inner := map[string]string{"server": leaf("internal/script")} // which has no state, and sees no database
+	outsiders := 0
+	for _, dir := range []string{"cmd", "examples", "bench", "jayotel", "jayprometheus", "server", "tests", "transfer"} {
+		eachImport(t, dir, true, func(file, path string) {
+			outsiders++
+			if underAny(path, []string{leaf("cluster")}) {
+				return // what Options.Cluster takes, and its implementations
+			}
+			if path == inner[dir] {
+				return
+			}
+			if strings.HasPrefix(path, module+"/") && path != module+"/"+dir && !strings.HasPrefix(path, module+"/"+dir+"/") && !(slices.Contains([]string{"cmd", "server", "bench"}, dir) && slices.Contains(public, path)) {
+				t.Errorf("%s imports %s: programs use the public API; if they need more, the API is wrong", file, path)
+			}
+		})
+	}
+	if outsiders == 0 {
+		t.Error("no program was looked at")
+	}
+
+	// SQLite is for the command only: whoever compiles the server compiles no other database.
+	drivers := 0
+	eachImport(t, ".", true, func(file, path string) {
+		if !strings.HasPrefix(path, "modernc.org/") {
+			return
+		}
+		if drivers++; !strings.HasPrefix(filepath.ToSlash(file), "cmd/jay/") && !strings.HasPrefix(filepath.ToSlash(file), "bench/") {
+			t.Errorf("%s imports %s, which is for cmd/jay", file, path)
+		}
+	})
+	if drivers == 0 {
+		t.Error("no file imports SQLite")
+	}
+
+	// The suites see what users see, and helpers for tests.
+	suites := 0
+	seen := []string{module, leaf("ids"), leaf("metadata"), leaf("patch"), leaf("query"), leaf("storage"), leaf("storage/lsm"), leaf("storage/storagetest"),
+		leaf("internal/child"), leaf("internal/jaytest"), leaf("internal/knobs"), leaf("internal/querytest"), leaf("internal/sample")}
+	inside := map[string][]string{ // what single suites see besides
+		"tests/index":    {leaf("internal/checks")},                                                       // the entries as they are stored
+		"tests/storm":    {leaf("internal/checks")},                                                       // likewise
+		"tests/txn":      {leaf("internal/checks")},                                                       // how many have a turn or wait for one
+		"tests/query":    {leaf("internal/checks"), leaf("internal/jsonpath"), leaf("internal/plan")},     // the entries, the evaluator's paths, the planner's limits
+		"tests/crash":    {leaf("internal/checks")},                                                       // what is stored
+		"tests/model":    {leaf("internal/checks")},                                                       // likewise
+		"tests/bounds":   {leaf("internal/checks")},                                                       // likewise
+		"tests/language": {leaf("internal/jsonpath")},                                                     // the paths of a naive evaluator
+		"tests/verify":   {leaf("internal/checks"), leaf("internal/format"), leaf("internal/invariants")}, // what it damages in an open database
+		"tests/members":  {leaf("cluster"), leaf("cluster/clustertest"), leaf("internal/checks"), leaf("internal/invariants")},
+		"tests/edits":    {leaf("internal/jsonpath")}, // the paths of a naive model
+		"tests/browser":  {leaf("server")},            // what the browser shows
+		"tests/cluster":  {leaf("cluster"), leaf("cluster/etcd"), leaf("cluster/embedded")},
+	}
+	eachTestImport(t, "tests", func(file, path string) {
+		suites++
+		if strings.HasPrefix(path, module) && !slices.Contains(seen, path) && !slices.Contains(inside[filepath.ToSlash(filepath.Dir(file))], path) {
+			t.Errorf("%s imports %s; a suite may import only %v of this module", file, path, seen)
+		}
+	})
+	if suites == 0 {
+		t.Error("no suite was looked at")
+	}
+}
+
+// eachImport calls fn with the imports of every file of a directory that is no
+// test.
+func eachImport(t *testing.T, dir string, deep bool, fn func(file, path string)) {
+	t.Helper()
+	eachImportOf(t, dir, deep, func(name string) bool { return !strings.HasSuffix(name, "_test.go") }, fn)
+}
+
+// eachTestImport calls fn with the imports of every test file below a directory.
+func eachTestImport(t *testing.T, dir string, fn func(file, path string)) {
+	t.Helper()
+	eachImportOf(t, dir, true, func(name string) bool { return strings.HasSuffix(name, "_test.go") }, fn)
+}
+
+func eachImportOf(t *testing.T, dir string, deep bool, wanted func(name string) bool, fn func(file, path string)) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if path != dir && !deep {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") || !wanted(path) {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, i := range file.Imports {
+			name, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				return err
+			}
+			fn(path, name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// standard reports whether an import path is of the standard library: its first
+// element has no dot.
+func standard(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return !strings.Contains(first, ".")
+}
+
+// underAny reports whether a path is one of the roots or below it. The module itself stands
+// for package jay alone.
+func underAny(path string, roots []string) bool {
+	for _, root := range roots {
+		if path == root || root != module && strings.HasPrefix(path, root+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// Ensure that only packages that carry out whole calls enter the gate: a package below that entered it
+// again, on behalf of a call that is inside, would wait for Close, which waits for the call.
+func TestGate_EnteredByCallsOnly(t *testing.T) {
+	calls := []string{
+		"bulk",
+		"checks", // whole calls of tests
+		"collections",
+		"core",
+		"inspect",
+		"recovery",
+		"session",
+		"txn",
+		"indexer", // its tasks run on goroutines of their own
+	}
+	looked := 0
+	err := filepath.WalkDir("internal", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		looked++
+		whole := slices.Contains(calls, filepath.Base(filepath.Dir(path)))
+		enters := strings.Contains(string(text), "nv."+"Enter(") || strings.Contains(string(text), "."+"Inside(")
+		if !whole && enters {
+			t.Errorf("%s enters the gate", path)
+		}
+		return nil
+	})
+	if err != nil || looked == 0 {
+		t.Errorf("looked at %d files: %v", looked, err)
+	}
+}

@@ -1,0 +1,1171 @@
+package script
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"unicode/utf16"
+)
+
+// Input is what a script is run on.
+type Input struct {
+	ID         string
+	Document   []byte                     // JSON with its @metadata: this
+	Args       json.RawMessage            // the object args; nil for an empty one
+	Parameters map[string]json.RawMessage // the values of $name
+	Names      []string                   // further names of the document, such as the alias of a query
+	Limits     Limits
+
+	// Take, if not nil, is called before the run takes memory, with a number of bytes. An
+	// error ends the run, and is returned as it is.
+	Take func(n int64) error
+}
+
+// Result is the result of a run.
+type Result struct {
+	Document []byte // as the script leaves it
+	Changed  bool
+	Output   []string // of output()
+}
+
+// Run runs the script on a document. Its error is an *Error, or that of ctx.
+func (p *Program) Run(ctx context.Context, in Input, host Host) (Result, error) {
+	r := &run{ctx: ctx, host: host, id: in.ID, limits: in.Limits, take: in.Take}
+	for _, one := range []struct {
+		limit *int64
+		most  int64
+	}{{&r.limits.Steps, DefaultLimits.Steps}, {&r.limits.Bytes, DefaultLimits.Bytes}} {
+		if *one.limit == 0 {
+			*one.limit = one.most
+		}
+	}
+	if r.limits.Calls == 0 {
+		r.limits.Calls = DefaultLimits.Calls
+	}
+	this, err := r.decode(in.Document)
+	if err != nil {
+		return Result{}, err
+	}
+	o, is := this.(*object)
+	if !is {
+		return Result{}, &Error{Message: "the document is no object"}
+	}
+	o.id = in.ID
+	before, err := r.encode(nil, this, 0)
+	if err != nil {
+		return Result{}, err
+	}
+	top := &scope{names: map[string]value{"this": this, "args": newObject()}}
+	for _, name := range in.Names {
+		top.names[name] = this
+	}
+	if len(in.Args) > 0 {
+		args, err := r.decode(in.Args)
+		if err != nil {
+			return Result{}, err
+		}
+		if _, is := args.(*object); is {
+			top.names["args"] = args
+		}
+	}
+	for name, text := range in.Parameters {
+		v, err := r.decode(text)
+		if err != nil {
+			return Result{}, err
+		}
+		top.names["$"+name] = v
+		if args, is := top.names["args"].(*object); is && len(in.Args) == 0 {
+			args.set(name, v)
+		}
+	}
+	for name, f := range globals {
+		top.names[name] = f
+	}
+	for name, o := range namespaces {
+		top.names[name] = o
+	}
+	if err := r.all(p.statements, &scope{outer: top, names: make(map[string]value)}); err != nil {
+		return Result{}, err
+	}
+	after, err := r.encode(nil, this, 0)
+	return Result{Document: after, Changed: !bytes.Equal(before, after), Output: r.output}, err
+}
+
+// run is a run of a script.
+type run struct {
+	ctx    context.Context
+	host   Host
+	id     string
+	limits Limits
+	calls  int // depth of nested calls
+	output []string
+
+	take       func(n int64) error // nil if nobody pays for memory
+	used, paid int64               // bytes for which take was called, or will be
+}
+
+// payBytes is the least for which take is called.
+const payBytes = 64 << 10
+
+// pay pays for bytes that the run is about to take.
+func (r *run) pay(n int64) error {
+	if r.used += n; r.used <= r.paid || r.take == nil {
+		return nil
+	}
+	more := max(r.used-r.paid, payBytes)
+	if err := r.take(more); err != nil {
+		return err
+	}
+	r.paid += more
+	return nil
+}
+
+// step counts a step.
+func (r *run) step(line int) error { return r.steps(line, 1) }
+
+func (r *run) steps(line int, n int64) error {
+	if r.limits.Steps -= n; r.limits.Steps < 0 {
+		return &Error{Line: line, Message: "the script takes more steps than the most"}
+	}
+	if r.limits.Steps%1024 < n {
+		return r.ctx.Err()
+	}
+	return nil
+}
+
+// allocate counts allocated bytes, and steps for touching them.
+func (r *run) allocate(line int, n int64) error {
+	if r.limits.Bytes -= n; r.limits.Bytes < 0 {
+		return &Error{Line: line, Message: "the script takes more memory than the most"}
+	}
+	if err := r.pay(2 * n); err != nil { // maps and slices have room for more, and what they were copied from
+		return err
+	}
+	return r.steps(line, n/64)
+}
+
+// reach counts a call of the host.
+func (r *run) reach(line int) error {
+	if r.limits.Calls--; r.limits.Calls < 0 {
+		return &Error{Line: line, Message: "the script reads and writes more documents than the most"}
+	}
+	return r.ctx.Err()
+}
+
+func fail(line int, format string, args ...any) error {
+	return &Error{Line: line, Message: fmt.Sprintf(format, args...)}
+}
+
+// at adds the line to an error without one.
+func at(line int, err error) error {
+	var e *Error
+	if errors.As(err, &e) && e.Line == 0 {
+		e.Line = line
+	}
+	return err
+}
+
+type scope struct {
+	outer *scope
+	names map[string]value
+}
+
+func (s *scope) find(name string) (*scope, bool) {
+	for ; s != nil; s = s.outer {
+		if _, found := s.names[name]; found {
+			return s, true
+		}
+	}
+	return nil, false
+}
+
+func (r *run) inner(s *scope) (*scope, error) {
+	return &scope{outer: s, names: make(map[string]value)}, r.allocate(0, 64)
+}
+
+// jump is the result of a statement that is left early.
+type jump struct {
+	kind  string
+	value value
+	line  int
+}
+
+// all runs the statements of a script.
+func (r *run) all(statements []node, s *scope) error {
+	v, err := runAll(r, statements, s)
+	if err != nil {
+		return err
+	}
+	if j, is := v.(*jump); is && j.kind == "throw" {
+		return r.thrown(j)
+	}
+	return nil
+}
+
+func (r *run) thrown(j *jump) error {
+	text, err := r.text(j.value)
+	if err != nil {
+		return err
+	}
+	return fail(j.line, "the script throws %.200s", text)
+}
+
+func runAll(r *run, statements []node, s *scope) (value, error) {
+	for _, n := range statements { // functions are hoisted
+		if d, is := n.(*declare); is {
+			if _, is := d.value.(*functionNode); is {
+				if _, err := d.eval(r, s); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	for _, n := range statements {
+		v, err := n.eval(r, s)
+		if err != nil {
+			return nil, err
+		}
+		if j, is := v.(*jump); is {
+			return j, nil
+		}
+	}
+	return nil, nil
+}
+
+// The nodes.
+type (
+	block               struct{ statements []node }
+	expressionStatement struct{ expression node }
+	declarations        struct{ list []node }
+	declare             struct {
+		line  int
+		name  string
+		value node
+	}
+	jumpStatement struct {
+		kind  string
+		value node
+		line  int
+	}
+	ifNode struct {
+		condition, yes, no node
+		expression         bool
+	}
+	loop struct {
+		line                        int
+		init, condition, step, body node
+		after                       bool // the condition is checked after the body
+	}
+	each struct {
+		line       int
+		name       string
+		keys       bool
+		over, body node
+	}
+	literal  struct{ value value }
+	variable struct {
+		line int
+		name string
+	}
+	member struct {
+		line         int
+		object, name node
+		optional     bool
+	}
+	call struct {
+		line      int
+		function  node
+		arguments []node
+	}
+	assign struct {
+		line          int
+		operator      string
+		target, value node
+	}
+	increment struct {
+		line   int
+		by     string
+		target node
+		before bool
+	}
+	deleteNode struct{ member *member }
+	unary      struct {
+		line     int
+		operator string
+		operand  node
+	}
+	binary struct {
+		line        int
+		operator    string
+		left, right node
+	}
+	functionNode struct {
+		line       int
+		parameters []string
+		body       node
+	}
+	arrayNode struct {
+		line     int
+		elements []node
+		spread   []bool
+	}
+	objectMember struct {
+		name, value node
+		spread      bool
+	}
+	objectNode struct {
+		line    int
+		members []objectMember
+	}
+	templateNode struct {
+		line  int
+		parts []node
+	}
+)
+
+func (n *block) eval(r *run, s *scope) (value, error) {
+	inner, err := r.inner(s)
+	if err != nil {
+		return nil, err
+	}
+	return runAll(r, n.statements, inner)
+}
+
+func (n *expressionStatement) eval(r *run, s *scope) (value, error) {
+	_, err := n.expression.eval(r, s)
+	return nil, err
+}
+
+func (n *declarations) eval(r *run, s *scope) (value, error) { return runAll(r, n.list, s) }
+
+func (n *declare) eval(r *run, s *scope) (value, error) {
+	v := undefined
+	if n.value != nil {
+		var err error
+		if v, err = n.value.eval(r, s); err != nil {
+			return nil, err
+		}
+	}
+	s.names[n.name] = v
+	return nil, r.allocate(n.line, 32)
+}
+
+func (n *jumpStatement) eval(r *run, s *scope) (value, error) {
+	j := &jump{kind: n.kind, value: undefined, line: n.line}
+	if n.value != nil {
+		var err error
+		if j.value, err = n.value.eval(r, s); err != nil {
+			return nil, err
+		}
+	}
+	return j, r.step(n.line)
+}
+
+func (n *ifNode) eval(r *run, s *scope) (value, error) {
+	if err := r.step(0); err != nil {
+		return nil, err
+	}
+	v, err := n.condition.eval(r, s)
+	switch {
+	case err != nil:
+		return nil, err
+	case truth(v):
+		return n.yes.eval(r, s)
+	case n.no != nil:
+		return n.no.eval(r, s)
+	}
+	return nil, nil
+}
+
+func (n *loop) eval(r *run, s *scope) (value, error) {
+	inner, err := r.inner(s)
+	if err != nil {
+		return nil, err
+	}
+	if n.init != nil {
+		if _, err := n.init.eval(r, inner); err != nil {
+			return nil, err
+		}
+	}
+	for first := true; ; first = false {
+		if err := r.step(n.line); err != nil {
+			return nil, err
+		}
+		if n.condition != nil && !(first && n.after) {
+			v, err := n.condition.eval(r, inner)
+			if err != nil {
+				return nil, err
+			}
+			if !truth(v) {
+				return nil, nil
+			}
+		}
+		v, err := n.body.eval(r, inner)
+		if err != nil {
+			return nil, err
+		}
+		if j, is := v.(*jump); is {
+			if j.kind == "break" {
+				return nil, nil
+			} else if j.kind != "continue" {
+				return j, nil
+			}
+		}
+		if n.step != nil {
+			if _, err := n.step.eval(r, inner); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+func (n *each) eval(r *run, s *scope) (value, error) {
+	over, err := n.over.eval(r, s)
+	if err != nil {
+		return nil, err
+	}
+	var list []value
+	switch over := over.(type) {
+	case *array:
+		if err := r.allocate(n.line, 16*int64(len(over.elements))); err != nil {
+			return nil, err
+		}
+		for i, v := range over.elements {
+			if n.keys {
+				v = strconv.Itoa(i)
+			}
+			list = append(list, v)
+		}
+	case *object:
+		if !n.keys {
+			return nil, fail(n.line, "an object cannot be walked with of: use Object.keys(), Object.values() or in")
+		}
+		if err := r.allocate(n.line, 16*int64(len(over.names))); err != nil {
+			return nil, err
+		}
+		for _, name := range over.names {
+			list = append(list, name)
+		}
+	case nil, undefinedType:
+		if !n.keys {
+			return nil, fail(n.line, "what is walked is not there")
+		}
+	default:
+		return nil, fail(n.line, "a %s cannot be walked", typeOf(over))
+	}
+	for _, v := range list {
+		inner, err := r.inner(s)
+		if err != nil {
+			return nil, err
+		}
+		inner.names[n.name] = v
+		v, err := n.body.eval(r, inner)
+		if err != nil {
+			return nil, err
+		}
+		if j, is := v.(*jump); is {
+			if j.kind == "break" {
+				return nil, nil
+			} else if j.kind != "continue" {
+				return j, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+func (n *literal) eval(r *run, s *scope) (value, error) { return n.value, r.step(0) }
+
+func (n *variable) eval(r *run, s *scope) (value, error) {
+	in, found := s.find(n.name)
+	if !found {
+		if what := missingGlobals[n.name]; what {
+			return nil, &Error{Line: n.line, Message: n.name + " is not there", Missing: true}
+		}
+		return nil, fail(n.line, "%s is not defined", n.name)
+	}
+	return in.names[n.name], r.step(n.line)
+}
+
+// evalKey evaluates the object and the name of a member expression.
+func (n *member) evalKey(r *run, s *scope) (object value, name value, err error) {
+	if object, err = n.object.eval(r, s); err != nil {
+		return nil, nil, err
+	}
+	if n.optional && (object == nil || object == undefined) {
+		return undefined, nil, nil
+	}
+	name, err = n.name.eval(r, s)
+	return object, name, err
+}
+
+func (n *member) eval(r *run, s *scope) (value, error) {
+	object, name, err := n.evalKey(r, s)
+	if err != nil {
+		return nil, err
+	}
+	if n.optional && object == undefined {
+		return undefined, nil
+	}
+	return r.member(n.line, object, name)
+}
+
+// member reads a member of a value.
+func (r *run) member(line int, of, name value) (value, error) {
+	if err := r.step(line); err != nil {
+		return nil, err
+	}
+	switch o := of.(type) {
+	case *object:
+		key, err := r.key(line, name)
+		if err != nil {
+			return nil, err
+		}
+		if v, found := o.members[key]; found {
+			return v, nil
+		}
+		if m, found := objectMethods[key]; found {
+			return m.on(of), nil
+		}
+		return undefined, nil
+	case *array:
+		if i, is := position(name); is {
+			if i < len(o.elements) {
+				return o.elements[i], nil
+			}
+			return undefined, nil
+		}
+		key, err := r.key(line, name)
+		if err != nil {
+			return nil, err
+		}
+		if key == "length" {
+			return int64(len(o.elements)), nil
+		}
+		if m, found := arrayMethods[key]; found {
+			return m.on(of), nil
+		}
+		if missingMethods[key] {
+			return nil, &Error{Line: line, Message: "the method " + key + " of an array is not there", Missing: true}
+		}
+		return undefined, nil
+	case string:
+		if i, is := position(name); is {
+			units, err := r.units(line, o)
+			if err != nil {
+				return nil, err
+			}
+			if i < len(units) {
+				return string(utf16.Decode(units[i : i+1])), nil
+			}
+			return undefined, nil
+		}
+		key, err := r.key(line, name)
+		if err != nil {
+			return nil, err
+		}
+		if key == "length" {
+			units, err := r.units(line, o)
+			return int64(len(units)), err
+		}
+		if m, found := textMethods[key]; found {
+			return m.on(of), nil
+		}
+		if missingMethods[key] {
+			return nil, &Error{Line: line, Message: "the method " + key + " of a text is not there", Missing: true}
+		}
+		return undefined, nil
+	case nil, undefinedType:
+		key, err := r.key(line, name)
+		if err != nil {
+			return nil, err
+		}
+		text, _ := r.text(of)
+		return nil, fail(line, "%s has no member %.100s", text, key)
+	case *function:
+		return undefined, nil
+	}
+	key, err := r.key(line, name)
+	if err != nil {
+		return nil, err
+	}
+	if m, found := numberMethods[key]; found && isNumber(of) {
+		return m.on(of), nil
+	}
+	if key == "toString" {
+		return objectMethods[key].on(of), nil
+	}
+	return undefined, nil
+}
+
+// units returns the UTF-16 units of a string, by which JavaScript counts.
+func (r *run) units(line int, text string) ([]uint16, error) {
+	if err := r.allocate(line, 2*int64(len(text))); err != nil {
+		return nil, err
+	}
+	if err := r.pay(4 * int64(len(text))); err != nil { // the runes
+		return nil, err
+	}
+	return utf16.Encode([]rune(text)), nil
+}
+
+// position returns the index of an element that a value stands for.
+func position(v value) (int, bool) {
+	switch v := v.(type) {
+	case string:
+		if v == "" || len(v) > 9 || len(v) > 1 && v[0] == '0' {
+			return 0, false
+		}
+		for i := range len(v) {
+			if v[i] < '0' || v[i] > '9' {
+				return 0, false
+			}
+		}
+		n, err := strconv.Atoi(v)
+		return n, err == nil
+	case json.Number, int64:
+		n, is := integer(v)
+		return int(n), is && n >= 0 && n < math.MaxInt32
+	case float64:
+		return int(v), v >= 0 && v < math.MaxInt32 && v == math.Trunc(v)
+	}
+	return 0, false
+}
+
+// store assigns to a variable or a member.
+func (r *run) store(line int, target node, s *scope, v value) error {
+	switch t := target.(type) {
+	case *variable:
+		in, found := s.find(t.name)
+		switch {
+		case !found:
+			in = s // as in JavaScript's sloppy mode, but local to the block
+			for in.outer != nil && in.outer.outer != nil {
+				in = in.outer
+			}
+			if err := r.allocate(line, 32); err != nil {
+				return err
+			}
+		case in.outer == nil:
+			return fail(line, "%s cannot be assigned to", t.name)
+		}
+		in.names[t.name] = v
+		return nil
+	case *member:
+		of, name, err := t.evalKey(r, s)
+		if err != nil {
+			return err
+		}
+		return r.setMember(line, of, name, v)
+	}
+	return fail(line, "the left side cannot be assigned to")
+}
+
+// maxHole bounds the elements that an assignment beyond the end of an array adds.
+const maxHole = 100_000
+
+func (r *run) setMember(line int, of, name, v value) error {
+	if err := r.allocate(line, 48); err != nil {
+		return err
+	}
+	key, err := r.key(line, name)
+	if err != nil {
+		return err
+	}
+	switch o := of.(type) {
+	case *object:
+		if namespace(o) {
+			return fail(line, "%.100s of a namespace cannot be set", key)
+		}
+		if key == "__proto__" {
+			return fail(line, "__proto__ cannot be assigned to")
+		}
+		if err := r.allocate(line, int64(len(key))); err != nil {
+			return err
+		}
+		o.set(key, v)
+		return nil
+	case *array:
+		if key == "length" {
+			n, is := position(v)
+			if !is || n > len(o.elements) {
+				return fail(line, "the length of an array can only be made less")
+			}
+			o.elements = o.elements[:n]
+			return nil
+		}
+		i, is := position(name)
+		if !is {
+			return fail(line, "an array has no member %.100s", key)
+		}
+		if i > len(o.elements)+maxHole {
+			return fail(line, "the array has no element %d", i)
+		}
+		for len(o.elements) <= i {
+			if err := r.allocate(line, 16); err != nil {
+				return err
+			}
+			o.elements = append(o.elements, nil)
+		}
+		o.elements[i] = v
+		return nil
+	}
+	text, _ := r.text(of)
+	return fail(line, "%.100s has no members: %.100s cannot be set", text, key)
+}
+
+func (n *assign) eval(r *run, s *scope) (value, error) {
+	if err := r.step(n.line); err != nil {
+		return nil, err
+	}
+	if n.operator == "" {
+		v, err := n.value.eval(r, s)
+		if err != nil {
+			return nil, err
+		}
+		return v, r.store(n.line, n.target, s, v)
+	}
+	before, err := n.target.eval(r, s)
+	if err != nil {
+		return nil, err
+	}
+	v, decided, err := r.operate(n.line, n.operator, before, n.value, s)
+	if err != nil || decided {
+		return v, err
+	}
+	return v, r.store(n.line, n.target, s, v)
+}
+
+func (n *increment) eval(r *run, s *scope) (value, error) {
+	before, err := n.target.eval(r, s)
+	if err != nil {
+		return nil, err
+	}
+	if _, is := integer(before); !is || before == nil {
+		before = number(before)
+	}
+	after, err := r.calculate(n.line, n.by[:1], before, int64(1))
+	if err != nil {
+		return nil, err
+	}
+	if err := r.store(n.line, n.target, s, after); err != nil {
+		return nil, err
+	}
+	if n.before {
+		return after, nil
+	}
+	return before, nil
+}
+
+func (n *deleteNode) eval(r *run, s *scope) (value, error) {
+	of, name, err := n.member.evalKey(r, s)
+	if err != nil {
+		return nil, err
+	}
+	key, err := r.key(n.member.line, name)
+	if err != nil {
+		return nil, err
+	}
+	switch o := of.(type) {
+	case *object:
+		if namespace(o) {
+			return nil, fail(n.member.line, "%.100s of a namespace cannot be deleted", key)
+		}
+		if err := r.steps(n.member.line, 1+int64(len(o.names))/16); err != nil {
+			return nil, err
+		}
+		o.remove(key)
+		return true, nil
+	case *array:
+		if i, is := position(name); is && i < len(o.elements) {
+			o.elements[i] = nil
+		}
+		return true, nil
+	case nil, undefinedType:
+		return nil, fail(n.member.line, "there is no object that could have %.100s", key)
+	}
+	return true, nil
+}
+
+func (n *unary) eval(r *run, s *scope) (value, error) {
+	if v, is := n.operand.(*variable); is && n.operator == "typeof" {
+		if _, found := s.find(v.name); !found {
+			return "undefined", nil
+		}
+	}
+	v, err := n.operand.eval(r, s)
+	if err != nil {
+		return nil, err
+	}
+	switch n.operator {
+	case "!":
+		return !truth(v), nil
+	case "typeof":
+		return typeOf(v), nil
+	case "-":
+		if i, is := integer(v); is && i != 0 && i != math.MinInt64 {
+			return -i, nil
+		}
+		return -number(v), nil
+	}
+	if isNumber(v) {
+		return v, nil
+	}
+	return number(v), nil
+}
+
+// short returns the value of a logical operator if its left side decides it.
+func short(operator string, left value) (value, bool) {
+	switch operator {
+	case "&&":
+		return left, !truth(left)
+	case "||":
+		return left, truth(left)
+	case "??":
+		return left, left != nil && left != undefined
+	}
+	return nil, false
+}
+
+func (n *binary) eval(r *run, s *scope) (value, error) {
+	if err := r.step(n.line); err != nil {
+		return nil, err
+	}
+	left, err := n.left.eval(r, s)
+	if err != nil {
+		return nil, err
+	}
+	v, _, err := r.operate(n.line, n.operator, left, n.right, s)
+	return v, err
+}
+
+// operate applies an operator to a value and a node. The node is evaluated only if the
+// left side does not decide the result.
+func (r *run) operate(line int, operator string, left value, right node, s *scope) (v value, decided bool, err error) {
+	if v, decided := short(operator, left); decided {
+		return v, true, nil
+	}
+	if v, err = right.eval(r, s); err != nil {
+		return nil, false, err
+	}
+	switch operator {
+	case "&&", "||", "??":
+		return v, false, nil
+	}
+	v, err = r.calculate(line, operator, left, v)
+	return v, false, err
+}
+
+// calculate applies an operator to two values.
+func (r *run) calculate(line int, operator string, a, b value) (value, error) {
+	switch operator {
+	case "===":
+		return r.same(line, a, b, identical)
+	case "!==":
+		same, err := r.same(line, a, b, identical)
+		return !same, err
+	case "==":
+		return r.same(line, a, b, equal)
+	case "!=":
+		same, err := r.same(line, a, b, equal)
+		return !same, err
+	case "in":
+		key, err := r.key(line, a)
+		if err != nil {
+			return nil, err
+		}
+		switch o := b.(type) {
+		case *object:
+			_, found := o.members[key]
+			return found, nil
+		case *array:
+			i, is := position(a)
+			return is && i < len(o.elements), nil
+		}
+		return nil, fail(line, "in needs an object on its right side")
+	case "+":
+		if !plain(a) || !plain(b) {
+			x, err := r.text(a)
+			if err != nil {
+				return nil, err
+			}
+			y, err := r.text(b)
+			if err != nil {
+				return nil, err
+			}
+			if err := r.allocate(line, int64(len(x)+len(y))); err != nil {
+				return nil, err
+			}
+			return x + y, nil
+		}
+	case "<", ">", "<=", ">=":
+		return r.compare(line, operator, a, b)
+	}
+	x, xi := integer(a)
+	y, yi := integer(b)
+	if xi && yi {
+		if v, exact := whole(operator, x, y); exact {
+			return v, nil
+		}
+	}
+	f, g := number(a), number(b)
+	switch operator {
+	case "+":
+		return f + g, nil
+	case "-":
+		return f - g, nil
+	case "*":
+		return f * g, nil
+	case "/":
+		return f / g, nil
+	}
+	return math.Mod(f, g), nil
+}
+
+// same compares two values, and counts the bytes touched.
+func (r *run) same(line int, a, b value, compare func(a, b value) bool) (bool, error) {
+	if x, is := a.(string); is {
+		if y, is := b.(string); is && len(x) == len(y) {
+			if err := r.steps(line, int64(len(x))/64); err != nil {
+				return false, err
+			}
+		}
+	}
+	return compare(a, b), nil
+}
+
+// key converts the name of a member to text, and counts the bytes touched by the look-up.
+func (r *run) key(line int, name value) (string, error) {
+	key, err := r.text(name)
+	if err == nil {
+		err = r.steps(line, int64(len(key))/64)
+	}
+	return key, err
+}
+
+// plain reports whether + adds a value as a number, and does not concatenate it.
+func plain(v value) bool {
+	switch v.(type) {
+	case nil, undefinedType, bool, json.Number, int64, float64:
+		return true
+	}
+	return false
+}
+
+// whole calculates with integers. It returns false if the result is not an integer.
+func whole(operator string, x, y int64) (value, bool) {
+	switch operator {
+	case "+":
+		sum := x + y
+		return sum, (sum > x) == (y > 0)
+	case "-":
+		difference := x - y
+		return difference, (difference < x) == (y > 0)
+	case "*":
+		if x == 0 || y == 0 {
+			return int64(0), x >= 0 && y >= 0
+		}
+		product := x * y
+		return product, product/y == x && !(x == -1 && y == math.MinInt64) && !(y == -1 && x == math.MinInt64)
+	case "/":
+		if y != 0 && x != 0 && x%y == 0 && !(y == -1 && x == math.MinInt64) {
+			return x / y, true
+		}
+	case "%":
+		if y != 0 && x >= 0 {
+			return x % y, true
+		}
+	}
+	return nil, false
+}
+
+func (r *run) compare(line int, operator string, a, b value) (value, error) {
+	x, xt := a.(string)
+	y, yt := b.(string)
+	less, more := false, false
+	if xt && yt {
+		if err := r.steps(line, int64(min(len(x), len(y)))/64); err != nil {
+			return nil, err
+		}
+		less, more = x < y, x > y
+	} else if i, is := integer(a); is {
+		if j, is := integer(b); is {
+			less, more = i < j, i > j
+		} else {
+			less, more = number(a) < number(b), number(a) > number(b)
+		}
+	} else {
+		less, more = number(a) < number(b), number(a) > number(b)
+	}
+	same := !less && !more
+	if !xt || !yt {
+		same = same && !math.IsNaN(number(a)) && !math.IsNaN(number(b))
+	}
+	switch operator {
+	case "<":
+		return less, nil
+	case ">":
+		return more, nil
+	case "<=":
+		return less || same, nil
+	}
+	return more || same, nil
+}
+
+func (n *functionNode) eval(r *run, s *scope) (value, error) {
+	return &function{parameters: n.parameters, body: n.body, scope: s}, r.allocate(n.line, 64)
+}
+
+func (n *arrayNode) eval(r *run, s *scope) (value, error) {
+	a := &array{}
+	for i, e := range n.elements {
+		v, err := e.eval(r, s)
+		if err != nil {
+			return nil, err
+		}
+		more := []value{v}
+		if n.spread[i] {
+			from, is := v.(*array)
+			if !is {
+				return nil, fail(n.line, "... needs an array")
+			}
+			more = from.elements
+		}
+		if err := r.allocate(n.line, 16*int64(len(more))+16); err != nil {
+			return nil, err
+		}
+		a.elements = append(a.elements, more...)
+	}
+	return a, r.allocate(n.line, 32)
+}
+
+func (n *objectNode) eval(r *run, s *scope) (value, error) {
+	o := newObject()
+	for _, m := range n.members {
+		v, err := m.value.eval(r, s)
+		if err != nil {
+			return nil, err
+		}
+		if m.spread {
+			if err := r.assignAll(n.line, o, v); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		name, err := m.name.eval(r, s)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.setMember(n.line, o, name, v); err != nil {
+			return nil, err
+		}
+	}
+	return o, r.allocate(n.line, 64)
+}
+
+// assignAll copies the members of an object.
+func (r *run) assignAll(line int, to *object, from value) error {
+	switch from := from.(type) {
+	case nil, undefinedType:
+		return nil
+	case *object:
+		for _, name := range append([]string(nil), from.names...) {
+			if err := r.setMember(line, to, name, from.members[name]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return fail(line, "the members of a %s cannot be copied", typeOf(from))
+}
+
+func (n *templateNode) eval(r *run, s *scope) (value, error) {
+	out := ""
+	for _, part := range n.parts {
+		v, err := part.eval(r, s)
+		if err != nil {
+			return nil, err
+		}
+		text, err := r.text(v)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.allocate(n.line, int64(len(out)+len(text))); err != nil {
+			return nil, err
+		}
+		out += text
+	}
+	return out, nil
+}
+
+func (n *call) eval(r *run, s *scope) (value, error) {
+	f, err := n.function.eval(r, s)
+	if err != nil {
+		return nil, err
+	}
+	if m, is := n.function.(*member); is && f == undefined {
+		if m.optional {
+			return undefined, nil
+		}
+		name := "it"
+		if l, is := m.name.(*literal); is {
+			name, _ = r.text(l.value)
+		}
+		return nil, fail(n.line, "%.100s is no function", name)
+	}
+	fn, is := f.(*function)
+	if !is {
+		return nil, fail(n.line, "a %s is no function", typeOf(f))
+	}
+	args := make([]value, len(n.arguments))
+	for i, a := range n.arguments {
+		if args[i], err = a.eval(r, s); err != nil {
+			return nil, err
+		}
+	}
+	return r.call(n.line, fn, args)
+}
+
+// call calls a function.
+func (r *run) call(line int, f *function, args []value) (value, error) {
+	if err := r.allocate(line, 64); err != nil {
+		return nil, err
+	}
+	if r.calls++; r.calls > maxCalls {
+		return nil, fail(line, "functions call each other too deep: %d levels are the most", maxCalls)
+	}
+	defer func() { r.calls-- }()
+	if f.native != nil {
+		v, err := f.native(r, line, args)
+		return v, at(line, err)
+	}
+	inner, err := r.inner(f.scope)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range f.parameters {
+		inner.names[name] = undefined
+		if i < len(args) {
+			inner.names[name] = args[i]
+		}
+	}
+	v, err := f.body.eval(r, inner)
+	if err != nil {
+		return nil, err
+	}
+	if _, is := f.body.(*block); !is {
+		return v, nil
+	}
+	j, is := v.(*jump)
+	switch {
+	case !is:
+		return undefined, nil
+	case j.kind == "throw":
+		return nil, r.thrown(j)
+	}
+	return j.value, nil
+}

@@ -1,0 +1,49 @@
+package session
+
+import (
+	"slices"
+
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/write"
+)
+
+// savingOfRevision returns the write that keeps a revision of an entity without changes.
+func (s *Session) savingOfRevision(e *entity) saving {
+	o := write.TakeOp()
+	o.Verb, o.RequestID = write.Keep, e.id
+	o.Collection, o.InCollection = e.m.Collection, format.FoldName(e.m.Collection)
+	if s.optimistic || e.m.Version != nil {
+		version := e.doc.ChangeVector()
+		o.Expected = &version
+	}
+	return saving{op: o, entity: e, kept: true}
+}
+
+// savedRevision records that the document of an entity is a revision. If it has another
+// version than the one that was loaded, the session goes on from that.
+func savedRevision(e *entity, o *write.Op) {
+	if h := e.doc.Header(); h.Etag == o.Header.Etag && h.Node == o.Header.Node {
+		doc := *e.doc // others may share it
+		doc.SetRevision(o.Header.Revision)
+		e.doc = &doc
+	}
+}
+
+// doubt notes a save whose outcome is not known. That of a write which only keeps a
+// revision need not be known: the next save does it again.
+func (s *Session) doubt(writes []*saving, exchanges []*write.Op) {
+	writes = slices.DeleteFunc(slices.Clone(writes), func(w *saving) bool { return w.op.Verb == write.Keep })
+	if len(writes)+len(exchanges) > 0 {
+		s.inDoubt = &inDoubtSave{writes, exchanges, s.db, s.db.Reserved.Etags()}
+	}
+}
+
+// ForceRevision is the method of a session of package jay.
+func (s *Session) ForceRevision(v any) error {
+	e, err := s.find(v)
+	if err != nil {
+		return err
+	}
+	e.force = true
+	return nil
+}

@@ -1,0 +1,51 @@
+package raven
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/jaydb/jay/server/internal/serve"
+)
+
+// compactDatabase compacts a database, as an operation of the server. The database stays in use.
+func compactDatabase(c *serve.Call) error {
+	var request struct {
+		DatabaseName string
+		Documents    json.RawMessage `ignored:"documents and indexes are compacted together"`
+		Indexes      json.RawMessage `ignored:"documents and indexes are compacted together"`
+
+		SkipOptimizeIndexes json.RawMessage `ignored:"indexes have nothing to optimize"`
+	}
+	if err := c.Decode(&request); err != nil {
+		return err
+	}
+	if request.DatabaseName == "" {
+		return serve.BadRequest("DatabaseName names no database")
+	}
+	d, err := c.Server.Databases.Acquire(c.Ctx, request.DatabaseName)
+	if err != nil {
+		return notThere(err)
+	}
+	c.Subject = d.Record.Name
+	db, stopped := d.DB, c.Server.Databases.ContextOf(d)
+	err = c.Background(func(ctx context.Context, o *serve.Operation) (any, error) {
+		defer c.Server.Databases.Release(d)
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(stopped, cancel)()
+		before, err := serve.DiskBytes(db.Dir())
+		if err != nil {
+			return nil, err
+		}
+		if err := db.Compact(ctx); err != nil {
+			return nil, err
+		}
+		after, err := serve.DiskBytes(db.Dir())
+		return map[string]any{"$type": "Raven.Client.ServerWide.Operations.CompactionResult, Raven.Client", "Message": "compacted", "Skipped": false, "Processed": true,
+			"SizeBeforeCompactionInMb": before >> 20, "SizeAfterCompactionInMb": after >> 20, "ShouldPersist": false}, err
+	})
+	if err != nil {
+		c.Server.Databases.Release(d)
+	}
+	return err
+}

@@ -1,0 +1,57 @@
+package raven
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/jaydb/jay/server/internal/serve"
+)
+
+// clientConfiguration returns the configuration of the database for its clients.
+func clientConfiguration(c *serve.Call) error {
+	now, found := c.Server.Configurations.Get(c.Database.Key)
+	c.Reply.Del("Refresh-Client-Configuration") // this request fetches it
+	if !found {
+		return c.JSON(http.StatusOK, map[string]any{"Etag": noConfiguration, "Configuration": nil})
+	}
+	// The configuration itself must contain its new etag.
+	members := make(map[string]json.RawMessage)
+	if err := json.Unmarshal(now.Given, &members); err != nil {
+		return err
+	}
+	members["Etag"] = json.RawMessage(strconv.FormatUint(now.Etag, 10))
+	return c.JSON(http.StatusOK, map[string]any{"Etag": now.Etag, "Configuration": members})
+}
+
+// putClientConfiguration stores the configuration of the database for its clients.
+func putClientConfiguration(c *serve.Call) error {
+	if len(c.Body) > serve.MaxConfigurationBytes {
+		return serve.TooLarge("a client configuration has at most %d bytes", serve.MaxConfigurationBytes)
+	}
+	var given clientGiven
+	if err := c.Decode(&given); err != nil {
+		return err
+	}
+	if err := given.check(); err != nil {
+		return err
+	}
+	members := make(map[string]json.RawMessage)
+	if err := json.Unmarshal(c.Body, &members); err != nil { // as they were given
+		return err
+	}
+	for name := range members {
+		if strings.EqualFold(name, "Etag") {
+			delete(members, name)
+		}
+	}
+	if err := c.Server.Configurations.Put(c.Ctx, c.Database.Key, serve.MustJSON(members)); err != nil {
+		return err
+	}
+	c.Reply.Set("Refresh-Client-Configuration", "true")
+	return c.Empty(http.StatusCreated)
+}
+
+// noConfiguration is the etag of a database without a configuration.
+const noConfiguration = -2

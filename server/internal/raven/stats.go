@@ -1,0 +1,128 @@
+package raven
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/server/internal/serve"
+	"github.com/jaydb/jay/server/internal/verbs"
+)
+
+// getStats replies with the statistics of the database.
+func getStats(c *serve.Call) error {
+	now, err := c.DB.Stats(c.Listing(c.Ctx))
+	if err != nil {
+		return err
+	}
+	indexes, err := indexStats(c)
+	if err != nil {
+		return err
+	}
+	var lastIndexing any
+	if len(indexes) > 0 { // they are written with the documents
+		lastIndexing = c.Server.Options.Now().UTC().Format(serve.RavenTime)
+	}
+	documents, revisions := int64(0), int64(0)
+	for _, one := range now.Collections {
+		documents += one.Documents
+	}
+	for _, one := range now.Revisions {
+		revisions += one.Revisions
+	}
+	newest, err := newestChangeVector(c)
+	if err != nil {
+		return err
+	}
+	size, err := serve.DiskBytes(c.DB.Dir())
+	if err != nil {
+		return err
+	}
+	sizes := map[string]any{"HumaneSize": humane(size), "SizeInBytes": size}
+	return c.JSON(http.StatusOK, map[string]any{
+		"LastDocEtag": now.Counters.Etag, "LastDatabaseEtag": now.Counters.Etag, "CountOfIndexes": len(indexes), "CountOfDocuments": documents,
+		"CountOfRevisionDocuments": revisions, "CountOfDocumentsConflicts": 0, "CountOfTombstones": 0, "CountOfConflicts": 0, "CountOfAttachments": now.Attachments.Attachments,
+		"CountOfUniqueAttachments": now.Attachments.Contents, "CountOfCounterEntries": 0, "CountOfTimeSeriesSegments": 0, "Indexes": indexes, "DatabaseChangeVector": newest,
+		"DatabaseId": c.Database.Record.ID, "Is64Bit": true, "Pager": "Pebble", "LastIndexingTime": lastIndexing, "SizeOnDisk": sizes,
+		"TempBuffersSizeOnDisk": map[string]any{"HumaneSize": "0 Bytes", "SizeInBytes": 0}, "NumberOfTransactionMergerQueueOperations": 0,
+	})
+}
+
+// indexStats describes the indexes: those that clients have defined, and those of the
+// database itself. Each is up to date, unless it is being built.
+func indexStats(c *serve.Call) ([]any, error) {
+	states, err := states(c)
+	if err != nil {
+		return nil, err
+	}
+	defined, err := verbs.Definitions(c)
+	if err != nil {
+		return nil, err
+	}
+	now := c.Server.Options.Now().UTC().Format(serve.RavenTime)
+	list := []any{}
+	for _, d := range defined {
+		list = append(list, map[string]any{"Name": d.Name, "IsStale": stale(d, states), "State": "Normal", "LockMode": d.LockMode, "Priority": d.Priority, "Type": kind(d), "LastIndexingTime": now})
+		for _, field := range d.Fields {
+			delete(states, stateKey(d, field))
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(states), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+		ix := states[key]
+		list = append(list, map[string]any{"Name": ix.Collection + "/" + ix.Name, "IsStale": ix.State != jay.IndexReady, "State": "Normal", "LockMode": "Unlock",
+			"Priority": "Normal", "Type": "AutoMap", "LastIndexingTime": now})
+	}
+	return list, nil
+}
+
+// newestChangeVector returns the change vector of the document that was written last, or
+// "".
+func newestChangeVector(c *serve.Call) (string, error) {
+	for doc, err := range c.DB.Query("").OrderBy("-@metadata.@etag").Limit(1).Iter(c.Ctx) {
+		if err != nil {
+			return "", err
+		}
+		return doc.ChangeVector(), nil
+	}
+	return "", nil
+}
+
+// humane formats a number of bytes as RavenDB does.
+func humane(n int64) string {
+	value, unit := float64(n), 0
+	for value >= 1024 && unit < 4 {
+		value, unit = value/1024, unit+1
+	}
+	return fmt.Sprintf("%.4g %s", value, [...]string{"Bytes", "KBytes", "MBytes", "GBytes", "TBytes"}[unit])
+}
+
+// getCollectionStats replies with the number of documents in each collection.
+func getCollectionStats(c *serve.Call) error {
+	collections, err := c.DB.Collections(c.Listing(c.Ctx))
+	if err != nil {
+		return err
+	}
+	byName, sum := make(map[string]int64), int64(0)
+	for _, one := range collections {
+		byName[one.Name] = one.Documents
+		sum += one.Documents
+	}
+	return c.Listed(http.StatusOK, map[string]any{"CountOfDocuments": sum, "CountOfConflicts": 0, "Collections": byName})
+}
+
+// healthcheck replies with 204 if the database is open and takes writes, with 200 and the
+// reason if it takes deletions only, as its disk is almost full, and with 503 if it takes no
+// writes at all.
+func healthcheck(c *serve.Call) error {
+	switch c.Server.Databases.Look(c.Ctx, c.Database) {
+	case serve.LowOnSpace:
+		return c.JSON(http.StatusOK, map[string]string{"Status": "degraded", "Reason": serve.MessageDiskFull})
+	case serve.DiskFull:
+		return &serve.Problem{Status: http.StatusServiceUnavailable, Kind: serve.TypeInternal, Message: serve.MessageFailedFull}
+	case serve.DiskFailed:
+		return &serve.Problem{Status: http.StatusServiceUnavailable, Kind: serve.TypeInternal, Message: serve.MessageFailed}
+	}
+	return c.Empty(http.StatusNoContent)
+}

@@ -1,0 +1,41 @@
+package serve
+
+import (
+	"bytes"
+	"net/http"
+
+	"github.com/prometheus/common/expfmt"
+)
+
+// healthz replies that the process is alive.
+func (c *Call) healthz() error { return c.JSON(http.StatusOK, map[string]string{"Status": "ok"}) }
+
+// readyz replies whether the server accepts requests. It stays ready while databases take
+// no writes, as reads, deletions and other databases go on, and says that it is degraded.
+func (c *Call) readyz() error {
+	if err := c.Server.begin(); err != nil {
+		return err
+	}
+	defer c.Server.running.Done()
+	if n := c.Server.Databases.troubled(); n > 0 {
+		return c.JSON(http.StatusOK, map[string]any{"Status": "degraded", "Reason": "databases take no writes, as their disk is full or has failed", "Databases": n})
+	}
+	return c.JSON(http.StatusOK, map[string]string{"Status": "ready"})
+}
+
+// getMetrics replies in Prometheus' text format.
+func (c *Call) getMetrics() error {
+	families, err := c.Server.metrics.registry.Gather()
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	encoder := expfmt.NewEncoder(&text, expfmt.FmtText)
+	for _, family := range families {
+		if err := encoder.Encode(family); err != nil {
+			return err
+		}
+	}
+	c.ContentType = string(expfmt.FmtText)
+	return c.Text(http.StatusOK, text.Bytes())
+}

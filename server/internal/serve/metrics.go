@@ -1,0 +1,49 @@
+package serve
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// metrics has the server's metrics for Prometheus. Labels have few values: no names of
+// databases, and no paths from clients.
+type metrics struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	sent     prometheus.Counter
+}
+
+func newMetrics(requests, streams *Gate, memory *Budget, ds *Databases) *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "jay_http_requests_total", Help: "Requests that were answered, by endpoint and status."}, []string{"method", "endpoint", "status"}),
+		seconds:  prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "jay_http_request_seconds", Help: "How long requests took; streams take as long as their readers.", Buckets: []float64{.001, .005, .02, .1, .5, 2, 10, 60}}, []string{"endpoint"}),
+		sent:     prometheus.NewCounter(prometheus.CounterOpts{Name: "jay_http_sent_bytes_total", Help: "Bytes of the bodies of replies."}),
+	}
+	gauge := func(name, help string, value func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
+	}
+	m.registry.MustRegister(m.requests, m.seconds, m.sent,
+		gauge("jay_http_requests_running", "Requests that run.", func() float64 { return float64(requests.Load()) }),
+		gauge("jay_http_requests_waiting", "Requests that wait for a place.", func() float64 { return float64(requests.Queued()) }),
+		gauge("jay_http_streams_running", "Streams that run.", func() float64 { return float64(streams.Load()) }),
+		gauge("jay_http_memory_bytes", "Bytes of the bodies of requests and replies in memory.", func() float64 {
+			used, _ := memory.Load()
+			return float64(used)
+		}),
+		gauge("jay_databases", "Databases that there are.", func() float64 { return float64(len(ds.List())) }),
+		gauge("jay_databases_open", "Databases that are open.", func() float64 { return float64(ds.Opened()) }),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector())
+	return m
+}
+
+// observe counts a request.
+func (m *metrics) observe(method, endpoint string, status int, bytes int64, took time.Duration) {
+	m.requests.WithLabelValues(method, endpoint, strconv.Itoa(status)).Inc()
+	m.seconds.WithLabelValues(endpoint).Observe(took.Seconds())
+	m.sent.Add(float64(bytes))
+}

@@ -1,0 +1,128 @@
+package serve
+
+import (
+	"cmp"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/cluster"
+)
+
+// Options are those of package server, which says what each means. They are converted, so
+// the fields must be the same.
+type Options struct {
+	Data                  string
+	Directories           map[string]string
+	Database              jay.Options
+	Cluster               func(key string) (cluster.Coordinator, error)
+	ClusterTimeout        time.Duration
+	QueryTimeout          time.Duration
+	Address               string
+	Logger                *slog.Logger
+	Hosts                 []string
+	TLSCertificate        string
+	TLSKey                string
+	ClientCAs             *x509.CertPool
+	Authenticate          bool
+	InvitedOnly           bool
+	NoEncryption          bool
+	AnyoneMayReadAndWrite bool
+	Studio                bool
+	IdleAfter             time.Duration
+	MaxDatabases          int
+	MaxOpenDatabases      int
+	MaxBodyBytes          int64
+	MaxReplyBytes         int64
+	MaxMemoryBytes        int64
+	MaxSenderMemoryBytes  int64
+	MaxRequests           int
+	MaxStreams            int
+	MaxSockets            int
+	SilenceTimeout        time.Duration
+	QueueTimeout          time.Duration
+	MaxConnections        int
+	MaxHeaderBytes        int
+	HeaderTimeout         time.Duration
+	GraceTimeout          time.Duration
+	MinBytesPerSecond     int64
+	ShutdownTimeout       time.Duration
+	SlowAfter             time.Duration
+	MaxRememberedResults  int
+	Now                   func() time.Time
+}
+
+// withDefaults returns the options with their defaults, or an error that names the invalid
+// field.
+func (o Options) withDefaults() (Options, error) {
+	if o.Data == "" {
+		return o, fmt.Errorf("server: %w: Options.Data names no directory", jay.ErrOption)
+	}
+	o.IdleAfter = cmp.Or(o.IdleAfter, 15*time.Minute)
+	o.MaxDatabases = cmp.Or(o.MaxDatabases, 1000)
+	o.MaxOpenDatabases = cmp.Or(o.MaxOpenDatabases, 64)
+	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, 128<<20)
+	o.MaxReplyBytes = cmp.Or(o.MaxReplyBytes, 128<<20)
+	o.MaxMemoryBytes = cmp.Or(o.MaxMemoryBytes, 1<<30)
+	o.MaxSenderMemoryBytes = cmp.Or(o.MaxSenderMemoryBytes, max(1, o.MaxMemoryBytes/2))
+	o.MaxRequests = cmp.Or(o.MaxRequests, 256)
+	o.MaxStreams = cmp.Or(o.MaxStreams, 64)
+	o.MaxSockets = cmp.Or(o.MaxSockets, 2048)
+	o.SilenceTimeout = cmp.Or(o.SilenceTimeout, 2*time.Minute)
+	o.QueueTimeout = cmp.Or(o.QueueTimeout, 5*time.Second)
+	o.MaxConnections = cmp.Or(o.MaxConnections, 4096)
+	o.MaxHeaderBytes = cmp.Or(o.MaxHeaderBytes, 64<<10)
+	o.HeaderTimeout = cmp.Or(o.HeaderTimeout, 10*time.Second)
+	o.GraceTimeout = cmp.Or(o.GraceTimeout, 30*time.Second)
+	o.MinBytesPerSecond = cmp.Or(o.MinBytesPerSecond, 16<<10)
+	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, 30*time.Second)
+	o.SlowAfter = cmp.Or(o.SlowAfter, time.Second)
+	o.QueryTimeout = cmp.Or(o.QueryTimeout, 5*time.Minute)
+	o.ClusterTimeout = cmp.Or(o.ClusterTimeout, 10*time.Second)
+	o.MaxRememberedResults = cmp.Or(o.MaxRememberedResults, 10_000)
+	for name, value := range map[string]int64{
+		"IdleAfter": int64(o.IdleAfter), "MaxDatabases": int64(o.MaxDatabases), "MaxOpenDatabases": int64(o.MaxOpenDatabases),
+		"MaxBodyBytes": o.MaxBodyBytes, "MaxReplyBytes": o.MaxReplyBytes, "MaxMemoryBytes": o.MaxMemoryBytes, "MaxSenderMemoryBytes": o.MaxSenderMemoryBytes, "MaxRequests": int64(o.MaxRequests), "MaxStreams": int64(o.MaxStreams),
+		"MaxSockets": int64(o.MaxSockets), "SilenceTimeout": int64(o.SilenceTimeout),
+		"QueueTimeout": int64(o.QueueTimeout), "MaxConnections": int64(o.MaxConnections), "MaxHeaderBytes": int64(o.MaxHeaderBytes),
+		"HeaderTimeout": int64(o.HeaderTimeout), "GraceTimeout": int64(o.GraceTimeout), "MinBytesPerSecond": o.MinBytesPerSecond,
+		"QueryTimeout": int64(o.QueryTimeout), "ClusterTimeout": int64(o.ClusterTimeout), "ShutdownTimeout": int64(o.ShutdownTimeout), "SlowAfter": int64(o.SlowAfter), "MaxRememberedResults": int64(o.MaxRememberedResults),
+	} {
+		if value < 0 {
+			return o, fmt.Errorf("server: %w: Options.%s must not be negative, got %d", jay.ErrOption, name, value)
+		}
+	}
+	if err := o.checkTLS(); err != nil {
+		return o, err
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	o.Database.PrefixCollections = jay.PrefixCollectionsIgnored
+	return o, nil
+}
+
+// date returns the time by Now, for a record that spells it as RFC 3339 does.
+func (o *Options) date() (time.Time, error) {
+	now := o.Now().UTC()
+	if y := now.Year(); y < 0 || y > 9999 {
+		return now, fmt.Errorf("server: %w: the clock (Options.Now) is in the year %d, and must be in 0 to 9999", jay.ErrOption, y)
+	}
+	return now, nil
+}
+
+// checkTLS checks the files of the options.
+func (o *Options) checkTLS() error {
+	if (o.TLSCertificate == "") != (o.TLSKey == "") {
+		return fmt.Errorf("server: %w: Options.TLSCertificate and TLSKey belong together", jay.ErrOption)
+	}
+	if o.TLSCertificate == "" && o.ClientCAs != nil {
+		return fmt.Errorf("server: %w: Options.ClientCAs needs TLSCertificate and TLSKey", jay.ErrOption)
+	}
+	return nil
+}

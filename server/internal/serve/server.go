@@ -1,0 +1,70 @@
+package serve
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Server answers requests about the databases of a data directory. Its methods are safe
+// for concurrent use.
+type Server struct {
+	Options        Options
+	Table          *Table // of the endpoints
+	Databases      *Databases
+	results        *results
+	Configurations *Configurations
+	Gate           *Gate // of requests
+	Streams        *Gate // of streams
+	Sockets        *Gate // of changes sockets
+	Memory         *Budget
+
+	Began         time.Time
+	Operations    *Operations
+	Rejects       RejectStore // the records that imports have rejected
+	Hubs          *Hubs
+	Vectors       *Vectors
+	Defining      sync.Mutex // held while an index definition changes
+	Auth          *Authentication
+	Authenticates atomic.Bool // every request needs credentials
+	certificates  *certificates
+	metrics       *metrics
+	Nodes         *Nodes
+	studio        http.Handler // of its files
+
+	mu      sync.RWMutex
+	closing bool           // no more requests are accepted. Guarded by mu.
+	running sync.WaitGroup // requests under way
+
+	Ctx     context.Context // context of streams and of the server's own work
+	cancel  context.CancelFunc
+	janitor sync.WaitGroup
+	closed  sync.Once
+	err     error // result of Close
+}
+
+// refuse makes every later request fail.
+func (s *Server) refuse() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closing = true
+}
+
+// begin counts a request, unless the server is closing. After success the caller must call
+// s.running.Done.
+func (s *Server) begin() error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closing {
+		return ErrShutdown
+	}
+	s.running.Add(1)
+	return nil
+}
+
+// patience is how long a client may take for n bytes.
+func (s *Server) patience(n int64) time.Duration {
+	return s.Options.GraceTimeout + time.Duration(n/s.Options.MinBytesPerSecond)*time.Second
+}

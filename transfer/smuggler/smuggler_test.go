@@ -1,0 +1,186 @@
+package smuggler_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/transfer/smuggler"
+)
+
+// open returns an empty database.
+func open(t *testing.T) *jay.DB {
+	t.Helper()
+	db, err := jay.OpenMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+// meanwhile calls fn at its first write.
+type meanwhile struct {
+	bytes.Buffer
+	fn func()
+}
+
+// Write implements io.Writer.
+func (m *meanwhile) Write(p []byte) (int, error) {
+	if fn := m.fn; fn != nil {
+		m.fn = nil
+		fn()
+	}
+	return m.Buffer.Write(p)
+}
+
+// Ensure that an export has the documents of one moment and the revisions before them, though
+// documents are written and deleted meanwhile: no version twice, and none that is newer.
+func TestExporter_OneMoment(t *testing.T) {
+	db := open(t)
+	ctx := t.Context()
+	put := func(id string, n int) {
+		t.Helper()
+		if _, err := db.Put(ctx, id, fmt.Appendf(nil, `{"n":%d}`, n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Revisions().Configure(ctx, jay.RevisionsConfiguration{Default: &jay.RevisionRule{}}); err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n <= 2; n++ {
+		put("changed", n)
+		put("deleted", n)
+	}
+	out := &meanwhile{fn: func() {
+		put("changed", 3)
+		put("changed", 4)
+		if err := db.Delete(ctx, "deleted"); err != nil {
+			t.Fatal(err)
+		}
+	}}
+	e := smuggler.NewExporter(db, smuggler.ExportOptions{Counters: true})
+	if err := e.Write(ctx, smuggler.NDJSON, out); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(out.String()) {
+		kind, body, found := "document", "", false
+		if body, _, found = strings.Cut(line, `,"@metadata":`); !found {
+			continue // counters and the configuration
+		}
+		if strings.Contains(line, `"@metadata":"jay revision 1`) {
+			kind = "revision"
+		}
+		id := "changed"
+		if strings.Contains(line, "deleted") {
+			id = "deleted"
+		}
+		got = append(got, kind+" of "+id+" "+body+"}")
+	}
+	want := `revision of changed {"n":1}, revision of deleted {"n":1}, document of changed {"n":2}, document of deleted {"n":2}`
+	if text := strings.Join(got, ", "); text != want {
+		t.Errorf("got %s, want %s\n%s", text, want, out)
+	}
+	if p := e.Progress(); p.Documents != 2 || p.Revisions != 2 || p.Bytes != int64(out.Len()) {
+		t.Errorf("got %+v", p)
+	}
+}
+
+// Ensure that names find their formats, and that others are refused with all that there are.
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	all := smuggler.All()
+	for name, want := range map[string]string{"": "ndjson", "x": "ndjson", "x.gz": "ndjson", "a.JSON.gz": "json", "a.tsv": "csv", "a.csv.zst": "csv", "a.ejson": "extjson", "a.ravendbdump": "ravendbdump"} {
+		if got := all.OfFile(name).Name; got != want {
+			t.Errorf("%q: got %s, want %s", name, got, want)
+		}
+	}
+	if f, err := all.Named(""); err != nil || f != smuggler.NDJSON {
+		t.Errorf("got %v, %v", f, err)
+	}
+	_, err := all.Named("sqlite")
+	if !errors.Is(err, smuggler.ErrFormat) || !strings.Contains(err.Error(), "ndjson, json, csv, extjson, ravendbdump") {
+		t.Errorf("got %v", err)
+	}
+	for asked, want := range map[string]byte{"": ',', ";": ';', "tab": '\t', `\t`: '\t', "\t": '\t'} {
+		if got, err := smuggler.Comma(asked, "x.csv"); err != nil || got != want {
+			t.Errorf("%q: got %q, %v, want %q", asked, got, err, want)
+		}
+	}
+	for _, asked := range []string{`"`, "ab", "é", "\n"} {
+		if _, err := smuggler.Comma(asked, ""); !errors.Is(err, jay.ErrUsage) {
+			t.Errorf("%q: got %v", asked, err)
+		}
+	}
+	if got, err := smuggler.Comma("", "x.TSV.gz"); err != nil || got != '\t' {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// Ensure that what cannot be done is refused before anything is stored: a dump that is to be
+// read twice and cannot be, a stream to a file, and a name that a checkpoint may not have.
+func TestUsage(t *testing.T) {
+	db := open(t)
+	im := smuggler.NewImporter(db, smuggler.ImportOptions{Resume: "a|b"})
+	once := smuggler.NewImporter(db, smuggler.ImportOptions{Revisions: true})
+	dump := smuggler.Input{Name: "in", Reader: strings.NewReader(`{"Docs":[{"@metadata":{"@id":"x"}}]}`)}
+	if err := once.Load(t.Context(), smuggler.RavenDBDump, dump); !errors.Is(err, smuggler.ErrReadOnce) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := im.Begin(t.Context()); !errors.Is(err, jay.ErrUsage) {
+		t.Errorf("got %v", err)
+	}
+	if err := im.Load(t.Context(), smuggler.NDJSON, dump); !errors.Is(err, jay.ErrUsage) {
+		t.Errorf("got %v", err)
+	}
+	e := smuggler.NewExporter(db, smuggler.ExportOptions{})
+	if err := e.WriteFile(t.Context(), smuggler.CSV, "none"); !errors.Is(err, jay.ErrUsage) {
+		t.Errorf("got %v", err)
+	}
+	if err := e.Write(t.Context(), &smuggler.Format{Name: "file"}, io.Discard); !errors.Is(err, jay.ErrUsage) {
+		t.Errorf("got %v", err)
+	}
+	if found, err := db.Exists(t.Context(), "x"); found || err != nil {
+		t.Errorf("got %t, %v", found, err)
+	}
+}
+
+// Ensure that a record that costs more than the caller pays for ends the import or the export
+// with the caller's error.
+func TestRoom(t *testing.T) {
+	db := open(t)
+	refused := errors.New("no room")
+	most := int64(0)
+	room := func(n int64) error {
+		if most = max(most, n); n > 6<<20 {
+			return refused
+		}
+		return nil
+	}
+	load := func(size int) error {
+		im := smuggler.NewImporter(db, smuggler.ImportOptions{MaxBytes: 100 << 20, MaxDepth: 10, Room: room})
+		text := fmt.Sprintf(`{"t":"%s","@metadata":{"@id":"x"}}`, strings.Repeat("x", size))
+		return im.Load(t.Context(), smuggler.NDJSON, smuggler.Input{Name: "in", Reader: strings.NewReader(text)})
+	}
+	if err := load(1 << 20); err != nil || most < 3<<20 {
+		t.Errorf("got %v with %d bytes, want at least three copies", err, most)
+	}
+	if err := load(8 << 20); !errors.Is(err, refused) {
+		t.Errorf("got %v, want %v", err, refused)
+	}
+	for _, f := range smuggler.All() {
+		e := smuggler.NewExporter(db, smuggler.ExportOptions{Room: func(int64) error { return refused }})
+		if err := e.Write(t.Context(), f, io.Discard); !errors.Is(err, refused) {
+			t.Errorf("%s: got %v, want %v", f.Name, err, refused)
+		}
+	}
+}
