@@ -16,7 +16,6 @@ import (
 	"github.com/jaydb/jay/cluster"
 	"github.com/jaydb/jay/cluster/clustertest"
 	"github.com/jaydb/jay/internal/checks"
-	"github.com/jaydb/jay/internal/invariants"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/storage/storagetest"
@@ -903,8 +902,8 @@ func TestCluster_InspectIDs(t *testing.T) {
 
 // Ensure that writes which need no agreement allocate no more in a cluster than without one.
 func TestCluster_Allocations(t *testing.T) {
-	if jaytest.Race || invariants.Enabled {
-		t.Skip("the race detector and the checks of invariants allocate")
+	if jaytest.Allocates {
+		t.Skip("this build allocates more")
 	}
 	alone := memory(t, &jay.Options{NodeTag: "A"})
 	member := memory(t, inCluster(clustertest.NewMemory().Connect(), "A"))
