@@ -187,8 +187,14 @@ var (
 	// those granted.
 	ErrLeadTooLarge = ids.ErrLeadTooLarge
 
-	// ErrTooLarge is returned when one write stages more than 1 GiB.
+	// ErrTooLarge is returned when one write stages more than 1 GiB, or more than the storage
+	// engine takes: a storage.LimitError says what.
 	ErrTooLarge = storage.ErrTooLarge
+
+	// ErrUnavailable is returned when the store of Options.Engine cannot be reached at the
+	// moment, such as a server that is being restarted. The call did nothing, and may be
+	// made again later. The default engine never returns it.
+	ErrUnavailable = storage.ErrUnavailable
 
 	// ErrUnknownOutcome is returned when it is not known whether a write has
 	// happened, or whether what a transaction or a refused write has read is

@@ -1,6 +1,7 @@
 package jay
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/jaydb/jay/internal/accord"
@@ -8,6 +9,7 @@ import (
 	"github.com/jaydb/jay/internal/hilo"
 	"github.com/jaydb/jay/internal/settings"
 	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/lsm"
 )
 
@@ -48,12 +50,20 @@ func open(dir string, given *Options, how opening) (*DB, error) {
 	if how.inMemory && opts.FS != nil && err == nil {
 		err = fmt.Errorf("%w: a database in memory has an FS of its own", ErrOption)
 	}
+	if how.inMemory && opts.Engine != nil && err == nil {
+		err = fmt.Errorf("%w: a database in memory has an Engine of its own", ErrOption)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open %q: %w", dir, err)
 	}
 	db := &DB{opts: opts}
 	inner := opts.inner()
-	inner.Engine.InMemory, inner.Restoring, inner.Rebuilding = how.inMemory, how.restoring, how.rebuilding
+	inner.Restoring, inner.Rebuilding = how.restoring, how.rebuilding
+	if how.inMemory {
+		engine := opts.engine()
+		engine.InMemory = true
+		inner.Driver, inner.InMemory = lsm.Driver{Options: engine}, true
+	}
 	if err := db.core.Open(dir, inner); err != nil {
 		return nil, err
 	}
@@ -63,17 +73,13 @@ func open(dir string, given *Options, how opening) (*DB, error) {
 // inner returns the options as the packages below have them.
 func (o *Options) inner() *core.Options {
 	return &core.Options{
-		Engine: lsm.Options{
-			ReadOnly:      o.ReadOnly,
-			MustExist:     o.MustExist,
-			DurableReads:  o.Durability == Synced,
-			AcceptLoss:    o.AcceptLoss,
-			CacheBytes:    o.CacheBytes,
-			MemTableBytes: o.MemTableBytes,
-			Loads:         (*lsm.Loads)(o.Loads),
-			Logger:        o.Logger,
-			FS:            o.FS,
-			GroupReadable: o.GroupReadable,
+		Driver: o.driver(),
+		Engine: storage.OpenOptions{
+			ReadOnly:     o.ReadOnly,
+			MustExist:    o.MustExist,
+			DurableReads: o.Durability == Synced,
+			AcceptLoss:   o.AcceptLoss,
+			Logger:       o.Logger,
 		},
 		Settings: o.settings(),
 		HiLo:     hilo.Options{Generation: hilo.Generation(o.HiLoMode), Capacity: o.HiLoCapacity, Growth: o.HiLo2Growth},
@@ -91,12 +97,26 @@ func (o *Options) inner() *core.Options {
 		MaxAttachmentBytes: o.MaxAttachmentBytes,
 		MaxAttachments:     o.MaxAttachments,
 		DocumentCacheBytes: o.DocumentCacheBytes,
+		CacheBytes:         cmp.Or(o.CacheBytes, lsm.DefaultCacheBytes),
 		MinFreeBytes:       uint64(o.MinFreeBytes),
 
 		Now:   o.Now,
 		Rand:  o.Rand,
 		Watch: newWatch(o),
 	}
+}
+
+// driver returns the driver of the engine.
+func (o *Options) driver() storage.Driver {
+	if o.Engine != nil {
+		return o.Engine
+	}
+	return lsm.Driver{Options: o.engine()}
+}
+
+// engine returns the options of the default engine.
+func (o *Options) engine() lsm.Options {
+	return lsm.Options{CacheBytes: o.CacheBytes, MemTableBytes: o.MemTableBytes, Loads: (*lsm.Loads)(o.Loads), FS: o.FS, GroupReadable: o.GroupReadable}
 }
 
 // settings returns the options that concern the settings of the database.

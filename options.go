@@ -2,6 +2,7 @@ package jay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 	"github.com/jaydb/jay/internal/accord"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/lsm"
 )
 
@@ -399,6 +401,17 @@ type Options struct {
 	//
 	// The default is the operating system's file system.
 	FS lsm.FS
+
+	// Engine opens the storage engine that the database is kept in: the name that Open,
+	// Restore and the like are given, in place of a directory, is one that the Driver knows.
+	// VerifyDir and Repair need one that is a storage.Salvager, and Checkpoint an engine
+	// that is a storage.Checkpointer: ErrUsage otherwise.
+	//
+	// FS, CacheBytes, MemTableBytes, GroupReadable and Loads belong to the default engine: with
+	// another, set its own options. OpenMemory refuses it with ErrOption.
+	//
+	// The default is the engine of package storage/lsm: Pebble, in files of a directory.
+	Engine storage.Driver
 }
 
 // Conventions say how Go types become collections and IDs. Every field has a
@@ -532,7 +545,26 @@ func (o *Options) check() error {
 	case o.MaxIDBytes < 64 || o.MaxIDBytes > ids.MaxBytes:
 		return fmt.Errorf("%w: MaxIDBytes must be between 64 and %d, got %d", ErrOption, ids.MaxBytes, o.MaxIDBytes)
 	}
-	return o.checkCluster()
+	return errors.Join(o.checkEngine(), o.checkCluster())
+}
+
+// checkEngine checks that no option of the default engine is set for another.
+func (o *Options) checkEngine() error {
+	if o.Engine == nil {
+		return nil
+	}
+	for _, given := range []struct {
+		name string
+		set  bool
+	}{
+		{"FS", o.FS != nil}, {"CacheBytes", o.CacheBytes != 0}, {"MemTableBytes", o.MemTableBytes != 0},
+		{"GroupReadable", o.GroupReadable}, {"Loads", o.Loads != nil},
+	} {
+		if given.set {
+			return fmt.Errorf("%w: %s is an option of the default engine, and goes without Engine, which has its own", ErrOption, given.name)
+		}
+	}
+	return nil
 }
 
 // checkCluster checks the options that concern the cluster.

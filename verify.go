@@ -134,7 +134,7 @@ func VerifyDir(ctx context.Context, dir string, opts *Options, how *VerifyOption
 	if err != nil {
 		return VerifyReport{}, err
 	}
-	found, err := recovery.CheckDirectory(ctx, dir, o.inner().Engine, how.inner())
+	found, err := recovery.CheckDirectory(ctx, dir, o.inner(), how.inner())
 	return verifyReport(found), err
 }
 
@@ -193,7 +193,9 @@ func Repair(ctx context.Context, dir, into string, opts *Options, how *VerifyOpt
 	if err != nil {
 		return RepairReport{}, err
 	}
-	done, err := recovery.Repair(ctx, dir, into, o.inner(), how.inner())
+	made := o
+	made.FS = nil // opts.FS is that of dir
+	done, err := recovery.Repair(ctx, dir, into, o.inner(), made.inner(), how.inner())
 	return repairReport(done), err
 }
 

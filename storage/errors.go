@@ -66,8 +66,13 @@ var (
 	// failed in the background. Reads go on; writes need a new engine.
 	ErrFailed = errors.New("engine has failed and refuses writes until it is reopened")
 
-	// ErrTooLarge is returned when a transaction stages more than MaxTxBytes.
-	// Nothing was changed.
+	// ErrUnavailable is returned when the store cannot be reached at the moment, such as a server
+	// that is being restarted. The call did nothing, and may be made again later. The
+	// engine stays usable: see ErrFailed for one that does not.
+	ErrUnavailable = errors.New("store cannot be reached at the moment; nothing was changed")
+
+	// ErrTooLarge is returned when a transaction stages more than the engine's Limits
+	// allow: see LimitError. Nothing was changed.
 	ErrTooLarge = errors.New("transaction is too large")
 
 	// ErrDiskFull is returned when less is free on the disk than must stay free: see
@@ -78,8 +83,3 @@ var (
 	// left.
 	ErrSequenceExhausted = errors.New("commit sequence is exhausted")
 )
-
-// MaxTxBytes is the most that one transaction may stage: 1 GiB of keys and
-// values. A commit needs its bytes twice in memory, in the staging and in the
-// engine's batch, and a small machine must bear that. Pebble's limit is 4 GiB.
-const MaxTxBytes = 1 << 30

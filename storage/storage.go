@@ -131,6 +131,15 @@ type Engine interface {
 	// synced. It is durable when it returns.
 	FinishCreation() error
 
+	// Limits returns how much can be stored. It is the same for as long as the engine is open.
+	// An Update that stages more returns a *LimitError.
+	Limits() Limits
+
+	// Shared says whether other engines, of this process or of others, may write to the
+	// store while this one has it open. If so, only what was read in a transaction, or from a
+	// snapshot, is known: what an earlier call has found may have changed.
+	Shared() bool
+
 	// Stats returns figures about memory and disk. It is cheap. An engine leaves
 	// at 0 what it does not know.
 	Stats() Stats
@@ -188,6 +197,15 @@ type Reader interface {
 	// Iterate returns an iterator over the keys in [lo, hi) as they are now. It
 	// stands before the first key. A nil hi means no upper bound.
 	Iterate(lo, hi []byte) (Iterator, error)
+}
+
+// ManyGetter is a Reader that gets many keys in less time than Get takes for each, such
+// as one that asks a server. A Reader need not be one.
+type ManyGetter interface {
+	// GetMany calls found for each of keys that is there, in any order, with its index and its
+	// value, which is valid until found returns and must not be changed. It ends when found
+	// returns an error, and returns that.
+	GetMany(keys [][]byte, found func(i int, value []byte) error) error
 }
 
 // Snapshot is a Reader of one moment. It holds space until it is closed. All of its

@@ -35,12 +35,12 @@ import (
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
-	"github.com/jaydb/jay/storage/lsm"
 )
 
 // Options say how a database is opened. They are checked, and have their defaults.
 type Options struct {
-	Engine   lsm.Options // DurableReads: writes are acknowledged when they are on disk
+	Driver   storage.Driver
+	Engine   storage.OpenOptions // DurableReads: writes are acknowledged when they are on disk. Bounds and CloseTimeout are set by Open.
 	Settings settings.Options
 	HiLo     hilo.Options
 	Cluster  accord.Options // Coordinator, Address and Period; no cluster without a Coordinator
@@ -57,11 +57,15 @@ type Options struct {
 	MaxAttachmentBytes int64
 	MaxAttachments     int
 	DocumentCacheBytes int64 // below 0 for no cache
+	CacheBytes         int64 // of the engine's cache
 	MinFreeBytes       uint64
 
 	Now   func() time.Time
 	Rand  io.Reader
 	Watch *observe.Watch
+
+	// InMemory says that nothing is on a disk, so that room on it does not matter.
+	InMemory bool
 
 	// Restoring opens a database that Restore has not made whole yet: nothing expires meanwhile.
 	Restoring bool
@@ -74,8 +78,8 @@ type Options struct {
 func (db *Database) Open(dir string, o *Options) (err error) {
 	begun := time.Now()
 	engineOptions := o.Engine
-	engineOptions.TableBounds, engineOptions.CloseTimeout = format.TableBounds, knobs.CloseTimeout
-	engine, err := lsm.Open(dir, engineOptions)
+	engineOptions.Bounds, engineOptions.CloseTimeout = format.TableBounds, knobs.CloseTimeout
+	engine, err := o.Driver.Open(dir, engineOptions)
 	if err != nil {
 		return fmt.Errorf("jay: %w", err)
 	}
@@ -86,6 +90,11 @@ func (db *Database) Open(dir string, o *Options) (err error) {
 			err = errors.Join(err, engine.Close())
 		}
 	}()
+	if engine.Shared() {
+		// The catalog, the rules, the counts, the horizon, the agenda, heads and documents are
+		// remembered from one call to the next.
+		return fmt.Errorf("jay: open %q: %w: others may write to the store, and a database needs one of its own", dir, ids.ErrUsage)
+	}
 	db.Env = newEnv(dir, engine, o)
 	if err := db.openOn(engine, o); err != nil {
 		return fmt.Errorf("jay: open %q: %w", dir, err)
@@ -96,9 +105,9 @@ func (db *Database) Open(dir string, o *Options) (err error) {
 }
 
 // openOn makes the parts of a database on its engine.
-func (db *Database) openOn(engine *lsm.Engine, o *Options) (err error) {
+func (db *Database) openOn(engine storage.Engine, o *Options) (err error) {
 	e := db.Env
-	db.InMemory, db.readOnly = o.Engine.InMemory, o.Engine.ReadOnly
+	db.InMemory, db.readOnly = o.InMemory, o.Engine.ReadOnly
 	if !db.InMemory {
 		if e.Room, err = room.New(e.Dir, o.MinFreeBytes, engine, e.Logger); err != nil {
 			return err
@@ -228,7 +237,7 @@ func headsOf(o *Options) *heads.Table {
 	if o.DocumentCacheBytes < 0 {
 		return nil
 	}
-	return heads.New(cmp.Or(o.Engine.CacheBytes, 64<<20) / 8) // the default of lsm.Options
+	return heads.New(o.CacheBytes / 8)
 }
 
 // checkRestored refuses a database that Restore has not made whole.

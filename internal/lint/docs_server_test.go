@@ -49,7 +49,7 @@ func TestGuideServer_Tables(t *testing.T) {
 		"ErrNoAttachment": jay.ErrNoAttachment, "ErrInvalidAttachment": &jay.AttachmentError{Rule: "a name is not empty"},
 		"ErrRequestID": jay.ErrRequestID, "ErrLeadTooLarge": jay.ErrLeadTooLarge, "ErrExhausted": jay.ErrExhausted,
 		"ErrNoMajority": errors.Join(jay.ErrNoMajority, context.DeadlineExceeded), "ErrTag": jay.ErrTag, "ErrNeedsCluster": jay.ErrNeedsCluster,
-		"ErrClusterRestored": jay.ErrClusterRestored,
+		"ErrClusterRestored": jay.ErrClusterRestored, "ErrUnavailable": jay.ErrUnavailable,
 	}
 	text, err := os.ReadFile("docs/errors.md")
 	must(t, err)
@@ -211,7 +211,7 @@ func status(r *http.Request, err error) int {
 	switch {
 	case err == nil:
 		return http.StatusOK
-	case is(jay.ErrUnknownOutcome, jay.ErrFailed, jay.ErrClosed, jay.ErrClientClosed, jay.ErrNoMajority, jay.ErrTag, context.Canceled):
+	case is(jay.ErrUnknownOutcome, jay.ErrFailed, jay.ErrClosed, jay.ErrClientClosed, jay.ErrNoMajority, jay.ErrTag, jay.ErrUnavailable, context.Canceled):
 		return http.StatusServiceUnavailable
 	case is(context.DeadlineExceeded):
 		return http.StatusGatewayTimeout

@@ -14,7 +14,6 @@ import (
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/storage"
-	"github.com/jaydb/jay/storage/lsm"
 )
 
 // BackupOptions are the BackupOptions of package jay.
@@ -46,7 +45,7 @@ func Backup(ctx context.Context, db *core.Database, w io.Writer, o BackupOptions
 	own := db.Env.Origins[db.Env.Node]
 	h := backup.Header{
 		ID: base64.RawStdEncoding.EncodeToString(id[:]), Base: o.Base, Database: own.ID, NodeTag: own.Tag,
-		Format: lsm.Format, Created: now, Etag: r.source.Etag, After: r.source.Base(),
+		Format: storage.Format, Created: now, Etag: r.source.Etag, After: r.source.Base(),
 	}
 	out, err := backup.NewWriter(w, h)
 	if err != nil {

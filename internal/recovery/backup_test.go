@@ -318,7 +318,7 @@ func restoreChain(t testing.TB, chain []*backedUp) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	applier.MaxFormat = lsm.Format
+	applier.MaxFormat = storage.Format
 	for _, r := range readers() {
 		if _, _, err := applier.Apply(ctx, r); err != nil {
 			t.Fatal(err)

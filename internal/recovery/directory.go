@@ -5,18 +5,19 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/core"
 	"github.com/jaydb/jay/storage"
-	"github.com/jaydb/jay/storage/lsm"
 )
 
 // CheckDirectory checks a directory that is not in use, and changes nothing: see VerifyDir
 // of package jay. The report is as far as it came if there is an error.
-func CheckDirectory(ctx context.Context, dir string, engine lsm.Options, o CheckOptions) (Report, error) {
+func CheckDirectory(ctx context.Context, dir string, open *core.Options, o CheckOptions) (Report, error) {
 	c, err := newChecking(ctx, o)
 	if err != nil {
 		return Report{}, err
 	}
-	s, err := openDirectory(dir, engine)
+	s, err := openDirectory(dir, open)
 	if err != nil {
 		return Report{}, err
 	}
@@ -27,8 +28,12 @@ func CheckDirectory(ctx context.Context, dir string, engine lsm.Options, o Check
 }
 
 // openDirectory opens a directory for reading.
-func openDirectory(dir string, o lsm.Options) (*lsm.Salvage, error) {
-	s, err := lsm.OpenSalvage(dir, lsm.Options{CacheBytes: o.CacheBytes, GroupReadable: o.GroupReadable, Logger: o.Logger, FS: o.FS})
+func openDirectory(dir string, o *core.Options) (storage.Salvage, error) {
+	driver, is := o.Driver.(storage.Salvager)
+	if !is {
+		return nil, fmt.Errorf("%w: %q is a store of an engine that has no files to read when it is not in use: check the open database with Verify, and repair the store with what belongs to its server", ids.ErrUsage, dir)
+	}
+	s, err := driver.OpenSalvage(dir, storage.OpenOptions{Logger: o.Engine.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("jay: %w", err)
 	}
@@ -36,7 +41,7 @@ func openDirectory(dir string, o lsm.Options) (*lsm.Salvage, error) {
 }
 
 // runOn checks the files and then the records of a directory.
-func (c *checking) runOn(s *lsm.Salvage) error {
+func (c *checking) runOn(s storage.Salvage) error {
 	if !c.opts.SkipFiles {
 		if err := c.directory(s); err != nil {
 			return err
@@ -57,7 +62,7 @@ func (c *checking) runOn(s *lsm.Salvage) error {
 }
 
 // directory checks the tables of a directory.
-func (c *checking) directory(s *lsm.Salvage) error {
+func (c *checking) directory(s storage.Salvage) error {
 	files, err := s.Files()
 	if err != nil {
 		return err
@@ -80,7 +85,7 @@ func (c *checking) directory(s *lsm.Salvage) error {
 }
 
 // unreadable notes that no record can be read.
-func (c *checking) unreadable(s *lsm.Salvage, err error) {
+func (c *checking) unreadable(s storage.Salvage, err error) {
 	why := "the creation of the database was not finished: it has no records"
 	if err != nil {
 		why = err.Error()

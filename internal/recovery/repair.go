@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/jaydb/jay/index"
@@ -13,7 +12,6 @@ import (
 	"github.com/jaydb/jay/internal/salvage"
 	"github.com/jaydb/jay/internal/settings"
 	"github.com/jaydb/jay/storage"
-	"github.com/jaydb/jay/storage/lsm"
 )
 
 // Repaired is RepairReport of package jay.
@@ -29,40 +27,31 @@ type Repaired struct {
 
 // Repair makes a new database in the directory into of what can be read of the one in dir:
 // see Repair of package jay. o are the options of the new database, and its settings if
-// those in dir are lost; dir is read with the cache, the logger and the FS in them.
-func Repair(ctx context.Context, dir, into string, o *core.Options, how CheckOptions) (Repaired, error) {
-	var r Repaired
+// those in dir are lost; dir is read by from, the options of a database that is there.
+func Repair(ctx context.Context, dir, into string, from, o *core.Options, how CheckOptions) (r Repaired, err error) {
 	c, err := newChecking(ctx, how)
 	if err != nil {
 		return r, err
 	}
-	s, err := openDirectory(dir, o.Engine)
+	s, err := openDirectory(dir, from)
 	if err != nil {
 		return r, err
 	}
 	defer s.Close()
-	if err := makeRepaired(into, o.Engine.GroupReadable); err != nil {
+	target, err := o.Driver.Prepare(into)
+	if err != nil {
 		return r, fmt.Errorf("repair: %w", err)
 	}
-	if err = repair(c, s, into, o, &r); err != nil {
-		return r, errors.Join(fmt.Errorf("repair %q: %w", dir, err), os.RemoveAll(into))
+	if err = repair(c, s, target.Name(), o, &r); err != nil {
+		return r, errors.Join(fmt.Errorf("repair %q: %w", dir, err), target.Abandon())
 	}
-	return r, nil
+	if err = target.Commit(); err != nil {
+		err = fmt.Errorf("repair %q: %w", dir, err)
+	}
+	return r, err
 }
 
-// makeRepaired makes the directory of a repaired database, which must not be there.
-func makeRepaired(into string, groupReadable bool) error {
-	if err := os.Mkdir(into, 0o700); err != nil || !groupReadable {
-		return err
-	}
-	info, err := os.Stat(into)
-	if err != nil {
-		return err
-	}
-	return os.Chmod(into, info.Mode()|0o050)
-}
-
-func repair(c *checking, s *lsm.Salvage, into string, o *core.Options, r *Repaired) error {
+func repair(c *checking, s storage.Salvage, into string, o *core.Options, r *Repaired) error {
 	if err := c.directory(s); err != nil {
 		return err
 	}
@@ -92,7 +81,7 @@ func repair(c *checking, s *lsm.Salvage, into string, o *core.Options, r *Repair
 
 // salvageInto copies what can be read. It returns the indexes that were being built.
 func (c *checking) salvageInto(from salvage.Source, into string, o *core.Options, r *Repaired) ([]index.Info, error) {
-	engine, err := lsm.Open(into, lsm.Options{GroupReadable: o.Engine.GroupReadable, CacheBytes: o.Engine.CacheBytes, MemTableBytes: o.Engine.MemTableBytes, TableBounds: format.TableBounds, Logger: o.Engine.Logger})
+	engine, err := o.Driver.Open(into, storage.OpenOptions{Bounds: format.TableBounds, Logger: o.Engine.Logger})
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +108,7 @@ func (c *checking) salvageInto(from salvage.Source, into string, o *core.Options
 // and checks it.
 func (c *checking) finishRepair(into string, o *core.Options, unfinished []index.Info, r *Repaired) (err error) {
 	again := *o
-	again.Engine.MustExist, again.Engine.FS, again.Rebuilding = true, nil, true
+	again.Engine.MustExist, again.Rebuilding = true, true
 	s := &again.Settings
 	s.Separator, s.NodeTag, s.CaseSensitive = "", "", false // as they were copied
 	accept := func(*storage.DamageError) {}                 // counts, histories and what is due are made anew

@@ -18,7 +18,6 @@ import (
 	"github.com/jaydb/jay/internal/settings"
 	"github.com/jaydb/jay/internal/verify"
 	"github.com/jaydb/jay/storage"
-	"github.com/jaydb/jay/storage/lsm"
 )
 
 // RestoreOptions are RestoreOptions of package jay.
@@ -53,12 +52,12 @@ func Restore(ctx context.Context, dir string, o RestoreOptions, backups []io.Rea
 	if err := ctx.Err(); err != nil {
 		return info, err
 	}
-	given := &o.Open.Engine
-	target, err := lsm.PrepareDirectory(given.FS, dir)
+	driver := o.Open.Driver
+	target, err := driver.Prepare(dir)
 	if err != nil {
 		return info, err
 	}
-	engine, err := lsm.Open(target.Path, lsm.Options{FS: given.FS, GroupReadable: given.GroupReadable, CacheBytes: given.CacheBytes, MemTableBytes: given.MemTableBytes, TableBounds: format.TableBounds, Logger: given.Logger})
+	engine, err := driver.Open(target.Name(), storage.OpenOptions{Bounds: format.TableBounds, Logger: o.Open.Engine.Logger})
 	if err != nil {
 		return info, err // it may be another's
 	}
@@ -74,7 +73,7 @@ func Restore(ctx context.Context, dir string, o RestoreOptions, backups []io.Rea
 	open := o.Open
 	open.Engine.MustExist, open.Restoring, open.Rebuilding = true, true, true
 	db := new(core.Database)
-	if err = db.Open(target.Path, &open); err != nil {
+	if err = db.Open(target.Name(), &open); err != nil {
 		return info, err
 	}
 	err = completeRestore(ctx, db, &o, rest, &info)
@@ -91,7 +90,7 @@ func fillStore(ctx context.Context, engine storage.Engine, o *RestoreOptions, in
 	if err != nil {
 		return false, rest, err
 	}
-	a.Progress, a.MaxFormat = o.Progress, lsm.Format
+	a.Progress, a.MaxFormat = o.Progress, storage.Format
 	for _, r := range backups {
 		h, t, err := a.Apply(ctx, r)
 		if err != nil {

@@ -46,6 +46,8 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"a key has several numbers", testAddSeveral},
 		{"keys beside numbers have other values", testAddBeside},
 		{"a cancelled context runs nothing", testCancelled},
+		{"what is above the limits is refused", testLimits},
+		{"many keys are got as single ones are", testGetMany},
 		{"values belong to the engine until closed", testValueStays},
 		{"who waits for the next commit misses none", testNextCommit},
 		{"what is known of counts is what a snapshot shows", testCountMemory},
@@ -622,6 +624,7 @@ func testWriteTracker(t *testing.T, e storage.Engine) {
 	w := e.TrackWrites()
 	defer w.Close()
 	put("k7")
+	update(t, e, func(tx storage.Tx) error { tx.Delete([]byte("k9")); return nil })
 	look, err := w.NewReader()
 	if err != nil {
 		t.Fatal(err)
@@ -633,7 +636,6 @@ func testWriteTracker(t *testing.T, e storage.Engine) {
 	if _, err := look.Get([]byte("k")); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("get k: %v, want %v", err, storage.ErrNotFound)
 	}
-	update(t, e, func(tx storage.Tx) error { tx.Delete([]byte("k9")); return nil })
 	testMissing(t, look)
 	if err := look.Close(); err != nil {
 		t.Fatal(err)

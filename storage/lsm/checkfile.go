@@ -31,7 +31,7 @@ func (e *Engine) Files() ([]storage.File, error) {
 	}
 	var files []storage.File
 	for _, name := range names {
-		if !e.isLive(name, tables) {
+		if !isLive(e.controlFS.control, name, tables) {
 			continue
 		}
 		info, err := e.fs.Stat(e.fs.PathJoin(e.path, name))
@@ -53,15 +53,15 @@ func (e *Engine) Files() ([]storage.File, error) {
 
 // isLive reports whether the engine needs a file, and CheckFile can say something about
 // it: not of older manifests and of logs that are kept to be used again.
-func (e *Engine) isLive(name string, tables map[string]int64) bool {
+func isLive(c *controlFile, name string, tables map[string]int64) bool {
 	known := false
 	switch kind, number := parseName(name); kind {
 	case tableFile:
 		_, known = tables[name]
 	case walFile:
-		_, known = e.controlFS.control.prefix(number, true)
+		_, known = c.prefix(number, true)
 	case manifestFile:
-		_, known = e.controlFS.control.prefix(number, false)
+		_, known = c.prefix(number, false)
 	default:
 		known = name == formatFileName || name == controlName
 	}

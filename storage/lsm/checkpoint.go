@@ -35,13 +35,13 @@ func (e *Engine) Checkpoint(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	// Pebble makes the directory, and fails if it is there already.
-	if err := e.protect(func() error { return e.db.Checkpoint(target.Path) }); err != nil {
+	if err := e.protect(func() error { return e.db.Checkpoint(target.Name()) }); err != nil {
 		if errors.Is(err, os.ErrExist) {
 			return err
 		}
 		return errors.Join(e.checkpointError(ctx, err), target.Abandon())
 	}
-	if err := e.completeCheckpoint(ctx, target.Path); err != nil {
+	if err := e.completeCheckpoint(ctx, target.Name()); err != nil {
 		return errors.Join(e.checkpointError(ctx, err), target.Abandon())
 	}
 	return target.Commit()

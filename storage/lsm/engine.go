@@ -111,7 +111,7 @@ func Open(dir string, opts Options) (*Engine, error) {
 		}
 		return nil, dirError(dir, err)
 	}
-	e.warnOfOthers()
+	warnOfOthers(e.log, e.fs, e.path)
 	return e, nil
 }
 
@@ -181,8 +181,8 @@ func open(dir string, opts Options) (*Engine, error) {
 		return nil, e.unlock(openError(err))
 	}
 
-	if format > 0 && format < Format {
-		e.log.Info("jay: the database is upgraded", "dir", dir, "from", format, "to", Format)
+	if format > 0 && format < storage.Format {
+		e.log.Info("jay: the database is upgraded", "dir", dir, "from", format, "to", storage.Format)
 	}
 
 	e.removeTemporaries()
@@ -280,3 +280,9 @@ func (e *Engine) StartSequence(n uint64) {
 		}
 	}
 }
+
+// Limits implements storage.Engine: there are none but that of a transaction.
+func (e *Engine) Limits() storage.Limits { return storage.Limits{TxBytes: storage.MaxTxBytes} }
+
+// Shared implements storage.Engine: a directory belongs to one engine.
+func (e *Engine) Shared() bool { return false }

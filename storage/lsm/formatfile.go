@@ -20,11 +20,6 @@ import (
 // Part of the on-disk format. Must not change.
 const formatFileName = "JAY"
 
-// Format is the number of the newest on-disk format that this package reads
-// and the one it writes. docs/format.md lists them.
-// Part of the on-disk format.
-const Format = 4
-
 // Part of the on-disk format. Must not change.
 const formatFilePrefix = "jay database, format "
 
@@ -82,8 +77,8 @@ func checkFormatFile(fs vfs.FS, dir string) (format int, err error) {
 		return damagedFormat, &storage.DamageError{Dir: dir, File: formatFileName, Offset: 0, Problem: "it does not say what format the database has"}
 	case err != nil:
 		return 0, err
-	case format > Format:
-		return 0, &storage.FormatError{What: "database", Found: format, Newest: Format}
+	case format > storage.Format:
+		return 0, &storage.FormatError{What: "database", Found: format, Newest: storage.Format}
 	}
 	return format, nil
 }
@@ -105,7 +100,7 @@ func readFormatFile(fs vfs.FS, path string) (format int, err error) {
 	rest, ok := strings.CutPrefix(string(text), formatFilePrefix)
 	number, _, ended := strings.Cut(rest, "\n")
 	format, convErr := strconv.Atoi(number)
-	if !ok || !ended || convErr != nil || format < 1 || format <= Format && string(text) != formatFileText(format) {
+	if !ok || !ended || convErr != nil || format < 1 || format <= storage.Format && string(text) != formatFileText(format) {
 		return 0, fmt.Errorf("%w: its %s file does not start with a format number", storage.ErrNotDatabase, formatFileName)
 	}
 	return format, nil
@@ -119,7 +114,7 @@ func upgradeFormatFile(fs vfs.FS, dir string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteAt([]byte{'0' + Format}, int64(len(formatFilePrefix)))
+	_, err = f.WriteAt([]byte{'0' + storage.Format}, int64(len(formatFilePrefix)))
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
@@ -131,7 +126,7 @@ func writeFormatFile(fs vfs.FS, dir string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := io.WriteString(f, formatFileText(Format)); err != nil {
+	if _, err := io.WriteString(f, formatFileText(storage.Format)); err != nil {
 		return errors.Join(err, f.Close())
 	}
 	if err := f.Sync(); err != nil {

@@ -3,6 +3,7 @@ package lsm
 import (
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"runtime"
 
@@ -129,9 +130,9 @@ func (m modeFS) make(name string) error {
 
 // warnOfOthers logs that other users of the machine can read or change a file of the
 // database: one that an older version of Jay has made, or that was copied.
-func (e *Engine) warnOfOthers() {
-	if name, mode := openToOthers(e.fs, e.path); name != "" {
-		e.log.Warn("jay: other users of the machine can read files of the database", "dir", e.path, "file", name, "mode", mode.String(), "do", "chmod -R o= "+e.path)
+func warnOfOthers(log *slog.Logger, fs vfs.FS, dir string) {
+	if name, mode := openToOthers(fs, dir); name != "" {
+		log.Warn("jay: other users of the machine can read files of the database", "dir", dir, "file", name, "mode", mode.String(), "do", "chmod -R o= "+dir)
 	}
 }
 

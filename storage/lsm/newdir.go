@@ -13,12 +13,11 @@ import (
 const Unfinished = ".unfinished"
 
 // NewDirectory is a directory that appears in one step: it is made under another name,
-// Path, and renamed by Commit.
+// Name, and renamed by Commit.
 type NewDirectory struct {
-	Path string // of the directory while it is made
-
-	fs  vfs.FS
-	dir string
+	path string // of the directory while it is made
+	fs   vfs.FS
+	dir  string
 }
 
 // PrepareDirectory returns the directory under which dir is to be made. It makes
@@ -28,8 +27,8 @@ func PrepareDirectory(files FS, dir string) (*NewDirectory, error) {
 	if files == nil {
 		files = vfs.Default
 	}
-	d := &NewDirectory{Path: dir + Unfinished, fs: files, dir: dir}
-	for _, name := range []string{dir, d.Path} {
+	d := &NewDirectory{path: dir + Unfinished, fs: files, dir: dir}
+	for _, name := range []string{dir, d.path} {
 		_, err := files.Stat(name)
 		if err == nil {
 			err = &fs.PathError{Op: "make", Path: name, Err: fs.ErrExist}
@@ -45,6 +44,9 @@ func PrepareDirectory(files FS, dir string) (*NewDirectory, error) {
 	return d, nil
 }
 
+// Name returns the path of the directory while it is made.
+func (d *NewDirectory) Name() string { return d.path }
+
 // Commit gives the directory its name, durably, or removes it. Nothing in it may be
 // open.
 func (d *NewDirectory) Commit() error {
@@ -52,7 +54,7 @@ func (d *NewDirectory) Commit() error {
 	if err == nil {
 		err = &fs.PathError{Op: "rename", Path: d.dir, Err: fs.ErrExist}
 	} else if errors.Is(err, os.ErrNotExist) {
-		err = d.fs.Rename(d.Path, d.dir)
+		err = d.fs.Rename(d.path, d.dir)
 	}
 	if err != nil {
 		return errors.Join(openError(err), d.Abandon())
@@ -61,4 +63,4 @@ func (d *NewDirectory) Commit() error {
 }
 
 // Abandon removes what was made.
-func (d *NewDirectory) Abandon() error { return d.fs.RemoveAll(d.Path) }
+func (d *NewDirectory) Abandon() error { return d.fs.RemoveAll(d.path) }

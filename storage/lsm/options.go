@@ -39,7 +39,7 @@ type Options struct {
 	// Latest and TrackWrites see all commits.
 	DurableReads bool
 
-	// CacheBytes bounds the block cache. The default is 64 MiB.
+	// CacheBytes bounds the block cache. The default is DefaultCacheBytes.
 	CacheBytes int64
 
 	// Loads bounds the blocks that are loaded at a time, together with other engines. The
@@ -76,7 +76,8 @@ type Options struct {
 // defaultCloseTimeout is the default of Options.CloseTimeout.
 const defaultCloseTimeout = 10 * time.Second
 
-const (
-	defaultCacheBytes    = 64 << 20
-	defaultMemTableBytes = 32 << 20
-)
+// DefaultCacheBytes is the default of Options.CacheBytes: 64 MiB.
+const DefaultCacheBytes = 64 << 20
+
+// defaultMemTableBytes is the default of Options.MemTableBytes.
+const defaultMemTableBytes = 32 << 20

@@ -18,7 +18,7 @@ const pebbleFormat = pebble.FormatValueSeparation
 func (e *Engine) pebbleOptions(opts Options) *pebble.Options {
 	cacheBytes := opts.CacheBytes
 	if cacheBytes == 0 {
-		cacheBytes = defaultCacheBytes
+		cacheBytes = DefaultCacheBytes
 	}
 	memTableBytes := opts.MemTableBytes
 	if memTableBytes == 0 {

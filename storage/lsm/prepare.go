@@ -69,7 +69,7 @@ func (fs *controlFS) prepare(dir string, format int, found bool, accept func(*st
 	switch {
 	case format == damagedFormat:
 		return writeFormatFile(fs.FS, dir)
-	case format < Format:
+	case format < storage.Format:
 		return upgradeFormatFile(fs.FS, dir)
 	}
 	return nil

@@ -573,7 +573,7 @@ func (e *Engine) run(g *group, r *request) (done bool) {
 	case tx.rerun:
 		err = errFirst
 	case err == nil && size > storage.MaxTxBytes:
-		err = fmt.Errorf("%w: %d bytes, at most %d", storage.ErrTooLarge, size, storage.MaxTxBytes)
+		err = &storage.LimitError{What: "transaction", Bytes: int64(size), Most: storage.MaxTxBytes}
 	}
 	r.sync, r.decider = tx.sync, tx.decider
 	if r.err = err; err == nil {

@@ -49,8 +49,8 @@ func (e *Engine) openReadOnly(dir string, opts Options) (*Engine, error) {
 // checkReadOnly refuses a directory that is damaged, or that would have to be written
 // to before it can be read.
 func (e *Engine) checkReadOnly(format int) error {
-	if format < Format {
-		return fmt.Errorf("%w: it has format %d, and is to be opened once for writing, which makes that %d", storage.ErrReadOnly, format, Format)
+	if format < storage.Format {
+		return fmt.Errorf("%w: it has format %d, and is to be opened once for writing, which makes that %d", storage.ErrReadOnly, format, storage.Format)
 	}
 	d, err := checkDirectory(e.fs, e.path, format)
 	if err != nil {

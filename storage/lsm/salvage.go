@@ -122,7 +122,7 @@ func (s *Salvage) open(dir string, opts Options) error {
 	}
 	cacheBytes := opts.CacheBytes
 	if cacheBytes <= 0 {
-		cacheBytes = defaultCacheBytes
+		cacheBytes = DefaultCacheBytes
 	}
 	s.cache = pebble.NewCache(cacheBytes)
 	return s.files.rewriteManifest(s.path, gone)

@@ -153,7 +153,7 @@ func upgradeCut(t *testing.T, from string, n, keep int, want string) bool {
 	if got, err := upgrade(t, found); err != nil || got != want {
 		t.Errorf("sync %d, %d %% kept: got %s, %v\nwant %s", n, keep, got, err, want)
 	}
-	if got := diskFiles(t, found, "db")["JAY"]; got != fmt.Sprintf("jay database, format %d\n", lsm.Format) {
+	if got := diskFiles(t, found, "db")["JAY"]; got != fmt.Sprintf("jay database, format %d\n", storage.Format) {
 		t.Errorf("sync %d, %d %% kept: JAY is %q after the upgrade", n, keep, got)
 	}
 	return true
@@ -163,7 +163,7 @@ func upgradeCut(t *testing.T, from string, n, keep int, want string) bool {
 // both formats and what to do.
 func TestFormat_Newer(t *testing.T) {
 	for _, text := range []string{
-		fmt.Sprintf("jay database, format %d\n", lsm.Format+1),
+		fmt.Sprintf("jay database, format %d\n", storage.Format+1),
 		"jay database, format 1000\n",
 		"jay database, format 1000\nand lines that only it knows\n",
 	} {
@@ -187,8 +187,8 @@ func TestFormat_Newer(t *testing.T) {
 				t.Fatalf("%s: got %v, want a FormatError", name, err)
 			}
 			equal(t, newer.What, "database")
-			equal(t, newer.Newest, lsm.Format)
-			for _, part := range []string{`"db"`, fmt.Sprintf("format %d", newer.Found), fmt.Sprintf("up to %d", lsm.Format), "use the newer version", "backup"} {
+			equal(t, newer.Newest, storage.Format)
+			for _, part := range []string{`"db"`, fmt.Sprintf("format %d", newer.Found), fmt.Sprintf("up to %d", storage.Format), "use the newer version", "backup"} {
 				if !strings.Contains(err.Error(), part) {
 					t.Errorf("%s: got %q, want %q in it", name, err, part)
 				}

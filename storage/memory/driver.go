@@ -1,0 +1,114 @@
+// Package memory is a storage engine in memory that several databases can have open at
+// once, as they would a store on a server: for tests of what is written for such stores. It is the
+// contract of package storage in its plainest form. Nothing is on a disk, and nothing
+// is left when the process ends; for tests of a program, jay.OpenMemory is faster.
+//
+// A Transaction runs on what was committed when it began. When it commits, everything that it has
+// read must still be as it was; otherwise it runs again. Each key has its versions, for as long as
+// a snapshot shows them.
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+
+	"github.com/jaydb/jay/storage"
+)
+
+// Driver opens stores in memory, by name. A store is there for as long as its Driver is. The
+// zero value has no store. It is safe for concurrent use and must not be copied.
+type Driver struct {
+	// Shared lets several engines have a store open at once. Without it, the second Open returns
+	// ErrLocked. It must not change once a store was opened.
+	Shared bool
+
+	// Limits are those that each engine has. It must not change once a store was opened.
+	Limits storage.Limits
+
+	mu     sync.Mutex
+	stores map[string]*store // Guarded by mu.
+}
+
+// Open implements storage.Driver. Every commit is durable at once, so that DurableReads is met;
+// nothing is ever damaged, so that AcceptLoss is not called.
+func (d *Driver) Open(name string, o storage.OpenOptions) (storage.Engine, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := d.stores[name]
+	if s == nil {
+		if o.MustExist || o.ReadOnly {
+			return nil, fmt.Errorf("open %q: %w", name, storage.ErrNoDatabase)
+		}
+		s = newStore()
+		if d.stores == nil {
+			d.stores = make(map[string]*store)
+		}
+		d.stores[name] = s
+	}
+	if s.engines > 0 && !d.Shared {
+		return nil, fmt.Errorf("open %q: %w", name, storage.ErrLocked)
+	}
+	s.engines++
+	return newEngine(d, s, o.ReadOnly), nil
+}
+
+// closed notes that an engine has left its store.
+func (d *Driver) closed(s *store) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s.engines--
+}
+
+// unfinished is behind the name of a store that is being made.
+const unfinished = ".unfinished"
+
+// Prepare implements storage.Driver.
+func (d *Driver) Prepare(name string) (storage.NewStore, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, there := range []string{name, name + unfinished} {
+		if d.stores[there] != nil {
+			return nil, &fs.PathError{Op: "make", Path: there, Err: fs.ErrExist}
+		}
+	}
+	return &newStoreName{driver: d, name: name}, nil
+}
+
+// newStoreName is a store that is being made under another name.
+type newStoreName struct {
+	driver *Driver
+	name   string
+}
+
+// Name implements storage.NewStore.
+func (n *newStoreName) Name() string { return n.name + unfinished }
+
+// Commit implements storage.NewStore.
+func (n *newStoreName) Commit() error {
+	d := n.driver
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	made := d.stores[n.Name()]
+	switch {
+	case made == nil:
+		return &fs.PathError{Op: "rename", Path: n.Name(), Err: fs.ErrNotExist}
+	case d.stores[n.name] != nil:
+		delete(d.stores, n.Name())
+		return &fs.PathError{Op: "rename", Path: n.name, Err: fs.ErrExist}
+	case made.engines > 0:
+		return errors.New("the store is open")
+	}
+	delete(d.stores, n.Name())
+	d.stores[n.name] = made
+	return nil
+}
+
+// Abandon implements storage.NewStore.
+func (n *newStoreName) Abandon() error {
+	n.driver.mu.Lock()
+	defer n.driver.mu.Unlock()
+	delete(n.driver.stores, n.Name())
+	return nil
+}
