@@ -16,7 +16,7 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/sample"
-	"github.com/jaydb/jay/storage/lsm"
+	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
