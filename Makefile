@@ -26,7 +26,7 @@ ATONCE = $$(( $$(getconf _NPROCESSORS_ONLN) + 1 ))
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help demo test test-full check ci nightly format vet lint invariants race race-full cross modules oldest oldest-build campaigns readme interop cluster browser screenshots studio-million bench bench-full bench-smoke attachments backup crash kill-reads kill-changes storm revisions damage hunt hostile expiry feeds cluster-faults formats fuzz mutations build
+.PHONY: help demo test test-full check ci nightly format vet lint invariants race race-full engine cross modules oldest oldest-build campaigns readme interop cluster browser screenshots studio-million bench bench-full bench-smoke attachments backup crash kill-reads kill-changes storm revisions damage hunt hostile expiry feeds cluster-faults formats fuzz mutations build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
@@ -34,8 +34,9 @@ help:
 	@echo "test-full   all tests in full, and the long suites with invariants"
 	@echo "check       before every push: format vet lint test invariants race cross bench-smoke"
 	@echo "ci          what CI runs: check with test-full, oldest-build readme demo interop browser"
-	@echo "nightly     the rest: modules oldest race-full cluster and campaigns, hours"
+	@echo "nightly     the rest: modules oldest engine race-full cluster and campaigns, hours"
 	@echo "cluster     nodes that agree through etcd, on a network that fails; installs etcd"
+	@echo "engine      tests that say nothing about files, on another engine than Pebble's"
 	@echo "build       bin/jay"
 	@echo "browser     the studio in Chromium; screenshots: the pictures of docs/studio.md"
 	@echo "studio-million a million documents in the studio's list: time beside curl, memory"
@@ -78,7 +79,7 @@ check: format vet lint test invariants race cross bench-smoke
 
 ci: format vet lint test-full invariants race cross bench-smoke oldest-build readme demo interop browser
 
-nightly: modules oldest race-full cluster campaigns
+nightly: modules oldest engine race-full cluster campaigns
 
 campaigns: hostile crash kill-reads kill-changes storm revisions expiry feeds backup attachments formats hunt cluster-faults fuzz damage mutations
 
@@ -101,6 +102,11 @@ ONE = /tests/(language|edits|damage|readme|mutations)$$|/internal/lint|/jay/(ind
 race:
 	all=$$($(GO) list $(PACKAGES)) && $(GO) test -race -short -timeout 20m $$(echo "$$all" | grep -Ev '$(ONE)|/tests/(txn|dialogue)$$')
 	$(GO) test -race -timeout 20m ./tests/txn ./tests/dialogue
+
+# Tests that say nothing about files, with databases in a store of another engine than Pebble's, in
+# which no document is remembered.
+engine:
+	JAY_ENGINE=memory $(GO) test -short -timeout 20m . ./tests/edits ./tests/members ./tests/model ./tests/query ./tests/txn
 
 race-full:
 	$(GO) test -race -timeout 120m $(PACKAGES)

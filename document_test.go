@@ -21,6 +21,9 @@ import (
 	"github.com/jaydb/jay/internal/jaytest"
 )
 
+// withCache are the options of tests that are about the cache of documents.
+var withCache = &jay.Options{DocumentCacheBytes: 16 << 20}
+
 // Ensure that a Get of a missing document says which, even if the caller reuses the memory
 // of the ID, and is ErrNotFound.
 func TestDB_Get_Missing(t *testing.T) {
@@ -113,7 +116,7 @@ func bodyFor(id string, size int) string {
 
 // Ensure that a document that is kept in memory is read without an allocation.
 func TestDB_Get_Cached(t *testing.T) {
-	db := memory(t, nil)
+	db := memory(t, withCache)
 	put(t, db, "Users/Ann", `{"Name":"Ann"}`)
 	get := func() {
 		if _, err := db.Get(ctx, "Users/Ann"); err != nil {
@@ -175,7 +178,7 @@ func TestDocument_Scribbled_Indexes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			db := memory(t, nil)
+			db := memory(t, withCache)
 			must(t, db.EnsureIndex(ctx, "Things", jay.Index{Fields: []string{"a"}}))
 			must(t, db.EnsureIndex(ctx, "Things", jay.Index{Name: "u", Fields: []string{"a"}, Unique: true}))
 			put(t, db, "things/1", `{"a":1}`, jay.InCollection("Things"))
@@ -191,7 +194,7 @@ func TestDocument_Scribbled_Indexes(t *testing.T) {
 // Ensure that a patch does not store what a reader has written into a body,
 // though it must not.
 func TestDocument_Scribbled_Patch(t *testing.T) {
-	db := memory(t, nil)
+	db := memory(t, withCache)
 	put(t, db, "things/1", `{"a":1}`, jay.InCollection("Things"))
 	scribble(t, cached(t, db, "things/1").Body())
 	_, err := db.Patch(ctx, "things/1", jay.Set("b", 2))
@@ -202,7 +205,7 @@ func TestDocument_Scribbled_Patch(t *testing.T) {
 // Ensure that a session that writes a refreshed document again, for its
 // metadata, does not store what a reader has written into the body.
 func TestSession_Refresh_Scribbled(t *testing.T) {
-	db := memory(t, nil)
+	db := memory(t, withCache)
 	put(t, db, "customers/1", `{"Name":"x","foreign":1}`, jay.InCollection("Customers"))
 	s := db.OpenSession()
 	ann, err := jay.Load[customer](ctx, s, "customers/1")
@@ -254,7 +257,7 @@ func TestTx_Scribbled(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			db := memory(t, nil)
+			db := memory(t, withCache)
 			must(t, db.EnsureIndex(ctx, "Things", jay.Index{Fields: []string{"a"}}))
 			must(t, db.Update(ctx, func(tx *jay.Tx) error {
 				if _, err := tx.Put(ctx, "things/1", []byte(`{"a":1,"b":2}`), jay.InCollection("Things")); err != nil {
@@ -358,7 +361,7 @@ func writeSomehow(db *jay.DB, id string, n int64) error {
 func TestDocumentCache_NoUpdateLost(t *testing.T) {
 	t.Parallel()
 	const hot, goroutines = 3, 8
-	db := memory(t, &jay.Options{Durability: jay.Relaxed})
+	db := memory(t, &jay.Options{Durability: jay.Relaxed, DocumentCacheBytes: withCache.DocumentCacheBytes})
 	must(t, db.EnsureIndex(ctx, "Hot", jay.Index{Fields: []string{"n"}}))
 	for i := range hot {
 		put(t, db, fmt.Sprintf("hot/%d", i), `{"@metadata":{"@collection":"Hot"},"n":0}`)

@@ -3,6 +3,7 @@
 package jaytest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,15 +20,17 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/jaytest"
+	"github.com/jaydb/jay/storage/memory"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
 var ctx = context.Background()
 
-// Memory opens a database in memory and closes it at the end of the test.
+// Memory opens a database in memory and closes it at the end of the test. With JAY_ENGINE=memory it
+// is in a store of package storage/memory: make engine runs tests so.
 func Memory(t testing.TB, opts *jay.Options) *jay.DB {
 	t.Helper()
-	db, err := jay.OpenMemory(opts)
+	db, err := openMemory(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,6 +41,20 @@ func Memory(t testing.TB, opts *jay.Options) *jay.DB {
 		}
 	})
 	return db
+}
+
+func openMemory(opts *jay.Options) (*jay.DB, error) {
+	if os.Getenv("JAY_ENGINE") != "memory" {
+		return jay.OpenMemory(opts)
+	}
+	var o jay.Options
+	if opts != nil {
+		o = *opts
+	}
+	o.Engine = new(memory.Driver)
+	o.CacheBytes, o.MemTableBytes, o.Loads = 0, 0, nil      // of Pebble
+	o.DocumentCacheBytes = cmp.Or(o.DocumentCacheBytes, -1) // documents are remembered only where a test is about that
+	return jay.Open("memory", &o)
 }
 
 // Open opens the database in dir.
