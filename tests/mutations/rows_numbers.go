@@ -94,7 +94,7 @@ var numbers = []mutation{
 	{
 		name:  "a copy keeps the leases of the original",
 		edits: []edit{{"internal/settings/retag.go", "\t\tmarks.Leases = nil\n", ""}},
-		tests: []tests{{"tests/model", "TestModel$"}},
+		tests: []tests{{"internal/settings", "TestRetag_LeasesVoid$"}},
 	},
 	{
 		name:  "identities of a copy need no minimum",
