@@ -163,7 +163,7 @@ var generations = []mutation{
 			record.Ceiling = record.Last
 		}
 `}},
-		tests: []tests{{"tests/model", "TestModel$"}},
+		tests: []tests{{"internal/counters", "TestSeedIdentity_ForcedCrash$"}},
 	},
 	{
 		name:  "after a forced seed, there is no check whether the document exists",
@@ -187,7 +187,7 @@ var generations = []mutation{
 	c.etag, c.floor = max(c.etag, n), max(c.floor, n)
 	return nil
 `}},
-		tests: []tests{{"tests/model", "TestModel$"}},
+		tests: []tests{{"internal/counters", "TestRaiseEtag_Crash$"}},
 	},
 	{
 		name:  "a raised identity stays where it was",
