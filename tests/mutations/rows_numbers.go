@@ -102,12 +102,17 @@ var numbers = []mutation{
 		tests: []tests{{"tests/model", "TestModel$"}},
 	},
 	{
+		// It yields, so that goroutines meet between the two steps also where one processor is free.
 		name: "a client loads the number that it draws instead of incrementing",
-		edits: []edit{{"ids/client.go", "\t\tif n := h.drawn.Add(1); n <= h.count {\n", `		n := h.drawn.Load() + 1
+		edits: []edit{
+			{"ids/client.go", "\t\"context\"\n", "\t\"context\"\n\t\"runtime\"\n"},
+			{"ids/client.go", "\t\tif n := h.drawn.Add(1); n <= h.count {\n", `		n := h.drawn.Load() + 1
+		runtime.Gosched()
 		h.drawn.Store(n)
 		if n <= h.count {
-`}},
-		tests: []tests{{"tests/model", "TestLinear_Client$"}},
+`},
+		},
+		tests: []tests{{"ids", "TestClient_Next_AtOnce$"}},
 	},
 }
 
