@@ -2,8 +2,8 @@
 // are committed in one write if nothing that was read has changed meanwhile.
 //
 // Update runs a function and commits; a run that has lost against another writer waits in its
-// turn and runs again. The reads of a run are its read set (readset.go), which the commit
-// compares (commit.go). A Tx keeps what it writes as prepared ops (write.go). It is safe for
+// turn and runs again (update.go). The reads of a run are its read set (readset.go), which the
+// commit compares. A Tx keeps what it writes as prepared ops (write.go). It is safe for
 // concurrent use by goroutines that end before its function does.
 package txn
 
@@ -21,8 +21,6 @@ import (
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/horizon"
-	"github.com/jaydb/jay/internal/observe"
-	"github.com/jaydb/jay/internal/turns"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/storage"
 )
@@ -84,146 +82,6 @@ func (i *Issued) rewind() {
 	i.free = maps.Clone(i.all)
 }
 
-// View calls fn with a transaction that only reads.
-func View(ctx context.Context, db *core.Database, fn func(*Tx) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	t, err := begin(db, false, nil)
-	if err != nil {
-		return err
-	}
-	defer t.end()
-	return fn(t)
-}
-
-// Observed is View, which observers see.
-func Observed(ctx context.Context, db *core.Database, fn func(*Tx) error) error {
-	if db.Watch == nil {
-		return View(ctx, db, fn)
-	}
-	return db.Watch.Do(ctx, observe.Operation{Verb: "view"}, func(ctx context.Context, _ *observe.Operation) error { return View(ctx, db, fn) })
-}
-
-// Options say how Update runs its function.
-type Options struct {
-	Retries int // how often the function may run again
-
-	// Lazy leaves the sync of the commit to the caller, who calls Engine.Sync before it
-	// says that anything is done.
-	Lazy bool
-}
-
-// Update calls fn with a transaction and commits what it wrote, again and again while the
-// options allow it and the run has lost against another writer.
-func Update(ctx context.Context, db *core.Database, fn func(*Tx) error, o Options, issued *Issued) error {
-	defer db.Writer.Unused.CountDrawn(issued.all) // those that were not used
-	if db.Writer.Cluster != nil {
-		issued.identities = make(write.HeldNumbers)
-		defer db.Writer.ReleaseIdentities(issued.identities)
-	}
-	caller := db.Writer.Lines.Caller()
-	defer caller.Leave()
-	for run := 0; ; run++ {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		err := updateOnce(ctx, db, issued, fn, &caller, run < o.Retries, o.Lazy)
-		lost, isLost := err.(write.LostError)
-		switch {
-		case err == errHeldReissued:
-			run-- // that run found only that the IDs cannot be reissued
-		case !isLost:
-			return err
-		case run >= o.Retries:
-			caller.Leave() // the disk may take long
-			return db.Writer.RefuseDurably(ctx, fmt.Errorf("update: %w", lost.Cause))
-		default:
-			if err := caller.Wait(ctx, []turns.Key{lost.Over}, lost.Writes); err != nil {
-				return fmt.Errorf("update: in line after a loss: %w", err)
-			}
-		}
-		issued.rewind()
-	}
-}
-
-// ObservedUpdate is Update, which observers see.
-func ObservedUpdate(ctx context.Context, db *core.Database, fn func(*Tx) error, o Options) error {
-	issued := NewIssued()
-	if db.Watch == nil {
-		return Update(ctx, db, fn, o, issued)
-	}
-	return db.Watch.Do(ctx, observe.Operation{Verb: "update"}, func(ctx context.Context, seen *observe.Operation) error {
-		err := Update(ctx, db, fn, o, issued)
-		seen.Documents = issued.Written
-		return err
-	})
-}
-
-// errHeldReissued ends a run in which the function used a reissued ID that it held from
-// an earlier run: see Issued.
-var errHeldReissued = errors.New("a number of an earlier run is held by the function: it runs again")
-
-// updateOnce runs fn once, and commits.
-func updateOnce(ctx context.Context, db *core.Database, issued *Issued, fn func(*Tx) error, caller *turns.Caller, mayRunAgain, lazy bool) error {
-	t, err := begin(db, true, issued)
-	if err != nil {
-		return err
-	}
-	t.lazy = lazy && db.Writer.Cluster == nil // what nodes agree on may rest on this commit
-	defer t.end()
-	err = fn(t)
-	if t.hasUsedHeld() {
-		issued.held = true
-		return t.leave(ctx, errHeldReissued)
-	}
-	if err == nil {
-		wrote, err := t.commitInTurn(ctx, caller, mayRunAgain)
-		if _, lost := err.(write.LostError); lost && mayRunAgain {
-			return t.leave(ctx, err)
-		}
-		if wrote || err != nil {
-			if err == nil {
-				t.mu.Lock() // another goroutine may have written in the transaction
-				issued.Written = int64(len(t.ops))
-				t.mu.Unlock()
-			}
-			return err
-		}
-	}
-	caller.Leave() // the disk may take long
-	return t.leave(ctx, err)
-}
-
-// leave returns err, which may be nil, when everything that the transaction could
-// see is on disk: its function has seen it, and a crash must not undo it
-// afterwards. That holds for a run that lost, too, before the next one begins: what the
-// function has passed on to others cannot be taken back. A transaction that writes need
-// not wait: its own commit comes after everything that it has read.
-func (t *Tx) leave(ctx context.Context, err error) error {
-	if !t.db.Env.Synced {
-		return err
-	}
-	if closed := t.db.Env.Enter(); closed != nil {
-		return errs.First(err, closed) // Close makes it durable
-	}
-	defer t.db.Env.Exit()
-	unsure := t.snapshot.WaitDurable(ctx)
-	switch {
-	case unsure == nil:
-		return err
-	case err == nil:
-		return fmt.Errorf("update: what was read: %w", unsure)
-	}
-	return fmt.Errorf("%w: %w", unsure, err)
-}
-
-func (t *Tx) hasUsedHeld() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.usedHeld
-}
-
 // checkHeld returns errHeldReissued if an ID that the function names itself is one
 // that was reissued to this run. t.mu is held.
 func (t *Tx) checkHeld(folded string) error {
@@ -232,25 +90,6 @@ func (t *Tx) checkHeld(folded string) error {
 	}
 	t.usedHeld = true
 	return errHeldReissued
-}
-
-// begin opens a transaction. end must follow.
-func begin(db *core.Database, writable bool, issued *Issued) (*Tx, error) {
-	if err := db.Env.Enter(); err != nil {
-		return nil, err
-	}
-	defer db.Env.Exit()
-	begun := db.BeginMoment()
-	take := db.Env.Engine.Snapshot
-	var deletes *horizon.Hold
-	if writable {
-		deletes = db.Horizon.Hold() // before the snapshot
-		take = db.Env.Engine.Latest // its commit follows in the log the commits that it reads
-	}
-	c, snapshot := db.Indexes.View(take)
-	t := &Tx{db: db, docs: db.Docs, writable: writable, snapshot: snapshot, deletes: deletes, catalog: c, issued: issued, moment: db.EndMoment(begun)}
-	db.Env.Register((*txHandle)(t))
-	return t, nil
 }
 
 // end makes every later call fail and releases the snapshot. It is idempotent.

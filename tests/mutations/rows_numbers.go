@@ -94,7 +94,7 @@ var numbers = []mutation{
 	{
 		name:  "a copy keeps the leases of the original",
 		edits: []edit{{"internal/settings/retag.go", "\t\tmarks.Leases = nil\n", ""}},
-		tests: []tests{{"tests/model", "TestModel$"}},
+		tests: []tests{{"internal/settings", "TestRetag_LeasesVoid$"}},
 	},
 	{
 		name:  "identities of a copy need no minimum",
@@ -102,12 +102,17 @@ var numbers = []mutation{
 		tests: []tests{{"tests/model", "TestModel$"}},
 	},
 	{
+		// It yields, so that goroutines meet between the two steps also where one processor is free.
 		name: "a client loads the number that it draws instead of incrementing",
-		edits: []edit{{"ids/client.go", "\t\tif n := h.drawn.Add(1); n <= h.count {\n", `		n := h.drawn.Load() + 1
+		edits: []edit{
+			{"ids/client.go", "\t\"context\"\n", "\t\"context\"\n\t\"runtime\"\n"},
+			{"ids/client.go", "\t\tif n := h.drawn.Add(1); n <= h.count {\n", `		n := h.drawn.Load() + 1
+		runtime.Gosched()
 		h.drawn.Store(n)
 		if n <= h.count {
-`}},
-		tests: []tests{{"tests/model", "TestLinear_Client$"}},
+`},
+		},
+		tests: []tests{{"ids", "TestClient_Next_AtOnce$"}},
 	},
 }
 
@@ -163,7 +168,7 @@ var generations = []mutation{
 			record.Ceiling = record.Last
 		}
 `}},
-		tests: []tests{{"tests/model", "TestModel$"}},
+		tests: []tests{{"internal/counters", "TestSeedIdentity_ForcedCrash$"}},
 	},
 	{
 		name:  "after a forced seed, there is no check whether the document exists",
@@ -187,7 +192,7 @@ var generations = []mutation{
 	c.etag, c.floor = max(c.etag, n), max(c.floor, n)
 	return nil
 `}},
-		tests: []tests{{"tests/model", "TestModel$"}},
+		tests: []tests{{"internal/counters", "TestRaiseEtag_Crash$"}},
 	},
 	{
 		name:  "a raised identity stays where it was",

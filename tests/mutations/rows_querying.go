@@ -60,6 +60,6 @@ var querying = []mutation{
 	{
 		name:  "a build misses a write that was under way",
 		edits: []edit{{"internal/indexer/build.go", "\treturn in.env.Engine.Update(in.ctx, false, func(storage.Tx) error { return nil })\n", "\treturn nil\n"}},
-		tests: []tests{{"tests/index", "TestIndex_Contents_"}},
+		tests: []tests{{"internal/indexer", "TestBuild_WriteUnderWay$"}},
 	},
 }

@@ -39,7 +39,7 @@ var transactions = []mutation{
 	},
 	{
 		name: "a commit in two halves",
-		edits: []edit{{"internal/txn/commit.go", "\t} else {\n\t\terr = commit()\n\t}\n", `	} else if half := len(t.ops) / 2; half > 0 {
+		edits: []edit{{"internal/txn/update.go", "\t} else {\n\t\terr = commit()\n\t}\n", `	} else if half := len(t.ops) / 2; half > 0 {
 		all := t.ops
 		t.ops = all[:half]
 		if err = commit(); err == nil {
@@ -54,7 +54,7 @@ var transactions = []mutation{
 	},
 	{
 		name:  "the commit of a transaction does not wait for the disk",
-		edits: []edit{{"internal/txn/commit.go", "t.db.Env.Synced && !inTurn && !t.lazy", "false"}},
+		edits: []edit{{"internal/txn/update.go", "t.db.Env.Synced && !inTurn && !t.lazy", "false"}},
 		tests: []tests{{"tests/crash", "TestTx_Crash$"}},
 	},
 	{

@@ -70,7 +70,7 @@ var writing = []mutation{
 	{
 		name:  "a stale document enters the cache after a write",
 		edits: []edit{{"internal/docs/cache.go", "\tif stripe.writing.Load() != 0 || stripe.epoch.Load() != t.epoch {", "\tif false && stripe != nil {"}},
-		tests: []tests{{".", "TestDocumentCache_NothingStale$"}},
+		tests: []tests{{"internal/docs", "TestCache_Writes$"}},
 	},
 	{
 		name:  "a write does not remove the document from the cache",

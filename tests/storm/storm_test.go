@@ -123,6 +123,7 @@ var stormVerbs = []struct {
 	{"a bulk writer", (*gust).bulk},
 	{"Increment", (*gust).tally},
 	{"Get, GetMany, Exists, Read", (*gust).read},
+	{"Put and Gets, twice", (*gust).getBetweenPuts},
 	{"Query", (*gust).query},
 	{"Documents", (*gust).scan},
 	{"Changes", (*gust).changes},
@@ -310,8 +311,10 @@ func (s *storm) countIdentity(folded string) {
 	}
 }
 
-func (g *gust) put() error {
-	doc := g.fresh(g.id())
+func (g *gust) put() error { return g.putAt(g.id()) }
+
+func (g *gust) putAt(id string) error {
+	doc := g.fresh(id)
 	m, err := g.db.Put(ctx, doc.ID, doc.body(), inStorm)
 	if err == nil {
 		g.wrote(doc, m)
@@ -541,13 +544,29 @@ func (s *storm) sum(docs func(yield func(*jay.Document, error) bool)) (sum int, 
 	return sum, nil
 }
 
+// halfway calls fn in the middle of a walk over the accounts.
+func halfway(docs func(yield func(*jay.Document, error) bool), fn func() error) func(yield func(*jay.Document, error) bool) {
+	return func(yield func(*jay.Document, error) bool) {
+		n := 0
+		for doc, err := range docs {
+			if n++; n == stormAccounts/2 && err == nil {
+				err = fn()
+			}
+			if !yield(doc, err) {
+				return
+			}
+		}
+	}
+}
+
+// view sums the accounts of one moment, though a transfer is made meanwhile.
 func (g *gust) view() error {
 	return g.db.View(ctx, func(tx *jay.Tx) error {
 		all := accounts(tx.Get)
 		if g.IntN(2) == 0 {
 			all = tx.Documents(ctx, jay.Scan{Collection: "Accounts"})
 		}
-		sum, err := g.sum(all)
+		sum, err := g.sum(halfway(all, g.transfer))
 		if err != nil {
 			return err
 		}
@@ -707,17 +726,37 @@ func (g *gust) want(how, id, body, version string, err error) error {
 	return nil
 }
 
+func (g *gust) get(id string) error {
+	doc, err := g.db.Get(ctx, id)
+	if err != nil {
+		return g.want("Get", id, "", "", err)
+	}
+	return g.want("Get", id, string(doc.Body()), doc.ChangeVector(), nil)
+}
+
+// getBetweenPuts gets a document often enough that it is cached, and again after it has changed.
+func (g *gust) getBetweenPuts() error {
+	id := g.id()
+	for range 2 {
+		if err := g.putAt(id); err != nil {
+			return err
+		}
+		for range 3 {
+			if err := g.get(id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func (g *gust) read() error {
 	id := g.id()
-	doc, err := g.db.Get(ctx, id)
-	text, version := "", ""
-	if err == nil {
-		text, version = string(doc.Body()), doc.ChangeVector()
-	}
-	if err := g.want("Get", id, text, version, err); err != nil {
+	if err := g.get(id); err != nil {
 		return err
 	}
-	err = g.db.Read(ctx, id, func(doc *jay.RawDocument) error {
+	text, version := "", ""
+	err := g.db.Read(ctx, id, func(doc *jay.RawDocument) error {
 		text, version = string(doc.Body()), doc.ChangeVector()
 		return nil
 	})

@@ -12,6 +12,11 @@ import (
 	"github.com/jaydb/jay/server/internal/serve"
 )
 
+// changeRoutes has the endpoint of changes.
+var changeRoutes = []*serve.Route{
+	{Method: "GET", Path: "{J}/changes", Run: getChanges, Stream: true, Socket: true, Takes: "collection id* positions prefix since untilCaughtUp"},
+}
+
 // A feed without changes sends a comment at this interval, which shows whether the client
 // is gone. A client that receives nothing for feedPatience is disconnected.
 const (

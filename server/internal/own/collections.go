@@ -8,6 +8,13 @@ import (
 	"github.com/jaydb/jay/server/internal/serve"
 )
 
+// collectionRoutes are the endpoints of collections.
+var collectionRoutes = []*serve.Route{
+	{Method: "GET", Path: "{J}/collections", Run: getCollections},
+	{Method: "POST", Path: "{J}/collections/rename", Run: renameCollection, Begins: "rename a collection", Body: true, Needs: serve.AdminRight},
+	{Method: "DELETE", Path: "{J}/collections", Run: dropCollection, Begins: "drop a collection", Needs: serve.AdminRight, Takes: "name"},
+}
+
 // getCollections replies with the collections and their numbers of documents.
 func getCollections(c *serve.Call) error {
 	all, err := c.DB.Collections(c.Listing(c.Ctx))

@@ -11,8 +11,12 @@ import (
 	"github.com/jaydb/jay/server/internal/serve"
 )
 
-// This file has the endpoints of Jay's own API for moving data: walks over IDs, imports,
-// backups, and the figures of the database.
+// dataRoutes are the endpoints of walks, statistics and backups.
+var dataRoutes = []*serve.Route{
+	{Method: "GET", Path: "{J}/stats", Run: getStats},
+	{Method: "GET", Path: "{J}/documents", Run: getDocuments, Takes: "after collection pageSize reverse startsWith"},
+	{Method: "GET", Path: "{J}/backup", Run: backup, Begins: "backup", Stream: true, Takes: "once operation since"},
+}
 
 // getStats replies with the figures of the database. They are cheap enough for a page to
 // request them every second.

@@ -17,6 +17,14 @@ import (
 // This file has the endpoints about one document: what a page shows beside its text, its
 // revisions, and the ID that a new document would get.
 
+// documentRoutes are the endpoints of single documents.
+var documentRoutes = []*serve.Route{
+	{Method: "POST", Path: "{J}/documents", Run: storeDocument, Body: true, Stores: true, Takes: "collection"},
+	{Method: "GET", Path: "{J}/document", Run: getDocument, Takes: "id"},
+	{Method: "GET", Path: "{J}/revisions", Run: getRevisions, Takes: "before changeVector id pageSize"},
+	{Method: "GET", Path: "{J}/nextid", Run: getNextID, Takes: "collection hilo id"},
+}
+
 // Bounds of what is looked up beside a document.
 const (
 	maxReferences     = 100 // references to existing documents

@@ -18,6 +18,11 @@ import (
 	"github.com/jaydb/jay/transfer/smuggler"
 )
 
+// downloadRoutes has the endpoint of exports.
+var downloadRoutes = []*serve.Route{
+	{Method: "GET", Path: "{J}/export", Run: download, Begins: "export", Stream: true, Takes: "bare collection compression delimiter format id* operation parameters query spreadsheet startsWith"},
+}
+
 // exportProgress is the progress of an export.
 type exportProgress struct {
 	Documents   int64            `json:"documents"`

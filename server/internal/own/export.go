@@ -14,6 +14,11 @@ import (
 	"github.com/jaydb/jay/transfer"
 )
 
+// exportRoutes has the endpoint that exports chosen rows.
+var exportRoutes = []*serve.Route{
+	{Method: "POST", Path: "{J}/export", Run: exportRows, Body: true, Stream: true, Needs: serve.ReadRight},
+}
+
 // Bounds of the columns of CSV.
 const (
 	maxCSVColumns     = 10_000

@@ -13,6 +13,11 @@ import (
 	"github.com/jaydb/jay/server/internal/serve"
 )
 
+// fieldRoutes has the endpoint of the fields of a collection.
+var fieldRoutes = []*serve.Route{
+	{Method: "GET", Path: "{J}/fields", Run: getFields, Takes: "collection"},
+}
+
 // Bounds of the search for fields.
 const (
 	sampledDocuments = 100     // number read at each end of a collection

@@ -8,6 +8,13 @@ import (
 	"github.com/jaydb/jay/server/internal/verbs"
 )
 
+// figureRoutes are the endpoints of settings and figures.
+var figureRoutes = []*serve.Route{
+	{Method: "GET", Path: "{J}/settings", Run: getSettings},
+	{Method: "GET", Path: "{J}/figures", Run: getFigures},
+	{Method: "GET", Path: "{J}/disk", Run: getDisk},
+}
+
 // getFigures replies with the figures of the database and of the operations on it since
 // the server began. All are counters that only grow: a chart shows their differences. They
 // are cheap.

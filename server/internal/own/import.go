@@ -19,6 +19,11 @@ import (
 	"github.com/jaydb/jay/transfer/smuggler"
 )
 
+// importRoutes has the endpoint of imports.
+var importRoutes = []*serve.Route{
+	{Method: "POST", Path: "{J}/import", Run: runImport, Begins: "import", Stream: true, Upload: true, Takes: "collection delimiter format id idColumn idPrefix infer insert name operation rejects"},
+}
+
 // Bounds of an import.
 const (
 	importBuffer      = 256 << 10 // which a source reads ahead

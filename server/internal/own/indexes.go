@@ -12,6 +12,13 @@ import (
 	"github.com/jaydb/jay/server/internal/serve"
 )
 
+// indexRoutes are the endpoints of indexes.
+var indexRoutes = []*serve.Route{
+	{Method: "GET", Path: "{J}/indexes", Run: getIndexes, Takes: "collection"},
+	{Method: "PUT", Path: "{J}/indexes", Run: putIndex, Begins: "build an index", Body: true, Needs: serve.AdminRight, Takes: "background"},
+	{Method: "DELETE", Path: "{J}/indexes", Run: dropIndex, Needs: serve.AdminRight, Takes: "collection name"},
+}
+
 // indexBody is the body of a request for an index.
 type indexBody struct {
 	Collection string    `json:"collection"`

@@ -8,6 +8,12 @@ import (
 	"github.com/jaydb/jay/server/internal/serve"
 )
 
+// nodeRoutes are the endpoints of the members of a cluster.
+var nodeRoutes = []*serve.Route{
+	{Method: "GET", Path: "/jay/v1/cluster", Run: getServers, Open: true},
+	{Method: "GET", Path: "{J}/cluster", Run: getNodes, Agreed: true},
+}
+
 // nodeReply is a node of a cluster in a reply of Jay's own API.
 type nodeReply struct {
 	Tag      string     `json:"tag"`

@@ -7,6 +7,13 @@ import (
 	"github.com/jaydb/jay/server/internal/serve"
 )
 
+// numberRoutes are the endpoints of the report on IDs and of counters.
+var numberRoutes = []*serve.Route{
+	{Method: "GET", Path: "{J}/ids", Run: getIDs, Timed: true},
+	{Method: "GET", Path: "{J}/counters", Run: getCounters},
+	{Method: "POST", Path: "{J}/counters", Run: raiseCounters, Body: true, Needs: serve.AdminRight},
+}
+
 // getIDs replies with the ID report. It reads the metadata of all documents.
 func getIDs(c *serve.Call) error {
 	report, err := c.DB.InspectIDs(c.Ctx, nil)

@@ -9,6 +9,11 @@ import (
 	"github.com/jaydb/jay/server/internal/serve"
 )
 
+// operationRoutes has the endpoint of operations.
+var operationRoutes = []*serve.Route{
+	{Method: "GET", Path: "/jay/v1/operations", Run: getOperations, Open: true, Takes: "database id pageSize"},
+}
+
 // watched runs a stream as the operation that operation= names, whose number the client
 // has got before. The operation shows the progress of the stream and can be killed.
 // Without the parameter o is nil.

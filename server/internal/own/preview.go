@@ -12,6 +12,11 @@ import (
 	"github.com/jaydb/jay/server/internal/verbs"
 )
 
+// previewRoutes has the endpoint of previews.
+var previewRoutes = []*serve.Route{
+	{Method: "POST", Path: "{J}/preview", Run: preview, Timed: true, Body: true, Needs: serve.ReadRight},
+}
+
 // Bounds of a preview.
 const maxPreview = 100 // documents
 

@@ -12,6 +12,12 @@ import (
 	"github.com/jaydb/jay/server/internal/verbs"
 )
 
+// queryRoutes are the endpoints of queries and their plans.
+var queryRoutes = []*serve.Route{
+	{Method: "POST", Path: "{J}/query", Run: queryPage, Timed: true, Body: true, Needs: serve.ReadRight},
+	{Method: "POST", Path: "{J}/explain", Run: explain, Timed: true, Body: true, Needs: serve.ReadRight},
+}
+
 // queryBody is the body of a query.
 type queryBody struct {
 	Query      string                     `json:"query"`

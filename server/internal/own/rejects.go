@@ -6,6 +6,11 @@ import (
 	"github.com/jaydb/jay/server/internal/serve"
 )
 
+// rejectRoutes has the endpoint of what an import refused.
+var rejectRoutes = []*serve.Route{
+	{Method: "GET", Path: "{J}/import/rejects", Run: getRejects, Needs: serve.WriteRight, Takes: "operation"},
+}
+
 // getRejects replies with the records that an import has rejected, one per line.
 func getRejects(c *serve.Call) error {
 	id, err := c.Params.Number("operation", 0)

@@ -21,6 +21,11 @@ import (
 // millions of documents. A row takes only a small part of a large document. A value is the
 // text of its JSON, so that no reader changes a digit.
 
+// rowRoutes has the endpoint of rows.
+var rowRoutes = []*serve.Route{
+	{Method: "GET", Path: "{J}/rows", Run: getRows, Timed: true, Takes: "after at collection column* from order pageSize reverse startsWith"},
+}
+
 // Bounds of a page of rows.
 const (
 	maxColumns      = 32

@@ -12,6 +12,14 @@ import (
 	"github.com/jaydb/jay/server/internal/serve"
 )
 
+// serverRoutes are the endpoints of the server and of its tokens.
+var serverRoutes = []*serve.Route{
+	{Method: "GET", Path: "/jay/v1/server", Run: getServer, Needs: serve.ReadRight},
+	{Method: "GET", Path: "/jay/v1/tokens", Run: getTokens},
+	{Method: "POST", Path: "/jay/v1/tokens", Run: makeToken, Body: true},
+	{Method: "DELETE", Path: "/jay/v1/tokens", Run: withdrawToken, Takes: "name"},
+}
+
 // getServer replies with a description of the server, its bounds and their use.
 func getServer(c *serve.Call) error {
 	s, o := c.Server, &c.Server.Options

@@ -18,6 +18,16 @@ import (
 	"github.com/jaydb/jay/server/internal/verbs"
 )
 
+// attachmentRoutes are the endpoints of attachments.
+var attachmentRoutes = []*serve.Route{
+	{Method: "GET", Path: "{D}/attachments", Run: getAttachment, Stream: true, Heeds: serve.NoneMatch, Takes: "id name"},
+	{Method: "POST", Path: "{D}/attachments", Run: getAttachment, Body: true, Stream: true, Needs: serve.ReadRight, Heeds: serve.NoneMatch, Takes: "id name"},
+	{Method: "HEAD", Path: "{D}/attachments", Run: headAttachment, Heeds: serve.NoneMatch, Takes: "id name"},
+	{Method: "PUT", Path: "{D}/attachments", Run: putAttachment, Stream: true, Upload: true, Heeds: serve.Match | serve.NoneMatch, Takes: "contentType id name"},
+	{Method: "DELETE", Path: "{D}/attachments", Run: deleteAttachment, Heeds: serve.Match, Takes: "id name"},
+	{Method: "POST", Path: "{D}/attachments/bulk", Run: bulkAttachments, Body: true, Stream: true, Needs: serve.ReadRight},
+}
+
 const typeNoDocument = serve.ExceptionPrefix + "Documents.DocumentDoesNotExistException"
 
 // maxParts bounds the parts of a multipart body.

@@ -10,6 +10,11 @@ import (
 	"github.com/jaydb/jay/server/internal/serve"
 )
 
+// batchRoutes has the endpoint of batches of commands.
+var batchRoutes = []*serve.Route{
+	{Method: "POST", Path: "{D}/bulk_docs", Run: bulkDocs, Body: true, Stores: true, Parts: true, Once: true, Takes: "disableAtomicDocumentWrites numberOfReplicasToWaitFor throwOnTimeoutInWaitForReplicas"},
+}
+
 // bulkDocs carries out a batch of commands as one transaction.
 func bulkDocs(c *serve.Call) error {
 	if err := checkReplicas(c); err != nil {

@@ -22,6 +22,11 @@ import (
 	"github.com/jaydb/jay/server/internal/verbs"
 )
 
+// bulkInsertRoutes has the endpoint of bulk inserts.
+var bulkInsertRoutes = []*serve.Route{
+	{Method: "POST", Path: "{D}/bulk_insert", Run: bulkInsert, Begins: "bulk insert", Stream: true, Upload: true, Takes: "id skipOverwriteIfUnchanged"},
+}
+
 const (
 	// heartbeatSilences is for how many times Options.SilenceTimeout heartbeats alone keep
 	// a bulk insert. RavenDB's clients send them while the program prepares documents.

@@ -8,6 +8,11 @@ import (
 	"github.com/jaydb/jay/server/internal/serve"
 )
 
+// changeRoutes has the endpoint of the changes socket.
+var changeRoutes = []*serve.Route{
+	{Method: "GET", Path: "{D}/changes", Run: watchChanges, Socket: true},
+}
+
 // watchChanges lets a client watch the database over a websocket.
 func watchChanges(c *serve.Call) error {
 	if !strings.EqualFold(c.Header.Get("Upgrade"), "websocket") {

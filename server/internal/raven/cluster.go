@@ -6,6 +6,16 @@ import (
 	"github.com/jaydb/jay/server/internal/serve"
 )
 
+// topologyRoutes are the endpoints by which clients find the server.
+var topologyRoutes = []*serve.Route{
+	{Method: "GET", Path: "/topology", Run: getTopology, Named: true, Needs: serve.ReadRight, Takes: "name"},
+	{Method: "GET", Path: "/cluster/topology", Run: clusterTopology, Open: true},
+	{Method: "GET", Path: "/cluster/node-info", Run: nodeInfo, Open: true},
+	{Method: "GET", Path: "/build/version", Run: buildVersion, Open: true},
+	{Method: "GET", Path: "/info/tcp", Run: tcpInfo, Open: true, Takes: "tag tcp"},
+	{Method: "GET", Path: "{D}/info/tcp", Run: tcpInfo, Takes: "tag tcp"},
+}
+
 // subscriptions is why they are refused.
 const subscriptions = "subscriptions are not there: they need a protocol of their own over TCP"
 

@@ -12,6 +12,13 @@ import (
 	"github.com/jaydb/jay/server/internal/serve"
 )
 
+// exchangeRoutes are the endpoints of compare-exchange values.
+var exchangeRoutes = []*serve.Route{
+	{Method: "GET", Path: "{D}/cmpxchg", Run: getExchanges, Agreed: true, Lazy: true, Takes: "key* pageSize start startsWith"},
+	{Method: "PUT", Path: "{D}/cmpxchg", Run: putExchange, Agreed: true, Body: true, Once: true, Params: parseExchangeParams, Takes: "index key"},
+	{Method: "DELETE", Path: "{D}/cmpxchg", Run: deleteExchange, Agreed: true, Once: true, Params: parseExchangeParams, Takes: "index key"},
+}
+
 // maxExchangeKeys bounds the keys of one request.
 const maxExchangeKeys = 1024
 

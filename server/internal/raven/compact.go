@@ -7,6 +7,11 @@ import (
 	"github.com/jaydb/jay/server/internal/serve"
 )
 
+// compactRoutes has the endpoint that compacts a database.
+var compactRoutes = []*serve.Route{
+	{Method: "POST", Path: "/admin/compact", Run: compactDatabase, Begins: "compact", Body: true},
+}
+
 // compactDatabase compacts a database, as an operation of the server. The database stays in use.
 func compactDatabase(c *serve.Call) error {
 	var request struct {

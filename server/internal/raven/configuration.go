@@ -9,6 +9,12 @@ import (
 	"github.com/jaydb/jay/server/internal/serve"
 )
 
+// configurationRoutes are the endpoints of the configuration for clients.
+var configurationRoutes = []*serve.Route{
+	{Method: "GET", Path: "{D}/configuration/client", Run: clientConfiguration},
+	{Method: "PUT", Path: "{D}/admin/configuration/client", Run: putClientConfiguration, Body: true, Raft: true},
+}
+
 // clientConfiguration returns the configuration of the database for its clients.
 func clientConfiguration(c *serve.Call) error {
 	now, found := c.Server.Configurations.Get(c.Database.Key)

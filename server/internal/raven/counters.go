@@ -8,6 +8,15 @@ import (
 	"github.com/jaydb/jay/server/internal/serve"
 )
 
+// counterRoutes are the endpoints of HiLo ranges and identities.
+var counterRoutes = []*serve.Route{
+	{Method: "GET", Path: "{D}/hilo/next", Run: hiloNext, Needs: serve.WriteRight, Takes: "identityPartsSeparator lastBatchSize lastMax lastRangeAt tag"},
+	{Method: "PUT", Path: "{D}/hilo/return", Run: hiloReturn, Takes: "end last tag"},
+	{Method: "POST", Path: "{D}/identity/next", Run: identityNext, Agreed: true, Once: true, Takes: "name"},
+	{Method: "POST", Path: "{D}/identity/seed", Run: identitySeed, Agreed: true, Once: true, Takes: "force name value"},
+	{Method: "GET", Path: "{D}/debug/identities", Run: getIdentities, Agreed: true},
+}
+
 // hiloNext grants a range of HiLo numbers to a client that makes its own IDs.
 func hiloNext(c *serve.Call) error {
 	size, err := c.Params.Number("lastBatchSize", 0)

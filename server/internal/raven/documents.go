@@ -12,6 +12,15 @@ import (
 	"github.com/jaydb/jay/server/internal/verbs"
 )
 
+// documentRoutes are the endpoints of single documents.
+var documentRoutes = []*serve.Route{
+	{Method: "GET", Path: "{D}/docs", Run: getDocuments, Lazy: true, Heeds: serve.NoneMatch, Takes: "cmpxchg* counter exclude id* include* matches metadataOnly pageSize revisions revisionsBefore start startAfter startsWith timeseries timeseriescount timeseriestime txMode"},
+	{Method: "POST", Path: "{D}/docs", Run: getDocuments, Body: true, Lazy: true, Needs: serve.ReadRight, Heeds: serve.NoneMatch, Takes: "cmpxchg* counter exclude id* include* matches metadataOnly pageSize revisions revisionsBefore start startAfter startsWith timeseries timeseriescount timeseriestime txMode"},
+	{Method: "HEAD", Path: "{D}/docs", Run: headDocument, Heeds: serve.NoneMatch, Takes: "id"},
+	{Method: "PUT", Path: "{D}/docs", Run: putDocument, Body: true, Stores: true, Params: serve.ParseWriteParams, Heeds: serve.Match | serve.NoneMatch, Takes: "id"},
+	{Method: "DELETE", Path: "{D}/docs", Run: deleteDocument, Params: serve.ParseWriteParams, Heeds: serve.Match, Takes: "id"},
+}
+
 // missingETag is what the Node.js client sends for a document that was missing at its last
 // request.
 const missingETag = "404 Response"

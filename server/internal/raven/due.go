@@ -9,6 +9,14 @@ import (
 	"github.com/jaydb/jay/server/internal/verbs"
 )
 
+// dueRoutes are the endpoints of the settings of expiration and refresh.
+var dueRoutes = []*serve.Route{
+	{Method: "GET", Path: "{D}/expiration/config", Run: expirationConfig},
+	{Method: "POST", Path: "{D}/admin/expiration/config", Run: putExpirationConfig, Body: true, Raft: true},
+	{Method: "GET", Path: "{D}/refresh/config", Run: refreshConfig},
+	{Method: "POST", Path: "{D}/admin/refresh/config", Run: putRefreshConfig, Body: true, Raft: true},
+}
+
 // getDue returns the configuration of expiration or refresh, and 404 if there is none.
 func getDue(c *serve.Call, d *serve.Due) error {
 	settings, err := verbs.DueSettings(c, d)

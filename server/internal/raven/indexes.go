@@ -18,6 +18,23 @@ import (
 	"github.com/jaydb/jay/server/internal/verbs"
 )
 
+// indexRoutes are the endpoints of indexes.
+var indexRoutes = []*serve.Route{
+	{Method: "GET", Path: "{D}/indexes", Run: getIndexes, Takes: "name namesOnly pageSize start"},
+	{Method: "PUT", Path: "{D}/indexes", Run: putIndexes, Body: true, Raft: true, Needs: serve.AdminRight},
+	{Method: "PUT", Path: "{D}/admin/indexes", Run: putIndexes, Body: true, Raft: true},
+	{Method: "DELETE", Path: "{D}/indexes", Run: deleteIndex, Raft: true, Needs: serve.AdminRight, Takes: "name"},
+	{Method: "RESET", Path: "{D}/indexes", Run: resetIndex, Needs: serve.AdminRight, Takes: "name"},
+	{Method: "GET", Path: "{D}/indexes/stats", Run: indexesStats, Takes: "name"},
+	{Method: "GET", Path: "{D}/indexes/status", Run: indexesStatus},
+	{Method: "GET", Path: "{D}/indexes/errors", Run: indexesErrors, Takes: "name*"},
+	{Method: "POST", Path: "{D}/indexes/has-changed", Run: indexHasChanged, Body: true, Needs: serve.ReadRight},
+	{Method: "POST", Path: "{D}/indexes/set-lock", Run: setIndexLock, Body: true, Raft: true, Needs: serve.AdminRight},
+	{Method: "POST", Path: "{D}/indexes/set-priority", Run: setIndexPriority, Body: true, Raft: true, Needs: serve.AdminRight},
+	{Method: "POST", Path: "{D}/admin/indexes/start", Run: runningIndex, Takes: "name"},
+	{Method: "POST", Path: "{D}/admin/indexes/enable", Run: runningIndex, Raft: true, Takes: "name"},
+}
+
 const (
 	typeIndexInvalid  = serve.ExceptionPrefix + "Documents.Indexes.IndexInvalidException"
 	typeIndexCreation = serve.ExceptionPrefix + "Documents.Indexes.IndexCreationException"

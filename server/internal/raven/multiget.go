@@ -8,6 +8,11 @@ import (
 	"github.com/jaydb/jay/server/internal/serve"
 )
 
+// multiGetRoutes has the endpoint of several requests in one.
+var multiGetRoutes = []*serve.Route{
+	{Method: "POST", Path: "{D}/multi_get", Run: multiGet, Timed: true, Body: true, Needs: serve.ReadRight},
+}
+
 // maxGets bounds the requests of one multi_get.
 const maxGets = 1024
 

@@ -6,6 +6,16 @@ import (
 	"github.com/jaydb/jay/server/internal/serve"
 )
 
+// operationRoutes are the endpoints of operations.
+var operationRoutes = []*serve.Route{
+	{Method: "GET", Path: "{D}/operations/next-operation-id", Run: nextOperationID},
+	{Method: "GET", Path: "{D}/operations/state", Run: operationState, Takes: "id"},
+	{Method: "POST", Path: "{D}/operations/kill", Run: killOperation, Begins: "killed before it began", Takes: "id"},
+	{Method: "GET", Path: "{D}/operations", Run: listOperations},
+	{Method: "GET", Path: "/operations/state", Run: operationState, Takes: "id"},
+	{Method: "POST", Path: "/operations/kill", Run: killOperation, Takes: "id"},
+}
+
 // nextOperationID replies with the number for a future operation.
 func nextOperationID(c *serve.Call) error {
 	return c.JSON(http.StatusOK, map[string]any{"Id": c.Server.Operations.Next(), "NodeTag": c.Server.Options.Tag()})

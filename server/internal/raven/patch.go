@@ -12,6 +12,13 @@ import (
 	"github.com/jaydb/jay/server/internal/verbs"
 )
 
+// patchRoutes are the endpoints of patches, and of changes by query.
+var patchRoutes = []*serve.Route{
+	{Method: "PATCH", Path: "{D}/docs", Run: patchDocument, Body: true, Stores: true, Heeds: serve.Match, Takes: "debug id skipPatchIfChangeVectorMismatch test"},
+	{Method: "PATCH", Path: "{D}/queries", Run: patchByQuery, Timed: true, Begins: "patch by query", Body: true, Stores: true, Takes: "details maxOpsPerSec"},
+	{Method: "DELETE", Path: "{D}/queries", Run: deleteByQuery, Timed: true, Begins: "delete by query", Body: true, Takes: "details maxOpsPerSec"},
+}
+
 // version returns the change vector and the time of the document's present version.
 func version(o *verbs.Patched) (changeVector string, modified time.Time) {
 	if o.Meta.ChangeVector != "" {

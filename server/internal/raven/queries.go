@@ -15,6 +15,12 @@ import (
 	"github.com/jaydb/jay/server/internal/verbs"
 )
 
+// queryRoutes are the endpoints of queries.
+var queryRoutes = []*serve.Route{
+	{Method: "POST", Path: "{D}/queries", Run: answerQuery, Timed: true, Body: true, Lazy: true, Needs: serve.ReadRight, Heeds: serve.NoneMatch, Takes: "debug diagnostics metadataOnly"},
+	{Method: "GET", Path: "{D}/queries", Run: answerQuery, Timed: true, Lazy: true, Heeds: serve.NoneMatch, Takes: "debug diagnostics metadataOnly pageSize query start"},
+}
+
 // queryRequest is the body of a query. Options to wait for indexes are ignored, as they
 // are always up to date.
 type queryRequest struct {

@@ -11,6 +11,13 @@ import (
 	"github.com/jaydb/jay/server/internal/verbs"
 )
 
+// statsRoutes are the endpoints of statistics.
+var statsRoutes = []*serve.Route{
+	{Method: "GET", Path: "{D}/stats", Run: getStats, Lazy: true},
+	{Method: "GET", Path: "{D}/collections/stats", Run: getCollectionStats, Lazy: true},
+	{Method: "GET", Path: "{D}/healthcheck", Run: healthcheck},
+}
+
 // getStats replies with the statistics of the database.
 func getStats(c *serve.Call) error {
 	now, err := c.DB.Stats(c.Listing(c.Ctx))

@@ -11,6 +11,13 @@ import (
 	"github.com/jaydb/jay/server/internal/verbs"
 )
 
+// streamRoutes are the endpoints of streams.
+var streamRoutes = []*serve.Route{
+	{Method: "GET", Path: "{D}/streams/docs", Run: streamDocuments, Stream: true, Takes: "exclude format matches pageSize start startAfter startsWith"},
+	{Method: "GET", Path: "{D}/streams/queries", Run: streamQuery, Stream: true, Takes: "format pageSize query start"},
+	{Method: "POST", Path: "{D}/streams/queries", Run: streamQuery, Body: true, Stream: true, Needs: serve.ReadRight, Takes: "format"},
+}
+
 // streamDocuments sends documents in the order of their IDs, holding one at a time.
 func streamDocuments(c *serve.Call) error {
 	start, size, err := c.Params.Page()
