@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -209,7 +210,7 @@ func (v *verifier) readUnknown() error {
 }
 
 func (v *verifier) unknownIn(lo, hi []byte) error {
-	if len(lo) > 0 && len(hi) > 0 && lo[0] >= hi[0] {
+	if hi != nil && bytes.Compare(lo, hi) >= 0 {
 		return nil
 	}
 	return v.walk(lo, hi, func(_ storage.Reader, key, _ []byte) error {
