@@ -17,13 +17,6 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// known are the first bytes of all keys.
-var known = []byte{
-	format.SpaceAttachments, format.SpaceChunks, format.SpaceMembers, format.SpaceDocument, format.SpaceChanges,
-	format.SpaceHiLo, format.SpaceIdentity, format.SpaceCounts, format.SpaceMeta, format.SpaceNode, format.SpaceCluster, format.SpaceRequests, format.SpaceRevisions,
-	format.SpaceSubscription, format.SpaceTimes, format.SpaceExchange, format.SpaceIndex, format.SpaceIndexState,
-}
-
 // readSettings reads what describes the database, and looks for keys of no known kind.
 func (v *verifier) readSettings() error {
 	v.settings, v.ceilingOK = format.Settings{Separator: ids.DefaultSeparator}, true
@@ -200,11 +193,11 @@ func (v *verifier) readCatalog(key, value []byte) {
 // readUnknown looks for keys between those of the known kinds.
 func (v *verifier) readUnknown() error {
 	lo := []byte(nil)
-	for _, space := range known {
-		if err := v.unknownIn(lo, []byte{space}); err != nil {
+	for _, space := range format.Spaces {
+		if err := v.unknownIn(lo, []byte{space.First}); err != nil {
 			return err
 		}
-		lo = []byte{space + 1}
+		lo = []byte{space.First + 1}
 	}
 	return v.unknownIn(lo, nil)
 }
