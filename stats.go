@@ -3,6 +3,7 @@ package jay
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -273,7 +274,7 @@ func measureDisk(ctx context.Context, db *DB, indexes []IndexInfo) (u DiskUsage,
 	}
 
 	u.Collections, u.Indexes = []CollectionDiskUsage{}, []IndexDiskUsage{} // [] in JSON, not null
-	u.OtherDocuments = m.space(format.SpaceDocument)
+	u.OtherDocuments = m.heading(format.DiskDocuments)
 	for folded := range kept.Collections {
 		name, err := db.core.NameOf(snapshot, folded, core.Moment{})
 		if err == nil {
@@ -282,25 +283,21 @@ func measureDisk(ctx context.Context, db *DB, indexes []IndexInfo) (u DiskUsage,
 		if err != nil {
 			return u, err
 		}
-		documents := m.prefix([]byte(string(format.SpaceDocument) + folded + db.core.Env.FoldedSeparator))
+		documents := m.heading(format.DiskDocuments, []byte(folded+db.core.Env.FoldedSeparator)...)
 		u.OtherDocuments -= documents
-		u.Collections = append(u.Collections, CollectionDiskUsage{name, documents + m.prefix(format.AppendKey(nil, format.SpaceMembers, folded))})
+		u.Collections = append(u.Collections, CollectionDiskUsage{name, documents + m.heading(format.DiskCollections, []byte(folded+"\x00")...)})
 	}
 	u.OtherDocuments = max(0, u.OtherDocuments) // each is an estimate of its own
 	for _, ix := range indexes {
 		// An index that replaces another one has its name: their space is added up.
 		one := IndexDiskUsage{Collection: ix.Collection, Name: ix.Name}
 		for _, open := range db.core.Indexes.Load().Named(ix.Collection, ix.Name) {
-			one.Bytes += m.prefix(format.AppendIndexPrefix(nil, open.Number))
+			one.Bytes += m.heading(format.DiskIndexes, binary.BigEndian.AppendUint32(nil, open.Number)...)
 		}
 		u.Indexes = append(u.Indexes, one)
 	}
-	u.Revisions = m.space(format.SpaceRevisions)
-	u.Attachments = m.space(format.SpaceAttachments) + m.space(format.SpaceChunks)
-	u.Changes = m.space(format.SpaceChanges)
-	for _, space := range []byte{format.SpaceHiLo, format.SpaceIdentity, format.SpaceCounts, format.SpaceMeta, format.SpaceNode, format.SpaceTimes, format.SpaceSubscription, format.SpaceExchange, format.SpaceCluster, format.SpaceRequests, format.SpaceIndexState} {
-		u.Other += m.space(space)
-	}
+	u.Revisions, u.Attachments = m.heading(format.DiskRevisions), m.heading(format.DiskAttachments)
+	u.Changes, u.Other = m.heading(format.DiskChanges), m.heading(format.DiskOther)
 
 	slices.SortFunc(u.Collections, func(a, b CollectionDiskUsage) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name))
@@ -325,6 +322,17 @@ type measure struct {
 	err error
 }
 
+// heading returns the space of the keys under a heading, of those in which rest follows the
+// first byte.
+func (m *measure) heading(h format.DiskHeading, rest ...byte) (n int64) {
+	for _, s := range format.Spaces {
+		if s.Disk == h {
+			n += m.prefix(append([]byte{s.First}, rest...))
+		}
+	}
+	return n
+}
+
 // prefix returns the space of all keys with a prefix.
 func (m *measure) prefix(prefix []byte) int64 {
 	if m.err == nil {
@@ -337,9 +345,6 @@ func (m *measure) prefix(prefix []byte) int64 {
 	m.err = err
 	return int64(n)
 }
-
-// space returns the space of all keys that begin with a byte.
-func (m *measure) space(b byte) int64 { return m.prefix([]byte{b}) }
 
 // Compact frees the disk space of deleted and overwritten documents now, which the
 // database otherwise does little by little: it removes the records of deletions that

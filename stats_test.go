@@ -1,6 +1,7 @@
 package jay_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -191,6 +192,10 @@ func TestDiskUsage(t *testing.T) {
 		must(t, errOf(db.Put(ctx, fmt.Sprint("small/", i), noise(100), jay.InCollection("Small"))))
 		must(t, errOf(db.Put(ctx, fmt.Sprint(i), noise(1000), jay.InCollection("Small"))))
 	}
+	for range 11 { // ten revisions
+		must(t, errOf(db.Put(ctx, "small/1", noise(2000), jay.KeepRevision())))
+	}
+	must(t, second(db.Attachments("small/1").Put(ctx, "noise", bytes.NewReader(noise(10_000)))))
 	must(t, db.Compact(ctx))
 	u, err := db.DiskUsage(ctx)
 	must(t, err)
@@ -202,6 +207,9 @@ func TestDiskUsage(t *testing.T) {
 	}
 	if len(u.Indexes) != 1 || u.Indexes[0].Collection != "Large" || u.Indexes[0].Bytes < 200*100 {
 		t.Errorf("%+v", u.Indexes)
+	}
+	if u.Revisions < 10*1000 || u.Revisions > 10*4000 || u.Attachments < 5000 || u.Attachments > 20_000 || u.Other == 0 {
+		t.Errorf("revisions have %d bytes, want about 20,000, attachments %d, want about 10,000, and the rest %d, want some", u.Revisions, u.Attachments, u.Other)
 	}
 	if u.Changes < 100 || u.FreeBytes <= 0 || u.TotalBytes < u.Collections[0].Bytes+u.OtherDocuments {
 		t.Errorf("%+v", u)

@@ -434,6 +434,7 @@ var plants = []struct {
 		p.set(one, b)
 		p.set(two, a)
 	}, "revision-order"},
+	{"a key of no known form beside revisions", func(p *planting) { p.set([]byte("r\x05notes/a\x00"), []byte("x")) }, "key-unknown"},
 	{"the key of a revision is too short", func(p *planting) { p.set([]byte("rnotes/a\x00xyz"), []byte("x")) }, "key-malformed"},
 	{"a history is no record", func(p *planting) { p.set(format.HistoryKey(nil, "notes/gone"), []byte{}) }, "history-record"},
 	{"a history is wrong", func(p *planting) {

@@ -19,7 +19,7 @@ import (
 )
 
 // Source produces the operations of a backup from a snapshot, a block at a time. Each
-// kind of key has its way into an incremental backup:
+// kind of key has its way into an incremental backup, which format.Spaces has:
 //
 //	documents            those that a record of a change names since the base; membership and what is due follow from them
 //	records of changes   those since the base; the reader removes the ones that they replaced
@@ -134,11 +134,11 @@ func (s *Source) Base() uint64 {
 }
 
 // full is all keys that are not made anew.
-func (s *Source) full() []part {
-	return []part{
-		&keys{from: s.snapshot, hi: []byte{format.SpaceIndex}, skip: s.isLeftOut},
-		&keys{from: s.snapshot, lo: []byte{format.SpaceIndexState + 1}, skip: s.isLeftOut},
+func (s *Source) full() (parts []part) {
+	for _, r := range carried {
+		parts = append(parts, &keys{from: s.snapshot, lo: r[0], hi: r[1], skip: s.isLeftOut})
 	}
+	return parts
 }
 
 // isLeftOut reports whether a key is in no backup.
@@ -154,34 +154,79 @@ func (s *Source) isLeftOut(key []byte) bool {
 	return false
 }
 
-// wholes are the ranges of keys that an incremental backup carries whole: all but
-// those of the spaces b, c, d, e, r, t, x and y. A key space that a later version adds is
-// among them.
-var wholes = [][2][]byte{
-	{nil, {format.SpaceChunks}},
-	{{format.SpaceChanges + 1}, {format.SpaceRevisions}},
-	{{format.SpaceRevisions + 1}, {format.SpaceTimes}},
-	{{format.SpaceTimes + 1}, {format.SpaceIndex}},
-	{{format.SpaceIndexState + 1}, nil},
+// carried are the ranges of keys that a full backup has, and wholes those that an incremental
+// one has whole. Keys of no space that is known are in both.
+var (
+	carried = without(format.NotCarried)
+	wholes  = without(format.CarriedSinceBase, format.FollowsDocuments, format.NotCarried)
+)
+
+// without returns the ranges of all keys but those of the spaces that backups carry in one of
+// these ways.
+func without(ways ...format.BackupWay) (ranges [][2][]byte) {
+	var lo []byte
+	for _, s := range format.Spaces {
+		if !slices.Contains(ways, s.Backup) {
+			continue
+		}
+		if hi := []byte{s.First}; !bytes.Equal(lo, hi) {
+			ranges = append(ranges, [2][]byte{lo, hi})
+		}
+		lo = []byte{s.First + 1}
+	}
+	return append(ranges, [2][]byte{lo, nil})
+}
+
+// changes are the parts of an incremental backup that have what has changed since its base in
+// the spaces of format.CarriedSinceBase, in the order of the stream.
+var changes = []struct {
+	space byte
+	part  func(s *Source) part // nil for none
+}{
+	{format.SpaceRevisions, (*Source).revised},
+	{format.SpaceChanges, (*Source).changed},
+	{format.SpaceDocument, (*Source).rewritten},
+	{format.SpaceChunks, (*Source).streamed},
 }
 
 // since is what has changed since the base.
-func (s *Source) since() []part {
-	var parts []part
+func (s *Source) since() (parts []part) {
 	for _, r := range wholes {
 		parts = append(parts, &keys{from: s.snapshot, lo: r[0], hi: r[1], clear: true, skip: s.isLeftOut})
 	}
-	d := &changed{source: s}
-	if s.Made.Revised != s.base.Revised {
-		parts = append(parts, &keys{from: s.snapshot, lo: []byte{format.SpaceRevisions}, hi: []byte{format.SpaceRevisions + 1}, clear: true})
-	} else {
-		d.revisions = s.Made.Revisions || s.base.Revisions
+	for _, c := range changes {
+		if p := c.part(s); p != nil {
+			parts = append(parts, p)
+		}
 	}
-	parts = append(parts, d)
-	if s.Made.Rewritten != s.base.Rewritten {
-		parts = append(parts, &keys{from: s.snapshot, lo: []byte{format.SpaceDocument}, hi: []byte{format.SpaceDocument + 1}, take: isFlagged})
+	return parts
+}
+
+// revised is all revisions, if some have changed without a change of their document. Else those
+// of documents that have changed come with these.
+func (s *Source) revised() part {
+	if s.Made.Revised == s.base.Revised {
+		return nil
 	}
-	return append(parts, &keys{from: s.snapshot, lo: format.ChunkKey(s.base.Streams, 0), hi: []byte{format.SpaceChunks + 1}, skip: s.isLeftOut})
+	return &keys{from: s.snapshot, lo: []byte{format.SpaceRevisions}, hi: []byte{format.SpaceRevisions + 1}, clear: true}
+}
+
+// changed is the records of changes, with the documents that they name.
+func (s *Source) changed() part {
+	return &changed{source: s, revisions: s.Made.Revised == s.base.Revised && (s.Made.Revisions || s.base.Revisions)}
+}
+
+// rewritten is the documents with flags, if some have changed without a change.
+func (s *Source) rewritten() part {
+	if s.Made.Rewritten == s.base.Rewritten {
+		return nil
+	}
+	return &keys{from: s.snapshot, lo: []byte{format.SpaceDocument}, hi: []byte{format.SpaceDocument + 1}, take: isFlagged}
+}
+
+// streamed is the chunks of the streams that were begun since.
+func (s *Source) streamed() part {
+	return &keys{from: s.snapshot, lo: format.ChunkKey(s.base.Streams, 0), hi: []byte{format.SpaceChunks + 1}, skip: s.isLeftOut}
 }
 
 // isFlagged reports whether a document has a flag that changes without an etag.

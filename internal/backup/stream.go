@@ -64,12 +64,19 @@ const (
 // maxValue returns how long the value of a key can be. The results of all calls with a request
 // ID together have 64 MiB, and no other value has as many.
 func maxValue(key []byte) int {
-	switch key[0] {
-	case format.SpaceDocument, format.SpaceRevisions, format.SpaceCluster:
+	if holdsDocuments[key[0]] {
 		return MaxDocument
 	}
 	return MaxValue
 }
+
+// holdsDocuments has the first bytes of keys whose values can hold a document.
+var holdsDocuments = func() (first [256]bool) {
+	for _, s := range format.Spaces {
+		first[s.First] = s.Values == format.DocumentValues
+	}
+	return first
+}()
 
 // keepBytes is the size up to which the memory of a value is used again.
 const keepBytes = 8 << 20

@@ -383,9 +383,10 @@ func TestBackup_Chain_Exact(t *testing.T) {
 			}
 			chain = append(chain, b)
 		}
-		for _, space := range []byte{format.SpaceExchange, format.SpaceRequests} {
-			if !slices.ContainsFunc(slices.Collect(maps.Keys(chain[len(chain)-1].contents)), func(key string) bool { return key[0] == space }) {
-				t.Errorf("round %d: no key begins with %c", round, space)
+		for _, s := range format.Spaces {
+			needed := s.Backup == format.CarriedSinceBase || s.Backup == format.FollowsDocuments || s.First == format.SpaceExchange || s.First == format.SpaceRequests
+			if needed && !slices.ContainsFunc(slices.Collect(maps.Keys(chain[len(chain)-1].contents)), func(key string) bool { return key[0] == s.First }) {
+				t.Errorf("round %d: no step writes into %v", round, s)
 			}
 		}
 		for _, n := range []int{1, 2, 2 + s.random.IntN(8), len(chain)} {

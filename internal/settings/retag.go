@@ -39,13 +39,15 @@ func (o *opening) retag(ctx context.Context, stored format.Settings, tag string)
 	stored.Node = highest + 1
 
 	err = o.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
-		if err := voidLeases(ctx, tx); err != nil {
-			return err
+		for _, s := range format.Spaces {
+			if s.Retag != format.ChangedByRetag {
+				continue
+			}
+			if err := retags[s.First](ctx, tx, stored, own); err != nil {
+				return err
+			}
 		}
-		if err := env.SetJSON(tx, format.NodeKey(stored.Node), own); err != nil {
-			return err
-		}
-		return set(tx, stored)
+		return nil
 	})
 	if err != nil {
 		return stored, fmt.Errorf("open a copy under the node tag %q: %w", tag, err)
@@ -54,8 +56,20 @@ func (o *opening) retag(ctx context.Context, stored format.Settings, tag string)
 	return stored, nil
 }
 
+// retags stage what a new tag changes in each space of format.ChangedByRetag: stored has the new
+// node, and own its tag and its ID.
+var retags = map[byte]func(ctx context.Context, tx storage.Tx, stored format.Settings, own format.Origin) error{
+	format.SpaceHiLo: voidLeases,
+	format.SpaceMeta: func(_ context.Context, tx storage.Tx, stored format.Settings, _ format.Origin) error {
+		return set(tx, stored)
+	},
+	format.SpaceNode: func(_ context.Context, tx storage.Tx, stored format.Settings, own format.Origin) error {
+		return env.SetJSON(tx, format.NodeKey(stored.Node), own)
+	},
+}
+
 // voidLeases removes the leases of all ranges. The marks stay.
-func voidLeases(ctx context.Context, tx storage.Tx) error {
+func voidLeases(ctx context.Context, tx storage.Tx, _ format.Settings, _ format.Origin) error {
 	it, err := tx.Iterate([]byte{format.SpaceHiLo}, []byte{format.SpaceHiLo + 1})
 	if err != nil {
 		return err

@@ -77,18 +77,14 @@ func (v *verifier) need(r storage.Reader, d *document, key, want []byte) error {
 	if found && bytes.Equal(has, want) || found && key[0] == format.SpaceMembers {
 		return nil
 	}
-	kinds := map[byte][2]Kind{
-		format.SpaceMembers: {MemberMissing, MemberValue},
-		format.SpaceTimes:   {TimeMissing, TimeWrong},
-		format.SpaceIndex:   {EntryMissing, EntryWrong},
-	}[key[0]]
+	space := spaces[key[0]]
 	switch {
 	case !found:
-		v.damage(kinds[0], key, "document %q needs it, and it is not there", d.folded)
+		v.damage(space.missing, key, "document %q needs it, and it is not there", d.folded)
 	case key[0] == format.SpaceIndex:
 		v.needEntry(d, key, has, want)
 	default:
-		v.damage(kinds[1], key, "its value is %q, and document %q needs %q", shorten(has), d.folded, shorten(want))
+		v.damage(space.wrong, key, "its value is %q, and document %q needs %q", shorten(has), d.folded, shorten(want))
 	}
 	return nil
 }

@@ -15,100 +15,127 @@ func (v *verifier) describe(key []byte) string {
 	if len(key) == 0 {
 		return "the first key"
 	}
-	name, rest := cutName(key)
-	switch key[0] {
-	case format.SpaceAttachments:
-		return describeAttachment(key)
-	case format.SpaceChunks:
-		if stream, chunk, err := format.SplitChunkKey(key); err == nil {
-			return fmt.Sprintf("chunk %d of stream %d", chunk, stream)
+	if key[0] == format.SpaceIndex && len(key) >= 5 {
+		if ix := v.byNumber[binary.BigEndian.Uint32(key[1:])]; ix != nil {
+			return fmt.Sprintf("entry of index %q of %s: %s", ix.Info.Name, ix.Info.Collection, textOf(ix, key))
 		}
-	case format.SpaceMembers:
-		id, _ := cutName(append([]byte{0}, rest...))
-		return fmt.Sprintf("entry of document %q in collection %q", id, name)
-	case format.SpaceDocument:
-		return fmt.Sprintf("document %q", name)
-	case format.SpaceChanges:
-		if etag, err := format.EtagOf(key); err == nil {
-			node, _ := format.NodeOf(key)
-			return fmt.Sprintf("change with etag %d of node %d", etag, node)
-		}
-	case format.SpaceHiLo:
-		return fmt.Sprintf("HiLo tag %q", name)
-	case format.SpaceIdentity:
-		return fmt.Sprintf("identity %q", name)
-	case format.SpaceCounts:
-		if len(key) > 1 && key[1] == 1 {
-			return fmt.Sprintf("number of revisions of collection %q", trimEnd(key[2:]))
-		}
-		switch string(key) {
-		case string(format.ContentTallyKey()):
-			return "numbers of attachments"
-		case string(format.AppendTimesTallyKey(nil)):
-			return "numbers of what is due"
-		}
-		return fmt.Sprintf("numbers of collection %q", name)
-	case format.SpaceMeta:
-		return fmt.Sprintf("record %q of the database", name)
-	case format.SpaceNode:
-		if len(key) == 5 {
-			return fmt.Sprintf("node %d", binary.BigEndian.Uint32(key[1:]))
-		}
-	case format.SpaceTimes:
-		if due, err := format.DecodeDue(key, nil); err == nil {
-			what := "expiry"
-			if due.Kind == format.DueRefresh {
-				what = "refresh"
-			}
-			return fmt.Sprintf("%s of document %q at %s", what, due.FoldedID, due.At.Format("2006-01-02T15:04:05.999999999Z07:00"))
-		}
-	case format.SpaceRevisions:
-		if len(key) > 1 && key[1] == 0 {
-			return fmt.Sprintf("deleted document %q", trimEnd(key[2:]))
-		}
-		if id, number, err := format.SplitRevisionKey(key); err == nil {
-			if number == 0 {
-				return fmt.Sprintf("history of document %q", id)
-			}
-			return fmt.Sprintf("revision %d of document %q", number, id)
-		}
-	case format.SpaceSubscription:
-		return fmt.Sprintf("subscription %q", name)
-	case format.SpaceRequests:
-		return fmt.Sprintf("result of a request %q", shorten(key[1:]))
-	case format.SpaceCluster:
-		if name, err := format.LostName(key); err == nil {
-			return fmt.Sprintf("lost numbers of identity %q", name)
-		}
-		if number, at, ok := format.SplitIntentWriteKey(key); ok {
-			return fmt.Sprintf("write %d of intent %d", at, number)
-		}
-		if number, err := format.IntentNumber(key); err == nil {
-			return fmt.Sprintf("intent %d", number)
-		}
-	case format.SpaceExchange:
-		return fmt.Sprintf("compare-exchange value %q", name)
-	case format.SpaceIndex:
-		return v.describeEntry(key)
-	case format.SpaceIndexState:
-		if len(key) == 6 {
-			return fmt.Sprintf("state of index %d", binary.BigEndian.Uint32(key[1:]))
+	}
+	if describe := spaces[key[0]].describe; describe != nil {
+		if text := describe(key); text != "" {
+			return text
 		}
 	}
 	return fmt.Sprintf("key %q", shorten(key))
 }
 
-// describeEntry says in words what an index key is.
-func (v *verifier) describeEntry(key []byte) string {
+// named returns a function that describes keys by the name that they begin with.
+func named(text string) func(key []byte) string {
+	return func(key []byte) string {
+		name, _ := cutName(key)
+		return fmt.Sprintf(text, name)
+	}
+}
+
+func describeChunk(key []byte) string {
+	stream, chunk, err := format.SplitChunkKey(key)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("chunk %d of stream %d", chunk, stream)
+}
+
+func describeMember(key []byte) string {
+	name, rest := cutName(key)
+	id, _ := cutName(append([]byte{0}, rest...))
+	return fmt.Sprintf("entry of document %q in collection %q", id, name)
+}
+
+func describeChange(key []byte) string {
+	etag, err := format.EtagOf(key)
+	if err != nil {
+		return ""
+	}
+	node, _ := format.NodeOf(key)
+	return fmt.Sprintf("change with etag %d of node %d", etag, node)
+}
+
+func describeCount(key []byte) string {
+	if len(key) > 1 && key[1] == 1 {
+		return fmt.Sprintf("number of revisions of collection %q", trimEnd(key[2:]))
+	}
+	switch string(key) {
+	case string(format.ContentTallyKey()):
+		return "numbers of attachments"
+	case string(format.AppendTimesTallyKey(nil)):
+		return "numbers of what is due"
+	}
+	name, _ := cutName(key)
+	return fmt.Sprintf("numbers of collection %q", name)
+}
+
+func describeNode(key []byte) string {
+	if len(key) != 5 {
+		return ""
+	}
+	return fmt.Sprintf("node %d", binary.BigEndian.Uint32(key[1:]))
+}
+
+func describeDue(key []byte) string {
+	due, err := format.DecodeDue(key, nil)
+	if err != nil {
+		return ""
+	}
+	what := "expiry"
+	if due.Kind == format.DueRefresh {
+		what = "refresh"
+	}
+	return fmt.Sprintf("%s of document %q at %s", what, due.FoldedID, due.At.Format("2006-01-02T15:04:05.999999999Z07:00"))
+}
+
+func describeRevision(key []byte) string {
+	if len(key) > 1 && key[1] == 0 {
+		return fmt.Sprintf("deleted document %q", trimEnd(key[2:]))
+	}
+	id, number, err := format.SplitRevisionKey(key)
+	switch {
+	case err != nil:
+		return ""
+	case number == 0:
+		return fmt.Sprintf("history of document %q", id)
+	}
+	return fmt.Sprintf("revision %d of document %q", number, id)
+}
+
+func describeRequest(key []byte) string {
+	return fmt.Sprintf("result of a request %q", shorten(key[1:]))
+}
+
+func describeCluster(key []byte) string {
+	if name, err := format.LostName(key); err == nil {
+		return fmt.Sprintf("lost numbers of identity %q", name)
+	}
+	if number, at, ok := format.SplitIntentWriteKey(key); ok {
+		return fmt.Sprintf("write %d of intent %d", at, number)
+	}
+	if number, err := format.IntentNumber(key); err == nil {
+		return fmt.Sprintf("intent %d", number)
+	}
+	return ""
+}
+
+// describeEntry describes the key of an index that the verifier does not know.
+func describeEntry(key []byte) string {
 	if len(key) < 5 {
-		return fmt.Sprintf("key %q", shorten(key))
+		return ""
 	}
-	number := binary.BigEndian.Uint32(key[1:])
-	ix := v.byNumber[number]
-	if ix == nil {
-		return fmt.Sprintf("entry %x of index %d", shorten(key[5:]), number)
+	return fmt.Sprintf("entry %x of index %d", shorten(key[5:]), binary.BigEndian.Uint32(key[1:]))
+}
+
+func describeIndexState(key []byte) string {
+	if len(key) != 6 {
+		return ""
 	}
-	return fmt.Sprintf("entry of index %q of %s: %s", ix.Info.Name, ix.Info.Collection, textOf(ix, key))
+	return fmt.Sprintf("state of index %d", binary.BigEndian.Uint32(key[1:]))
 }
 
 // textOf returns the values and the ID in an index key.
@@ -161,7 +188,7 @@ func describeAttachment(key []byte) string {
 			return "the next stream number"
 		}
 	}
-	return fmt.Sprintf("key %q", shorten(key))
+	return ""
 }
 
 // cutName returns the name in a key, behind its first byte, and what follows its 00.

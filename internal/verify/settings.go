@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -15,13 +16,6 @@ import (
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
-
-// known are the first bytes of all keys.
-var known = []byte{
-	format.SpaceAttachments, format.SpaceChunks, format.SpaceMembers, format.SpaceDocument, format.SpaceChanges,
-	format.SpaceHiLo, format.SpaceIdentity, format.SpaceCounts, format.SpaceMeta, format.SpaceNode, format.SpaceCluster, format.SpaceRequests, format.SpaceRevisions,
-	format.SpaceSubscription, format.SpaceTimes, format.SpaceExchange, format.SpaceIndex, format.SpaceIndexState,
-}
 
 // readSettings reads what describes the database, and looks for keys of no known kind.
 func (v *verifier) readSettings() error {
@@ -199,17 +193,17 @@ func (v *verifier) readCatalog(key, value []byte) {
 // readUnknown looks for keys between those of the known kinds.
 func (v *verifier) readUnknown() error {
 	lo := []byte(nil)
-	for _, space := range known {
-		if err := v.unknownIn(lo, []byte{space}); err != nil {
+	for _, space := range format.Spaces {
+		if err := v.unknownIn(lo, []byte{space.First}); err != nil {
 			return err
 		}
-		lo = []byte{space + 1}
+		lo = []byte{space.First + 1}
 	}
 	return v.unknownIn(lo, nil)
 }
 
 func (v *verifier) unknownIn(lo, hi []byte) error {
-	if len(lo) > 0 && len(hi) > 0 && lo[0] >= hi[0] {
+	if hi != nil && bytes.Compare(lo, hi) >= 0 {
 		return nil
 	}
 	return v.walk(lo, hi, func(_ storage.Reader, key, _ []byte) error {
