@@ -21,7 +21,7 @@ func (o *Op) StrategyUnknown(db *Writer) bool {
 		return false
 	}
 	_, strategy := db.Resolver.Request(o.RequestID)
-	return strategy == ids.ServerSide || strategy == ids.Identity
+	return strategy.MadeByCommit()
 }
 
 // Own copies what an op shares with its caller.

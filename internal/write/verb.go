@@ -36,7 +36,7 @@ var verbs = [...]traits{
 // A verb without a row does not compile.
 var _ = [1]struct{}{}[len(verbs)-int(verbCount)]
 
-// traits are what is to be known of a verb.
+// traits are what the steps of a write have to know of a verb.
 type traits struct {
 	name      string // in errors
 	operation string // for observers
