@@ -385,7 +385,7 @@ func semanticOnly(resolver *ids.Resolver, makeID func(context.Context, any) (str
 		if err != nil {
 			return "", err
 		}
-		if _, strategy := resolver.Request(id); strategy != ids.Semantic {
+		if _, strategy := resolver.Request(id); strategy.Made() {
 			return "", &IDError{ID: id, Actual: max(0, len(id)-1), Rule: fmt.Sprintf("a generator returns the id itself, and this is a request for a %s id", strategy)}
 		}
 		return id, nil
@@ -420,14 +420,14 @@ func newValueOp(ctx context.Context, m *codec.Mapping, verb write.Verb, v any, o
 			return nil, fmt.Errorf("make an id for %s: %w", m.Collection, err)
 		}
 	}
-	if id == "" && verb == write.Replace {
+	if id == "" && verb.MustExist() {
 		return nil, fmt.Errorf("%w: Replace of a %s without an id", ErrUsage, m.Type)
 	}
 	o := newOp(verb, id, nil, opts)
 	o.HiLo = id == "" && !made
 	o.Prefix = m.Prefix
-	if o.Expected == nil && !o.AnyVersion && m.Version != nil && verb != write.Insert && id != "" && !made {
-		if version := m.GetVersion(v); version != "" || verb != write.Replace {
+	if o.Expected == nil && !o.AnyVersion && m.Version != nil && !verb.MustBeNew() && id != "" && !made {
+		if version := m.GetVersion(v); version != "" || !verb.MustExist() {
 			o.Expected = &version
 		}
 	}

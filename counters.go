@@ -134,7 +134,7 @@ func (db *DB) NewHiLoClient() *HiLoClient {
 // it must be repeated on the same node, and no other node ever gets the number.
 func (db *DB) NextIdentity(ctx context.Context, name string, opts ...CallOption) (n int64, err error) {
 	return db.onIdentity(ctx, identityCall{verb: "next", name: name}, opts, func(t *write.Txn, request string) (int64, error) {
-		if _, err := db.core.Resolver.Identity(t, request); err != nil {
+		if _, _, err := db.core.Resolver.Make(ids.Identity, t, request); err != nil {
 			return 0, err
 		}
 		return t.Identity(db.core.Env.Rules.Fold(request))
@@ -196,8 +196,8 @@ func (db *DB) onIdentity(ctx context.Context, call identityCall, opts []CallOpti
 		return 0, err
 	}
 	defer db.core.Env.Exit()
-	request, strategy := db.core.Resolver.Request(name)
-	if strategy != ids.Identity && !strings.HasSuffix(request, ids.IdentityMark) {
+	request, _ := db.core.Resolver.Request(name)
+	if !strings.HasSuffix(request, ids.IdentityMark) {
 		request += ids.IdentityMark
 	}
 	err = db.core.CheckIdentity(name, request)

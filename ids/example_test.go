@@ -32,13 +32,29 @@ func ExampleRules() {
 func ExampleResolver() {
 	r := ids.NewResolver(ids.DefaultRules(), false, false, nil)
 	c := &counters{} // in a database, the transaction that writes the document
-	id, err := r.Identity(c, "users|")
-	fmt.Println(id, err)
-	id, etag, err := r.ServerSide(c, "users/")
-	fmt.Println(id, etag, err)
+	for _, asked := range []string{"users/ann", "users|", "users/"} {
+		request, strategy := r.Request(asked)
+		id, etag, err := r.Make(strategy, c, request)
+		fmt.Println(r.Form(request, strategy), id, etag, err)
+	}
 	// Output:
-	// users/1 <nil>
-	// users/0000000000000000001-A 1 <nil>
+	// users/ann users/ann 0 <nil>
+	// users/… users/1 0 <nil>
+	// users/…-A users/0000000000000000001-A 1 <nil>
+}
+
+// A strategy says when its IDs are known: a client that shows the ID of what it stores has
+// to wait for the commit only if the commit makes it.
+func ExampleStrategy() {
+	for _, request := range []string{"users/ann", "", "users/", "users|"} {
+		s := ids.Classify(request, "/")
+		fmt.Printf("%-12s made %-5v by the commit %v\n", s, s.Made(), s.MadeByCommit())
+	}
+	// Output:
+	// semantic     made false by the commit false
+	// guid         made true  by the commit false
+	// server-side  made true  by the commit true
+	// identity     made true  by the commit true
 }
 
 // Marks are what makes HiLo numbers unique: one document stored, the range

@@ -254,7 +254,7 @@ func TestResolver_ServerSide(t *testing.T) {
 	}
 	for _, test := range tests {
 		c := &counters{sequence: test.sequence, documents: map[string]bool{test.taken: true}}
-		id, etag, err := resolver(test.separator, test.tag, 2025).ServerSide(c, test.request)
+		id, etag, err := resolver(test.separator, test.tag, 2025).Make(ids.ServerSide, c, test.request)
 		if err != nil || id != test.want || etag != c.sequence {
 			t.Errorf("%q: got %q, etag %d, %v; want %q", test.request, id, etag, err, test.want)
 		}
@@ -287,7 +287,7 @@ func TestResolver_Check_FinalLength(t *testing.T) {
 
 	// The tenth identity needs a digit more than the first.
 	c := &counters{identities: map[string]int64{strings.Repeat("x", 510) + "|": 9}}
-	if _, err := r.Identity(c, strings.Repeat("x", 510)+"|"); !errors.Is(err, ids.ErrInvalid) {
+	if _, _, err := r.Make(ids.Identity, c, strings.Repeat("x", 510)+"|"); !errors.Is(err, ids.ErrInvalid) {
 		t.Errorf("identity of 513 bytes: got %v, want ErrInvalid", err)
 	}
 	if c.identities[strings.Repeat("x", 510)+"|"] != 9 {
@@ -304,15 +304,15 @@ func TestResolver_Identity(t *testing.T) {
 		{"users|", "users/1"}, {"USERS|", "USERS/2"}, {"orders|", "orders/1"}, {"users|", "users/3"},
 		{"|", "/1"}, {"users/|", "users//1"}, {"users||", "users|/1"}, {"users|", "users/4"},
 	} {
-		if id, err := r.Identity(c, step.request); err != nil || id != step.want {
+		if id, _, err := r.Make(ids.Identity, c, step.request); err != nil || id != step.want {
 			t.Errorf("%q: got %q, %v; want %q", step.request, id, err, step.want)
 		}
 	}
-	if id, err := resolver("-", "A", 2025).Identity(&counters{}, "users|"); err != nil || id != "users-1" {
+	if id, _, err := resolver("-", "A", 2025).Make(ids.Identity, &counters{}, "users|"); err != nil || id != "users-1" {
 		t.Errorf("separator -: got %q, %v", id, err)
 	}
 	full := &counters{identities: map[string]int64{"users|": math.MaxInt64}}
-	if _, err := r.Identity(full, "users|"); !errors.Is(err, ids.ErrExhausted) {
+	if _, _, err := r.Make(ids.Identity, full, "users|"); !errors.Is(err, ids.ErrExhausted) {
 		t.Errorf("at the last number: got %v, want ErrExhausted", err)
 	}
 }
@@ -351,9 +351,9 @@ func TestNextFree(t *testing.T) {
 }
 
 // Ensure that GUIDs are 36 lower-case characters of the asked version.
-func TestResolver_NewGUID(t *testing.T) {
+func TestResolver_GUID(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
-		id, err := ids.NewResolver(ids.DefaultRules(), ordered, false, nil).NewGUID()
+		id, _, err := ids.NewResolver(ids.DefaultRules(), ordered, false, nil).Make(ids.GUID, nil, "")
 		version := map[bool]byte{false: '4', true: '7'}[ordered]
 		if err != nil || len(id) != 36 || id[14] != version || id != strings.ToLower(id) || strings.Count(id, "-") != 4 {
 			t.Errorf("ordered %v: got %q, %v", ordered, id, err)

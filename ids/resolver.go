@@ -29,7 +29,8 @@ type Counters interface {
 // concurrent use.
 type Resolver struct {
 	rules  Rules
-	legacy bool // requests mean what they meant up to RavenDB 3.5
+	suffix string // of server-side IDs: -A
+	legacy bool   // requests mean what they meant up to RavenDB 3.5
 	uuid   func() (uuid.UUID, error)
 }
 
@@ -39,7 +40,7 @@ type Resolver struct {
 // up to RavenDB 3.5: they are trimmed, a trailing separator asks for an
 // identity, and the pipe is a character like any other.
 func NewResolver(rules Rules, ordered, legacy bool, random io.Reader) *Resolver {
-	r := &Resolver{rules: rules, legacy: legacy}
+	r := &Resolver{rules: rules, suffix: "-" + rules.NodeTag, legacy: legacy}
 	switch {
 	case ordered && random != nil:
 		r.uuid = func() (uuid.UUID, error) { return uuid.NewV7FromReader(random) }
@@ -78,29 +79,78 @@ func (r *Resolver) Request(request string) (string, Strategy) {
 // Check returns an *Error if no ID that strategy makes from request could satisfy
 // the rules. It draws no number.
 func (r *Resolver) Check(request string, strategy Strategy) error {
-	if strategy == GUID {
+	form := &strategy.traits().form
+	if form.alone {
 		return nil
 	}
 	if err := checkCharacters(request); err != nil {
 		return err
 	}
-	return r.rules.checkSize(request, len(request)+r.suffixBytes(strategy))
-}
-
-// suffixBytes returns the least number of bytes by which the final ID is longer
-// than its request.
-func (r *Resolver) suffixBytes(s Strategy) int {
-	switch s {
-	case ServerSide:
-		return serverSideDigits + 1 + len(r.rules.NodeTag)
-	case Identity:
-		return len(r.rules.Separator) - len(IdentityMark) + 1
+	size := len(request) - len(form.mark) + form.bytes
+	if form.joined {
+		size += len(r.rules.Separator)
 	}
-	return 0
+	if form.tagged {
+		size += len(r.suffix)
+	}
+	return r.rules.checkSize(request, size)
 }
 
-// NewGUID returns the text of a new UUID: 36 characters, lower-case hex.
-func (r *Resolver) NewGUID() (string, error) {
+// Stem returns the part of a request with which its IDs begin: users/ann of users/ann,
+// users/ of users/, users of users|, and "" of a request for a GUID. request and s are
+// what Request returns.
+func (r *Resolver) Stem(request string, s Strategy) string {
+	form := &s.traits().form
+	if form.alone {
+		return ""
+	}
+	return strings.TrimSuffix(request, form.mark)
+}
+
+// Form returns what the IDs of a request look like, with … for the part that the strategy
+// makes: users/ann, users/…-A for users/, and users/… for users|. That of a HiLo tag lacks
+// the node tag, which not every generation of HiLo appends. request and s are what Request
+// returns, or a tag and HiLo.
+func (r *Resolver) Form(request string, s Strategy) string {
+	text, form := r.Stem(request, s), &s.traits().form
+	if form.joined {
+		text += r.rules.Separator
+	}
+	if form.bytes > 0 {
+		text += "…"
+	}
+	if form.tagged {
+		text += r.suffix
+	}
+	return text
+}
+
+// Make makes the final ID of a request, both as Request returns them. If the ID holds the
+// etag of the write, Make returns the etag with which the document must be written, and 0
+// otherwise. c may be nil unless s.MadeByCommit(). A semantic request is its own ID; HiLo
+// IDs come from a [Client] instead, and Make returns ErrUsage.
+//
+// Make returns an *Error if the ID breaks a rule, and ErrExhausted if a counter has no
+// number left. An ID that s draws is made without a look at the documents, and one that
+// s makes with the commit is free in c.
+func (r *Resolver) Make(s Strategy, c Counters, request string) (id string, etag uint64, err error) {
+	switch s {
+	case Semantic:
+		id = request
+	case GUID:
+		id, err = r.newGUID()
+	case ServerSide:
+		return r.serverSide(c, request)
+	case Identity:
+		id, err = r.identity(c, request)
+	default:
+		err = fmt.Errorf("%w: no %s id is made of a request", ErrUsage, s)
+	}
+	return id, 0, err
+}
+
+// newGUID returns the text of a new UUID: 36 characters, lower-case hex.
+func (r *Resolver) newGUID() (string, error) {
 	u, err := r.uuid()
 	if err != nil {
 		return "", fmt.Errorf("make a GUID: %w", err)
@@ -108,18 +158,16 @@ func (r *Resolver) NewGUID() (string, error) {
 	return u.String(), nil
 }
 
-const serverSideDigits = 19
-
-// ServerSide makes the ID of a request that ends with the separator: the
+// serverSide makes the ID of a request that ends with the separator: the
 // request, the etag of this write in 19 digits, and the node tag. If a document
-// has that ID already, ServerSide tries the next etag. It returns the etag that
+// has that ID already, serverSide tries the next etag. It returns the etag that
 // the document must be written with.
-func (r *Resolver) ServerSide(c Counters, request string) (id string, etag uint64, err error) {
+func (r *Resolver) serverSide(c Counters, request string) (id string, etag uint64, err error) {
 	for {
 		if etag, err = c.Sequence(); err != nil {
 			return "", 0, err
 		}
-		id = fmt.Sprintf("%s%0*d-%s", request, serverSideDigits, etag, r.rules.NodeTag)
+		id = fmt.Sprintf("%s%0*d%s", request, serverSideDigits, etag, r.suffix)
 		if err := r.rules.Check(id); err != nil {
 			return "", 0, err
 		}
@@ -133,10 +181,10 @@ func (r *Resolver) ServerSide(c Counters, request string) (id string, etag uint6
 	}
 }
 
-// Identity makes the ID of a request that ends with a pipe: the request
+// identity makes the ID of a request that ends with a pipe: the request
 // without the pipe, the separator, and the next number of its counter, which
 // it stages. It skips numbers that documents have already: see NextFree.
-func (r *Resolver) Identity(c Counters, request string) (string, error) {
+func (r *Resolver) identity(c Counters, request string) (string, error) {
 	name := r.rules.Fold(request)
 	last, err := c.Identity(name)
 	if err != nil {

@@ -527,7 +527,7 @@ func batchTransaction(ops []*write.Op, prefetched *write.Prefetched) func(t *wri
 	return func(t *write.Txn) error {
 		t.Use(prefetched)
 		for _, o := range ops {
-			if o.Strategy == ids.Identity {
+			if o.Strategy.FromCounter() {
 				t.Tx.RequireSync() // readers may see its number at once
 				break
 			}

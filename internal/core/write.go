@@ -49,7 +49,7 @@ func (db *Database) writeOps(ctx context.Context, ops []*write.Op) error {
 func OperationOf(ops []*write.Op) (o observe.Operation) {
 	o.Verb = "batch"
 	if len(ops) == 1 {
-		o.Verb, o.ID = verbs[ops[0].Verb], ops[0].RequestID
+		o.Verb, o.ID = ops[0].Verb.Operation(), ops[0].RequestID
 	}
 	o.Collection = ops[0].Collection
 	for _, other := range ops {
@@ -59,8 +59,6 @@ func OperationOf(ops []*write.Op) (o observe.Operation) {
 	}
 	return o
 }
-
-var verbs = [...]string{write.Put: "put", write.Insert: "insert", write.Replace: "replace", write.Delete: "delete", write.Patch: "patch", write.Keep: "revise", write.Attach: "attach", write.Exchange: "compare exchange"}
 
 // completeOperation adds what is known when the writes have been made.
 func completeOperation(o *observe.Operation, ops []*write.Op) {

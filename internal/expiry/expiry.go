@@ -367,7 +367,7 @@ func (s *Sweeper) try(ctx context.Context, due []format.Due, now time.Time, rest
 	for _, o := range ops[:committed] {
 		switch {
 		case !o.IsDone():
-		case o.Verb == write.Delete:
+		case o.Verb.Deletes():
 			s.deleted.Add(1)
 		default:
 			s.refreshed.Add(1)

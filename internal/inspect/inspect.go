@@ -289,12 +289,12 @@ func (in *inspection) deleted(id []byte) {
 
 // usageOf returns the counter that the number of an ID is attributed to, or nil.
 func (in *inspection) usageOf(s idShape) *usage {
-	if s.strategy == ids.Identity {
+	if s.strategy.FromCounter() {
 		if i := in.identities[string(s.prefix)]; i != nil {
 			return &i.usage
 		}
 	}
-	if s.strategy == ids.Identity || s.strategy == ids.HiLo {
+	if s.strategy.FromCounter() || s.strategy.FromRange() { // older HiLo IDs look like identities
 		if t := in.tags[string(s.prefix)]; t != nil {
 			return &t.usage
 		}
@@ -333,28 +333,21 @@ func (in *inspection) document(id []byte, h *metadata.Header, _ int) {
 	if u := in.usageOf(s); u != nil {
 		u.use(s.number, recent)
 	}
-	switch s.strategy {
-	case ids.GUID:
-		row.GUID++
-	case ids.ServerSide:
-		row.ServerSide++
-	case ids.HiLo:
-		row.HiLo++
+	*row.of(s.strategy)++
+	switch {
+	case s.strategy.FromRange():
 		own := string(s.nodeTag) == in.nodeTag
 		if own {
 			row.HighestHiLo = max(row.HighestHiLo, s.number)
 		}
 		in.tags[string(s.prefix)].note(s.number, own)
-	case ids.Identity:
-		row.Identity++
+	case s.strategy.FromCounter():
 		row.HighestIdentity = max(row.HighestIdentity, s.number)
 		if i := in.identities[string(s.prefix)]; i != nil {
 			i.Highest = max(i.Highest, s.number)
 		} else {
 			in.tags[string(s.prefix)].note(s.number, in.untagged())
 		}
-	default:
-		row.Semantic++
 	}
 	if tag, is := bytes.CutPrefix(id, in.hiloPrefix); is {
 		in.tag(string(tag)) // the tag may have no mark

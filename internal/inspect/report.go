@@ -1,5 +1,7 @@
 package inspect
 
+import "github.com/jaydb/jay/ids"
+
 // Report is what Run returns: the IDs of a database, all at one moment. The types of package jay
 // with the same fields say what each means.
 type Report struct {
@@ -32,6 +34,21 @@ type Counts struct {
 	ServerSide int64
 	GUID       int64
 	Semantic   int64
+}
+
+// of returns the count of the IDs of a strategy.
+func (c *Counts) of(s ids.Strategy) *int64 {
+	switch s {
+	case ids.HiLo:
+		return &c.HiLo
+	case ids.Identity:
+		return &c.Identity
+	case ids.ServerSide:
+		return &c.ServerSide
+	case ids.GUID:
+		return &c.GUID
+	}
+	return &c.Semantic
 }
 
 // HiLo accounts for the numbers of one HiLo tag.

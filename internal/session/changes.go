@@ -2,7 +2,6 @@ package session
 
 import (
 	"github.com/jaydb/jay/internal/codec"
-	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/patch"
 )
 
@@ -40,7 +39,7 @@ func (s *Session) WhatChanged() ([]Change, error) {
 			out = append(out, c)
 			continue
 		}
-		if w.op.Verb == write.Keep {
+		if w.op.Verb.KeepsVersion() {
 			continue // the document stays as it is
 		}
 		c := Change{ID: w.entity.id, State: Added, Entity: w.entity.value}

@@ -32,7 +32,7 @@ func savedRevision(e *entity, o *write.Op) {
 // doubt notes a save whose outcome is not known. That of a write which only keeps a
 // revision need not be known: the next save does it again.
 func (s *Session) doubt(writes []*saving, exchanges []*write.Op) {
-	writes = slices.DeleteFunc(slices.Clone(writes), func(w *saving) bool { return w.op.Verb == write.Keep })
+	writes = slices.DeleteFunc(slices.Clone(writes), func(w *saving) bool { return w.op.Verb.KeepsVersion() })
 	if len(writes)+len(exchanges) > 0 {
 		s.inDoubt = &inDoubtSave{writes, exchanges, s.db, s.db.Reserved.Etags()}
 	}

@@ -244,14 +244,14 @@ func (s *Session) saved(w *saving, doc *docs.Document) {
 	}
 	e, o := w.entity, w.op
 	e.force = false
-	if o.Verb == write.Keep {
+	if o.Verb.KeepsVersion() {
 		savedRevision(e, o)
 		return
 	}
 	known := e.id == o.ID && e.foldedID == o.FoldedID // to the session and to the value
 	e.id, e.foldedID = o.ID, o.FoldedID
 	body := o.JSON
-	if o.Verb == write.Attach {
+	if o.Verb.KeepsBody() {
 		body = e.doc.JSON() // with which the struct is compared: another writer may have changed the stored one
 	}
 	*doc = docs.Make(s.db.Env.Origins, o.FoldedID, o.Header, body)

@@ -148,17 +148,13 @@ func (s *Session) nameEntity(ctx context.Context, e *entity) (err error) {
 	if err := s.db.Resolver.Check(resolved, strategy); err != nil {
 		return err
 	}
-	switch strategy {
-	case ids.GUID:
-		e.made = true
-		if e.id, err = s.db.Resolver.NewGUID(); err != nil {
-			return err
-		}
-	case ids.Semantic:
-		e.id = resolved
-	default:
+	if strategy.MadeByCommit() {
 		e.id = request
-		return nil // the commit makes the ID
+		return nil
+	}
+	e.made = strategy.Made()
+	if e.id, _, err = s.db.Resolver.Make(strategy, nil, resolved); err != nil {
+		return err
 	}
 	e.foldedID = s.db.Env.Rules.Fold(e.id)
 	return nil

@@ -105,7 +105,7 @@ func (t *Tx) closeUploads() {
 func (t *Tx) list(o, before *write.Op) {
 	switch {
 	case o.Listed:
-	case o.Verb == write.Insert, before != nil && before.Verb == write.Delete:
+	case o.Verb.MustBeNew(), before != nil && before.Verb.Deletes():
 		o.Listed = true
 	case before != nil:
 		o.Listed, o.Header.Attachments = before.Listed, before.Header.Attachments
@@ -116,7 +116,7 @@ func (t *Tx) list(o, before *write.Op) {
 // Those of a document that o replaces without having read it are read now, and it joins the
 // read set if it has any.
 func (t *Tx) showAttachments(o *write.Op) error {
-	if o.Listed || o.Verb == write.Delete {
+	if o.Listed || o.Verb.Deletes() {
 		return nil
 	}
 	record, closer, err := docs.ReadRecord(t.snapshot, format.NewDocumentKey(o.FoldedID))

@@ -44,7 +44,7 @@ func (t *Tx) Walk(ctx context.Context, over docs.Range) (*Walk, error) {
 	for folded, i := range t.staged {
 		w.hidden[folded] = true
 		o := t.ops[i]
-		if o.Verb != write.Delete && !docs.IsGone(&o.Header, t.moment.At) && w.note.covers(o.FoldedCollection, folded) && (base.Want == nil || base.Want([]byte(folded), &o.Header, o.JSON)) {
+		if !o.Verb.Deletes() && !docs.IsGone(&o.Header, t.moment.At) && w.note.covers(o.FoldedCollection, folded) && (base.Want == nil || base.Want([]byte(folded), &o.Header, o.JSON)) {
 			w.own = append(w.own, o)
 		}
 	}

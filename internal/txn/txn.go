@@ -206,7 +206,7 @@ func (t *Tx) pending(o *write.Op) (*docs.Document, error) {
 // peek is pending with the body that the commit will write: it must not leave the
 // package.
 func (t *Tx) peek(o *write.Op) (*docs.Document, error) {
-	if o.Verb == write.Delete {
+	if o.Verb.Deletes() {
 		return nil, errs.ErrNotFound
 	}
 	if docs.IsGone(&o.Header, t.moment.At) {

@@ -54,7 +54,7 @@ func (t *Tx) Write(ctx context.Context, ops []*write.Op) error {
 // stage stages a prepared op, or reports that it changes nothing. before is the op
 // of the same document that it replaces, or -1.
 func (t *Tx) stage(ctx context.Context, o *write.Op) (staged bool, before int, err error) {
-	if o.Verb != write.Patch {
+	if !o.Verb.Edits() {
 		before, err = t.add(ctx, o)
 		return true, before, err
 	}
@@ -108,10 +108,7 @@ func (t *Tx) add(ctx context.Context, o *write.Op) (before int, err error) {
 	if err := t.drawID(ctx, o); err != nil {
 		return 0, err
 	}
-	if o.Verb == write.Delete {
-		o.FoldedID = t.db.Env.Rules.Fold(o.ID)
-	}
-	if o.Strategy == ids.Semantic {
+	if !o.Strategy.Made() {
 		if err := t.checkHeld(o.FoldedID); err != nil {
 			return 0, err
 		}
@@ -129,7 +126,7 @@ func (t *Tx) add(ctx context.Context, o *write.Op) (before int, err error) {
 	}
 
 	o.Own()
-	if o.Outcome = write.Provisional; o.Verb == write.Delete {
+	if o.Outcome = write.Provisional; o.Verb.Deletes() {
 		o.Outcome = write.Absent
 	}
 	staged := *o // the commit writes its results here, and the caller reads those in o
@@ -157,7 +154,7 @@ func (t *Tx) add(ctx context.Context, o *write.Op) (before int, err error) {
 // drawID makes HiLo IDs and GUIDs that no document has, in the database or in this
 // transaction.
 func (t *Tx) drawID(ctx context.Context, o *write.Op) error {
-	if o.Strategy != ids.HiLo && o.Strategy != ids.GUID {
+	if !o.Strategy.Drawn() {
 		return nil
 	}
 	if o.ID = t.reissue(o); o.ID != "" {
@@ -174,7 +171,7 @@ func (t *Tx) drawID(ctx context.Context, o *write.Op) error {
 		return err
 	}
 	o.Exposed = true
-	if o.Strategy == ids.HiLo && (given != o.ID || !t.reissued[o.FoldedID]) {
+	if o.Strategy.FromRange() && (given != o.ID || !t.reissued[o.FoldedID]) {
 		t.issued.all[o.Tag] = append(t.issued.all[o.Tag], o.ID)
 	}
 	return nil
@@ -182,7 +179,7 @@ func (t *Tx) drawID(ctx context.Context, o *write.Op) error {
 
 // reissue returns the next HiLo ID that an earlier run was given, or "".
 func (t *Tx) reissue(o *write.Op) string {
-	if o.Strategy != ids.HiLo || t.issued.held {
+	if !o.Strategy.FromRange() || t.issued.held {
 		return ""
 	}
 	for free := t.issued.free[o.Tag]; len(free) > 0; {
@@ -206,7 +203,7 @@ func (t *Tx) wrote(folded string) bool { _, found := t.staged[folded]; return fo
 // expect checks the condition of o on the document, as the transaction sees it, and
 // adds the document to the read set.
 func (t *Tx) expect(o *write.Op) error {
-	if o.Strategy != ids.Semantic || (o.Verb != write.Insert && o.Verb != write.Replace && o.Expected == nil && o.InCollection == "") {
+	if o.Strategy.Made() || (!o.Verb.MustBeNew() && !o.Verb.MustExist() && o.Expected == nil && o.InCollection == "") {
 		return nil
 	}
 	doc, err := t.lookup(o.FoldedID)
@@ -217,9 +214,9 @@ func (t *Tx) expect(o *write.Op) error {
 		return &metadata.CollectionError{ID: o.ID, Current: doc.Collection(), Given: o.Collection}
 	}
 	switch {
-	case o.Verb == write.Insert && doc != nil:
+	case o.Verb.MustBeNew() && doc != nil:
 		return errs.ErrExists
-	case o.Verb == write.Replace && doc == nil:
+	case o.Verb.MustExist() && doc == nil:
 		return errs.ErrNotFound
 	}
 	return t.expectVersion(o)
@@ -236,7 +233,7 @@ func (t *Tx) expectVersion(o *write.Op) error {
 	if err != nil {
 		return err
 	}
-	if actual != *o.Expected || (o.Verb == write.Delete && actual == "") {
+	if actual != *o.Expected || (o.Verb.Deletes() && actual == "") {
 		return &metadata.ConflictError{ID: o.ID, Expected: *o.Expected, Actual: actual}
 	}
 	o.Expected = nil
@@ -249,7 +246,7 @@ func (t *Tx) expectVersion(o *write.Op) error {
 func (t *Tx) actualVersion(o *write.Op) (string, error) {
 	if i, found := t.staged[o.FoldedID]; found {
 		_, looked := t.reads.versions[o.FoldedID]
-		if t.ops[i].Verb == write.Delete || !looked && *o.Expected == "" {
+		if t.ops[i].Verb.Deletes() || !looked && *o.Expected == "" {
 			return "", nil
 		}
 	}
@@ -272,7 +269,7 @@ func (t *Tx) adopt(o *write.Op) error {
 	}
 	collection := o.Suggested
 	if i, found := t.staged[o.FoldedID]; found {
-		if before := t.ops[i]; before.Verb != write.Delete {
+		if before := t.ops[i]; !before.Verb.Deletes() {
 			collection = string(before.Header.Collection)
 		}
 	} else {

@@ -95,10 +95,10 @@ func (w *Writer) commitClusterWide(ctx context.Context, ops []*Op, reads Reads) 
 // checkClusterWide refuses writes that cannot be kept as an intent.
 func (o *Op) checkClusterWide() error {
 	switch {
-	case o.Verb != Put && o.Verb != Insert && o.Verb != Replace && o.Verb != Delete || o.Attaching != nil:
+	case !o.Verb.Overwrites() || o.Attaching != nil:
 		return fmt.Errorf("%w: in a cluster, a commit with compare-exchange values puts and deletes documents; it cannot %s one", ids.ErrUsage, o.Verb)
-	case o.Strategy == ids.ServerSide:
-		return fmt.Errorf("%w: in a cluster, a commit with compare-exchange values makes no server-side ids", ids.ErrUsage)
+	case o.Strategy.FromEtag():
+		return fmt.Errorf("%w: in a cluster, a commit with compare-exchange values makes no %s ids", ids.ErrUsage, o.Strategy)
 	}
 	return nil
 }
@@ -209,7 +209,7 @@ func (c *clusterCommit) plan(ctx context.Context) error {
 			if o.Guard.Any {
 				expected, compared = any[folded], false
 			}
-			change = accord.Change{Folded: folded, Key: key, Delete: o.Verb == Delete}
+			change = accord.Change{Folded: folded, Key: key, Delete: o.Verb.Deletes()}
 			if change.Value, err = json.Marshal(struct{ Id string }{o.ID}); err != nil {
 				return err
 			}
@@ -277,7 +277,7 @@ func (c *clusterCommit) storeIntent(ctx context.Context) error {
 	err := c.w.Env.Engine.Update(ctx, true, func(tx storage.Tx) error {
 		for i, o := range c.docs {
 			kind := byte(format.IntentPut)
-			if o.Verb == Delete {
+			if o.Verb.Deletes() {
 				kind = format.IntentDelete
 			}
 			head := format.AppendIntentWrite(nil, kind, o.FoldedID)

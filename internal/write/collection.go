@@ -6,7 +6,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
@@ -23,7 +22,7 @@ import (
 // Adopts reports whether o takes the collection of the document that it finds. An
 // insert finds none, and made IDs are new.
 func (o *Op) Adopts() bool {
-	return !o.Named && o.Strategy == ids.Semantic && (o.Verb == Put || o.Verb == Replace)
+	return !o.Named && !o.Strategy.Made() && o.Verb.GivesBody() && !o.Verb.MustBeNew()
 }
 
 // TakeCollection puts o into a collection that it does not name.
@@ -86,7 +85,7 @@ func (w *Writer) SupposeCollections(ctx context.Context, ops []*Op) error {
 				return OpError(ops, o, err)
 			}
 		}
-		if earlier != nil && o.FoldedID != "" && o.Verb != Patch {
+		if earlier != nil && o.FoldedID != "" && !o.Verb.Edits() {
 			earlier[o.FoldedID] = o
 		}
 	}
@@ -107,7 +106,7 @@ func (w *Writer) supposeCollection(o, before *Op) error {
 		if err != nil || !found {
 			return err
 		}
-	case before.Verb != Delete:
+	case !before.Verb.Deletes():
 		collection = string(before.Header.Collection)
 	}
 	o.TakeCollection(w, collection)
@@ -148,7 +147,7 @@ func (w *Writer) intendedCollection(o *Op, last *CollectionNaming) (string, erro
 	if !w.PrefixCollections {
 		return "", nil
 	}
-	name := suggestedCollection(o.Resolved, o.Strategy, w.Env.Rules.Separator)
+	name := suggestedCollection(w.Resolver.Stem(o.Resolved, o.Strategy), w.Env.Rules.Separator, o.Strategy.Made())
 	if name == "" {
 		return "", nil
 	}
@@ -163,17 +162,14 @@ func (w *Writer) intendedCollection(o *Op, last *CollectionNaming) (string, erro
 	return o.Suggested, nil
 }
 
-// suggestedCollection returns the collection that the prefix of a requested ID
-// suggests, or "": the text before its first separator, or before the pipe of an
-// identity, with an upper-case first letter. A prefix that does not begin with a
+// suggestedCollection returns the collection that the stem of a requested ID
+// suggests, or "": the text before its first separator, which may follow the stem of an
+// ID that is made, with an upper-case first letter. A prefix that does not begin with a
 // letter suggests nothing, and neither does that of the system's documents.
-func suggestedCollection(request string, strategy ids.Strategy, separator string) string {
-	name, _, found := strings.Cut(request, separator)
-	if !found {
-		if strategy != ids.Identity {
-			return ""
-		}
-		name = strings.TrimSuffix(request, "|")
+func suggestedCollection(stem, separator string, made bool) string {
+	name, _, found := strings.Cut(stem, separator)
+	if !found && !made {
+		return ""
 	}
 	first, size := utf8.DecodeRuneInString(name)
 	if !unicode.IsLetter(first) || format.FoldName(name) == systemPrefix || metadata.CheckCollection(name) != nil {

@@ -3,7 +3,6 @@ package write
 import (
 	"bytes"
 
-	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/heads"
@@ -19,7 +18,7 @@ import (
 // knownHead returns what o needs to know of the document that it finds, if its head is
 // known and suffices.
 func (w *Writer) knownHead(o *Op, c *catalog.Catalog, rules *revisions.Rules) (OldDocument, bool) {
-	if w.Heads == nil || o.Strategy != ids.Semantic || o.KeepRevision || o.KeepReplaced {
+	if w.Heads == nil || o.Strategy.Made() || o.KeepRevision || o.KeepReplaced {
 		return OldDocument{}, false
 	}
 	h, known := w.Heads.Find(o.FoldedID)

@@ -25,7 +25,7 @@ func (w *Writer) DrawIdentities(ctx context.Context, ops []*Op, held HeldNumbers
 	}
 	var byName map[string][]*Op
 	for _, o := range ops {
-		if o.Strategy == ids.Identity && o.Verb != Delete {
+		if o.Strategy.FromCounter() {
 			if byName == nil {
 				byName = make(map[string][]*Op)
 			}
@@ -35,7 +35,7 @@ func (w *Writer) DrawIdentities(ctx context.Context, ops []*Op, held HeldNumbers
 		}
 	}
 	for _, o := range ops { // in their order
-		if o.Strategy != ids.Identity || o.number != 0 || o.Verb == Delete {
+		if !o.Strategy.FromCounter() || o.number != 0 {
 			continue
 		}
 		name := w.Env.Rules.Fold(o.Resolved)
@@ -217,14 +217,10 @@ func (w *Writer) Redrawing(ctx context.Context, ops []*Op, commit func() error) 
 	}
 }
 
-// stageIdentity makes the ID of an identity: on one node in the transaction. In a cluster
-// the number was reserved before, and the local counter follows it.
-func (t *Txn) stageIdentity(o *Op) (err error) {
-	if t.Writer.Cluster == nil {
-		o.ID, err = t.Writer.Resolver.Identity(t, o.Resolved)
-		return err
-	}
-	if _, err = t.RaiseIdentity(t.Writer.Env.Rules.Fold(o.Resolved), o.number); err != nil {
+// stageReserved stages the number of an op that was reserved from the cluster: the local
+// counter follows it.
+func (t *Txn) stageReserved(o *Op) error {
+	if _, err := t.RaiseIdentity(t.Writer.Env.Rules.Fold(o.Resolved), o.number); err != nil {
 		return err
 	}
 	return t.Writer.Cluster.StageSeen(t.Tx)

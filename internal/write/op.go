@@ -21,7 +21,7 @@ func (o *Op) StrategyUnknown(db *Writer) bool {
 		return false
 	}
 	_, strategy := db.Resolver.Request(o.RequestID)
-	return strategy == ids.ServerSide || strategy == ids.Identity
+	return strategy.MadeByCommit()
 }
 
 // Own copies what an op shares with its caller.
@@ -29,25 +29,6 @@ func (o *Op) Own() {
 	o.JSON = bytes.Clone(o.JSON)
 	o.Header.Custom = bytes.Clone(o.Header.Custom)
 	o.Body, o.Custom = nil, nil
-}
-
-// Verb is what a write does with the document that is there already.
-type Verb uint8
-
-const (
-	Put     Verb = iota // write it, whatever is there
-	Insert              // it must not be there
-	Replace             // it must be there
-	Delete
-	Patch
-	Keep     // make the version that is there a revision
-	Attach   // write it as it is, with other attachments
-	Exchange // change a compare-exchange value
-)
-
-// String returns the method's name, for errors.
-func (v Verb) String() string {
-	return [...]string{"put", "insert", "replace", "delete", "patch", "keep a revision of", "attach to", "compare exchange"}[v]
 }
 
 // Op is one write on its way through the write path.
@@ -152,7 +133,7 @@ func (w *Writer) ResultOf(o *Op) metadata.Metadata {
 		return metadata.Metadata{}
 	case Absent:
 		m := metadata.Metadata{ID: o.ID}
-		if o.Verb == Delete {
+		if o.Verb.Deletes() {
 			m.Etag = o.Header.Etag // 0 if there was no document
 		}
 		return m
@@ -173,7 +154,7 @@ func (w *Writer) ResultOf(o *Op) metadata.Metadata {
 // a document which it inserts. A write that names no collection keeps the one that
 // it finds.
 func (o *Op) collectionOf() string {
-	if o.Verb == Patch || !o.Named {
+	if o.Verb.Edits() || !o.Named {
 		return string(o.Header.Collection)
 	}
 	return o.Collection

@@ -67,7 +67,7 @@ type Speculations struct {
 func (w *Writer) SpeculatePatches(ctx context.Context, ops []*Op) (*Speculations, error) {
 	caller, found := w.Lines.Worker(), false
 	for _, o := range ops {
-		if o.Verb == Patch {
+		if o.Verb.Edits() {
 			found = true
 			_, met := caller.Meets(turns.Doc{ID: o.FoldedID})
 			o.Patching.Guess, o.Patching.stale = speculation{}, met
@@ -95,7 +95,7 @@ func (g *Speculations) Close() {
 		g.watch = nil
 	}
 	for _, o := range g.Ops {
-		if o.Verb == Patch {
+		if o.Verb.Edits() {
 			o.Patching.Guess = speculation{} // a Batch may live for long
 		}
 	}
@@ -115,7 +115,7 @@ func (g *Speculations) Again(ctx context.Context) error {
 	}
 	made := 0
 	for _, o := range g.Ops {
-		if o.Verb == Patch {
+		if o.Verb.Edits() {
 			if err := g.speculatePatch(ctx, o, latest[o.FoldedID]); err != nil {
 				return OpError(g.Ops, o, err)
 			}
@@ -138,7 +138,7 @@ func (g *Speculations) trackWrites() {
 	}
 	g.watch = g.writer.Env.Engine.TrackWrites()
 	for _, o := range g.Ops {
-		if o.Verb == Patch {
+		if o.Verb.Edits() {
 			o.Patching.Guess.watch = nil
 		}
 	}
@@ -152,7 +152,7 @@ func errPatchedBytes() error {
 func (g *Speculations) takeTurns(ctx context.Context) error {
 	var lost []turns.Key
 	for _, o := range g.Ops {
-		if o.Verb == Patch && o.Patching.stale {
+		if o.Verb.Edits() && o.Patching.stale {
 			lost = append(lost, turns.Document(o.FoldedID))
 		}
 	}
@@ -231,7 +231,7 @@ func (p *Patching) madeBytes() int {
 // willWrite returns the body that o will write, or nil if there will be no document
 // or o cannot be carried out.
 func (o *Op) willWrite() []byte {
-	if o.Verb != Patch {
+	if !o.Verb.Edits() {
 		return o.JSON // none of a delete
 	}
 	p := o.Patching
@@ -243,7 +243,7 @@ func (o *Op) willWrite() []byte {
 
 // willBelongTo returns the folded collection of the document that o will write.
 func (o *Op) willBelongTo() string {
-	if o.Verb != Patch {
+	if !o.Verb.Edits() {
 		return o.FoldedCollection
 	}
 	if p := o.Patching; p.Guess.base == nil && p.Insert != nil {
@@ -254,7 +254,7 @@ func (o *Op) willBelongTo() string {
 
 // wrote returns the body that o has staged.
 func (o *Op) wrote() []byte {
-	if o.Verb == Patch && o.Patching.Status == StatusCreated {
+	if o.Verb.Edits() && o.Patching.Status == StatusCreated {
 		return o.Patching.Insert.JSON
 	}
 	return o.JSON

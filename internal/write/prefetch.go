@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
@@ -100,7 +99,7 @@ func (w *Writer) namedOps(ops []*Op, c *catalog.Catalog, rules *revisions.Rules)
 	}
 	named := make([]*Op, 0, len(ops))
 	for _, o := range ops {
-		if o.Verb != Patch && o.Verb != Keep && o.Verb != Attach && o.Verb != Exchange && (o.Strategy == ids.Semantic || o.Strategy == ids.GUID) {
+		if o.Verb.Overwrites() && !o.Strategy.MadeByCommit() && !o.Strategy.FromRange() {
 			if _, known := w.knownHead(o, c, rules); !known {
 				named = append(named, o)
 			}
@@ -206,7 +205,7 @@ func drawnOps(ops []*Op) []*Op {
 	}
 	var drawn []*Op
 	for _, o := range ops {
-		if o.Strategy == ids.HiLo && o.FoldedID != "" {
+		if o.Strategy.FromRange() && o.FoldedID != "" {
 			if drawn == nil {
 				drawn = make([]*Op, 0, len(ops))
 			}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/jaydb/jay/ids"
@@ -28,8 +27,8 @@ func (w *Writer) CheckTag(tag string) error {
 	if err := w.Env.Rules.Check(tag); err != nil {
 		return err
 	}
-	if strings.HasSuffix(tag, ids.IdentityMark) || strings.HasSuffix(tag, w.Env.Rules.Separator) {
-		return fmt.Errorf("%w: a HiLo tag must not end with %q or %q: its document could not be written, got %.100q", ids.ErrUsage, ids.IdentityMark, w.Env.Rules.Separator, tag)
+	if s := ids.Classify(format.HiLoPrefix+tag, w.Env.Rules.Separator); s.Made() {
+		return fmt.Errorf("%w: a HiLo tag must not end like a request for a new %s id: its document could not be written, got %.100q", ids.ErrUsage, s, tag)
 	}
 	longest := tag + w.Env.Rules.Separator + strconv.FormatInt(math.MaxInt64, 10) + "-" + w.Env.Rules.NodeTag
 	if err := w.Env.Rules.Check(longest); err != nil {
@@ -152,21 +151,27 @@ func (w *Writer) Prepare(o *Op, modified uint64, last *CollectionNaming) error {
 			return err
 		}
 	}
-	if o.Verb == Delete || o.Verb == Keep {
+	switch o.Verb {
+	case Put, Insert, Replace:
+		return w.preparePut(o, modified, last)
+	case Delete, Keep:
 		if o.Timing != nil {
 			return fmt.Errorf("%w: a deletion has no expiry and no refresh", ids.ErrUsage)
 		}
 		o.FoldedID = w.Env.Rules.Fold(o.ID)
 		o.Header.Modified = modified // of the revision that a deletion leaves
 		return nil
-	}
-	if o.Verb == Patch {
+	case Patch:
 		return w.preparePatch(o, modified, last)
-	}
-	if o.Verb == Attach {
+	case Attach:
 		o.FoldedID, o.Attaching.modified = w.Env.Rules.Fold(o.ID), modified
 		return nil
 	}
+	panic(fmt.Sprintf("verb %d is not prepared", o.Verb))
+}
+
+// preparePut prepares the document of a put, and its index entries.
+func (w *Writer) preparePut(o *Op, modified uint64, last *CollectionNaming) error {
 	if err := w.prepareBody(o); err != nil {
 		return err
 	}
@@ -194,7 +199,7 @@ func (w *Writer) Prepare(o *Op, modified uint64, last *CollectionNaming) error {
 	o.Header.Modified = modified
 	o.Header.Node = w.Env.Node
 	o.Header.Collection = last.bytes
-	if o.Strategy == ids.Semantic {
+	if !o.Strategy.Made() {
 		w.EncodeTail(o)
 	}
 	return nil
@@ -206,34 +211,30 @@ func (w *Writer) prepareID(o *Op) error {
 		o.Strategy = ids.HiLo
 		return nil
 	}
-	if o.Verb == Delete || o.Verb == Keep {
-		// A delete looks an ID up, and makes none.
+	if o.Verb.IsLiteral() {
 		o.Strategy, o.ID = ids.Semantic, o.RequestID
 		return nil
 	}
 	o.Resolved, o.Strategy = w.Resolver.Request(o.RequestID)
-	if o.Verb == Attach && o.Strategy != ids.Semantic {
-		return &ids.Error{ID: o.RequestID, Rule: "an attachment needs the id of a document, not a request for one"}
-	}
-	if o.Verb == Patch && o.Strategy != ids.Semantic {
-		return &ids.Error{ID: o.RequestID, Rule: "a patch needs the id of a document, not a request for one"}
+	if o.Strategy.Made() && o.Verb.NeedsID() && !o.Verb.GivesBody() {
+		return &ids.Error{ID: o.RequestID, Rule: "must be the id of a document, not a request for one"}
 	}
 	if err := w.Resolver.Check(o.Resolved, o.Strategy); err != nil {
 		return err
 	}
-	if o.Strategy == ids.Semantic {
+	if !o.Strategy.Made() {
 		o.ID = o.Resolved
 		return nil
 	}
-	if o.Strategy == ids.Identity && w.NoCluster != nil {
+	if o.Strategy.FromCounter() && w.NoCluster != nil {
 		return w.NoCluster
 	}
-	if o.Verb == Replace {
+	if o.Verb.NeedsID() {
 		return fmt.Errorf("%w: Replace needs the id of a document; %.100q asks for a new %s id", ids.ErrUsage, o.RequestID, o.Strategy)
 	}
 	if o.Expected != nil && *o.Expected != "" {
-		if o.Strategy == ids.Identity { // RavenDB: InvalidOperationException, and not ConcurrencyException
-			return fmt.Errorf("%w: %.100q asks for a new identity, which has no version to expect; it expects %.100q", ids.ErrUsage, o.RequestID, *o.Expected)
+		if o.Strategy.FromCounter() { // RavenDB: InvalidOperationException, and not ConcurrencyException
+			return fmt.Errorf("%w: %.100q asks for a new %s, which has no version to expect; it expects %.100q", ids.ErrUsage, o.RequestID, o.Strategy, *o.Expected)
 		}
 		return &metadata.ConflictError{ID: o.RequestID, Expected: *o.Expected}
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/docs"
@@ -67,6 +66,8 @@ func (t *Txn) stage(o *Op) error {
 		}
 	}
 	switch o.Verb {
+	case Put, Insert, Replace:
+		return t.stageGiven(o)
 	case Delete:
 		return t.stageDelete(o)
 	case Patch:
@@ -78,21 +79,17 @@ func (t *Txn) stage(o *Op) error {
 	case Exchange:
 		return t.stageExchange(o)
 	}
+	panic(fmt.Sprintf("verb %d is not staged", o.Verb))
+}
+
+// stageGiven makes the ID of a put, if the transaction makes it, and stages the put.
+func (t *Txn) stageGiven(o *Op) error {
 	etag := uint64(0)
 	var err error
-	switch o.Strategy {
-	case ids.ServerSide:
-		if err = t.Writer.Cluster.CheckTag(); err == nil {
-			o.ID, etag, err = t.Writer.Resolver.ServerSide(t, o.Resolved)
+	if o.Strategy.MadeByCommit() {
+		if etag, err = t.makeID(o); err != nil {
+			return err
 		}
-	case ids.Identity:
-		err = t.stageIdentity(o)
-	}
-	if err != nil {
-		return err
-	}
-	if o.Strategy == ids.ServerSide || o.Strategy == ids.Identity {
-		t.Writer.EncodeTail(o)
 	}
 	if etag == 0 {
 		if etag, err = t.Sequence(); err != nil {
@@ -100,6 +97,24 @@ func (t *Txn) stage(o *Op) error {
 		}
 	}
 	return t.StagePut(o, etag)
+}
+
+// makeID makes the ID of an op that gets it in the transaction, and returns the etag that
+// the ID holds, or 0. In a cluster the numbers of counters were reserved before.
+func (t *Txn) makeID(o *Op) (etag uint64, err error) {
+	if o.Strategy.FromCounter() && t.Writer.Cluster != nil {
+		return 0, t.stageReserved(o)
+	}
+	if o.Strategy.FromEtag() {
+		if err := t.Writer.Cluster.CheckTag(); err != nil {
+			return 0, err
+		}
+	}
+	if o.ID, etag, err = t.Writer.Resolver.Make(o.Strategy, t, o.Resolved); err != nil {
+		return 0, err
+	}
+	t.Writer.EncodeTail(o)
+	return etag, nil
 }
 
 // StagePut checks the document that is there and stages the new one.
@@ -111,13 +126,12 @@ func (t *Txn) StagePut(o *Op, etag uint64) error {
 	if err != nil {
 		return err
 	}
-	if found && (!o.Exposed && (o.Strategy == ids.HiLo || o.Strategy == ids.GUID) || o.number != 0) {
+	if found && (!o.Exposed && o.Strategy.Drawn() || o.number != 0) {
 		o.idInUse = true
 		return errIDInUse
 	}
-	if found && o.Strategy != ids.Semantic {
-		// Server-side IDs and identities were made to be free in this same
-		// transaction.
+	if found && o.Strategy.Made() {
+		// Resolver.Make has made one that is free in this same transaction.
 		return fmt.Errorf("made id %q: %w", o.ID, errs.ErrExists)
 	}
 	if o.due != nil {
@@ -191,7 +205,7 @@ func (t *Txn) stageDocument(o *Op, etag uint64, old *OldDocument, found bool) er
 	if o.Header.Timed || old.Times != nil {
 		t.stageTimes(folded, o.FoldedCollection, old.Times, o.Header.Times())
 	}
-	if o.Verb != Attach { // whose entries stay as they are
+	if !o.Verb.KeepsBody() { // else the entries stay as they are
 		if err := t.stageEntries(o, old); err != nil {
 			return err
 		}
@@ -349,7 +363,7 @@ func (t *Txn) old(o *Op) (OldDocument, bool, error) {
 	if old, known := t.knownHead(o); known {
 		return old, true, nil
 	}
-	if o.Strategy == ids.Semantic {
+	if !o.Strategy.Made() {
 		if doc := t.Writer.Docs.Cache.Current(format.DocumentID(t.key)); doc != nil {
 			// Not the body: readers share it, and a change that one of them made to
 			// it would leave the index entries of the stored one behind.
@@ -376,9 +390,9 @@ func (t *Txn) check(o *Op, old *OldDocument, found bool) error {
 		return err
 	}
 	switch {
-	case o.Verb == Insert && found:
+	case o.Verb.MustBeNew() && found:
 		return errs.ErrExists
-	case o.Verb == Replace && !found:
+	case o.Verb.MustExist() && !found:
 		return errs.ErrNotFound
 	}
 	if found && format.CollectionKey(old.Collection) != o.FoldedCollection {
@@ -397,7 +411,7 @@ func (t *Txn) checkVersion(o *Op, old *OldDocument, found bool) error {
 	}
 	// A delete that expects the document to be missing contradicts itself: RavenDB
 	// refuses it, found or not.
-	if actual == *o.Expected && (o.Verb != Delete || found) {
+	if actual == *o.Expected && (!o.Verb.Deletes() || found) {
 		return nil
 	}
 	return &metadata.ConflictError{ID: o.ID, Expected: *o.Expected, Actual: actual}

@@ -41,11 +41,11 @@ func (o *Op) Attached() *Attaching {
 // checkAttaching checks what does not need the document.
 func (o *Op) checkAttaching() error {
 	switch a := o.Attaching; {
-	case o.Verb != Attach && a.ContentType != nil:
+	case !o.Verb.KeepsBody() && a.ContentType != nil:
 		return fmt.Errorf("%w: ContentType is an option of attachments, not of a %s", ids.ErrUsage, o.Verb)
-	case o.Verb == Patch || o.Verb == Delete:
+	case !o.Verb.KeepsBody() && !o.Verb.GivesBody():
 		return fmt.Errorf("%w: a %s with attachments", ids.ErrUsage, o.Verb)
-	case o.Verb == Attach && (o.Collection != "" && o.InCollection == "" || len(o.Custom) > 0 || o.AnyVersion):
+	case o.Verb.KeepsBody() && (o.Collection != "" && o.InCollection == "" || len(o.Custom) > 0 || o.AnyVersion):
 		return fmt.Errorf("%w: an attachment changes neither the collection nor the metadata of its document", ids.ErrUsage)
 	}
 	for i := range o.Attaching.Changes {

@@ -62,9 +62,9 @@ func (w *Writer) prepareExchange(o *Op) (err error) {
 // checkGuard refuses a guard where there cannot be one.
 func (o *Op) checkGuard() error {
 	switch {
-	case o.Verb != Put && o.Verb != Insert && o.Verb != Replace && o.Verb != Delete:
+	case !o.Verb.Overwrites():
 		return fmt.Errorf("%w: a cluster-wide transaction puts and deletes documents; it cannot %s one", ids.ErrUsage, o.Verb)
-	case o.Strategy == ids.ServerSide || o.Strategy == ids.Identity:
+	case o.Strategy.MadeByCommit():
 		return fmt.Errorf("%w: a cluster-wide transaction needs the id of a document, not a request for one", ids.ErrUsage)
 	case o.Guard.Index > math.MaxInt64:
 		return fmt.Errorf("%w: an index is at most %d, not %d", ids.ErrUsage, int64(math.MaxInt64), o.Guard.Index)
@@ -143,7 +143,7 @@ func (t *Txn) stageGuard(o *Op, etag uint64) error {
 			return err
 		}
 	}
-	if o.Verb == Delete {
+	if o.Verb.Deletes() {
 		t.key = format.ExchangeKey(t.key[:0], folded)
 		t.Tx.Delete(t.key)
 		return nil
@@ -161,7 +161,7 @@ func (o *Op) publishGuard() {
 	if o.guardIndex != 0 {
 		o.Guard.Index, o.guardIndex = o.guardIndex, 0
 	}
-	if o.Verb == Delete {
+	if o.Verb.Deletes() {
 		o.Guard.Index = 0
 	}
 }

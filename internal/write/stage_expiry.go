@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
@@ -223,7 +222,7 @@ func (t *Txn) meetOthers(ops []*Op) error {
 		met[d.FoldedID] = true
 	}
 	for _, o := range ops {
-		if o.Strategy != ids.Semantic || o.Verb == Delete || o.Verb == Patch || o.FoldedID == "" || met[o.FoldedID] {
+		if o.Strategy.Made() || o.Verb.Deletes() || o.Verb.Edits() || o.FoldedID == "" || met[o.FoldedID] {
 			continue
 		}
 		met[o.FoldedID] = true

@@ -205,7 +205,7 @@ var errIndexesChanged = errors.New("the indexes have changed since the entries w
 // transaction. It is needed whenever indexes change.
 func (w *Writer) extractAgain(ops []*Op) {
 	for _, o := range ops {
-		if o.Verb == Patch {
+		if o.Verb.Edits() {
 			if g := &o.Patching.Guess; g.Body != nil && g.indexed != w.Indexes.Load().Of(g.folded) {
 				g.extract(w, o.Timing != nil)
 			}
@@ -213,7 +213,7 @@ func (w *Writer) extractAgain(ops []*Op) {
 				continue
 			}
 		}
-		if ci := w.Indexes.Load().Of(o.FoldedCollection); o.Verb != Delete && ci != o.indexed {
+		if ci := w.Indexes.Load().Of(o.FoldedCollection); o.Verb.GivesBody() && ci != o.indexed {
 			o.extract(ci)
 		}
 	}

@@ -22,7 +22,7 @@ type Unused struct {
 // Count adds the numbers of ops that were drawn.
 func (g *Unused) Count(ops []*Op) {
 	for _, o := range ops {
-		if o.Strategy != ids.HiLo || o.ID == "" {
+		if !o.Strategy.FromRange() || o.ID == "" {
 			continue
 		}
 		g.mu.Lock()
@@ -36,7 +36,7 @@ func (g *Unused) Count(ops []*Op) {
 
 // countTaken adds the number of an op whose ID a document has already.
 func (g *Unused) countTaken(o *Op) {
-	if o.Strategy != ids.HiLo {
+	if !o.Strategy.FromRange() {
 		return
 	}
 	g.Count([]*Op{o})

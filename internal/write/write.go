@@ -184,20 +184,18 @@ func (w *Writer) redrawTaken(ctx context.Context, ops []*Op) error {
 	return nil
 }
 
-// DrawID makes the IDs that are not made in the transaction: HiLo and GUID.
+// DrawID makes the IDs that are made before the transaction: HiLo and GUID.
 func (w *Writer) DrawID(ctx context.Context, o *Op) (err error) {
 	switch {
-	case o.Verb == Delete, o.Verb == Patch, o.Verb == Keep, o.Verb == Exchange:
+	case !o.Strategy.Drawn():
 		return nil
-	case o.Strategy == ids.HiLo:
+	case o.Strategy.FromRange():
 		if err := w.Cluster.CheckTag(); err != nil {
 			return err
 		}
 		o.ID, err = w.Client.Next(ctx, o.Tag)
-	case o.Strategy == ids.GUID:
-		o.ID, err = w.Resolver.NewGUID()
 	default:
-		return nil
+		o.ID, _, err = w.Resolver.Make(o.Strategy, nil, o.Resolved)
 	}
 	if err != nil {
 		return err
@@ -209,9 +207,9 @@ func (w *Writer) DrawID(ctx context.Context, o *Op) (err error) {
 	return nil
 }
 
-// maxGUIDs is how many GUIDs are tried for one document before their source counts
+// maxRandom is how many random IDs are tried for one document before their source counts
 // as broken.
-const maxGUIDs = 10
+const maxRandom = 10
 
 // RedrawID draws until the ID is free in the committed state: the transaction
 // checks again.
@@ -223,8 +221,8 @@ func (w *Writer) RedrawID(ctx context.Context, o *Op) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if o.redraws++; o.Strategy == ids.GUID && o.redraws > maxGUIDs {
-			return fmt.Errorf("%w: %d new GUIDs were taken already: Options.Rand repeats itself", ids.ErrUsage, maxGUIDs)
+		if o.redraws++; o.Strategy.Random() && o.redraws > maxRandom {
+			return fmt.Errorf("%w: %d new %s ids were taken already: Options.Rand repeats itself", ids.ErrUsage, maxRandom, o.Strategy)
 		}
 		w.Unused.countTaken(o)
 		o.ID = "" // it is counted: if the draw panics, it must not be counted twice

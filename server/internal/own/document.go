@@ -197,30 +197,40 @@ func getNextID(c *serve.Call) error {
 	if err := resolver.Check(request, strategy); err != nil {
 		return err
 	}
-	next := nextID{Strategy: strategy.String(), Form: request}
-	switch strategy {
-	case ids.GUID:
-		next.Form = "…"
-	case ids.ServerSide:
-		next.ID = fmt.Sprintf("%s%019d-%s", request, stats.Counters.Etag+1, rules.NodeTag)
-		next.Form = request + "…-" + rules.NodeTag
-	case ids.Identity:
-		n, err := ids.NextFree(stats.Counters.Identities[rules.Fold(request)], func(n int64) (bool, error) {
-			return c.DB.Exists(c.Ctx, resolver.IdentityID(request, n))
-		})
-		if err != nil {
-			return err
-		}
-		next.ID = resolver.IdentityID(request, n)
-		next.Form = request[:len(request)-len(ids.IdentityMark)] + rules.Separator + "…"
-	default:
+	next := nextID{Strategy: strategy.String(), Form: resolver.Form(request, strategy)}
+	switch {
+	case strategy.MadeByCommit():
+		next.ID, _, err = resolver.Make(strategy, &foresight{c, stats.Counters}, request)
+	case !strategy.Made():
 		next.ID = request
-		if next.Taken, err = c.DB.Exists(c.Ctx, request); err != nil {
-			return err
-		}
+		next.Taken, err = c.DB.Exists(c.Ctx, request)
+	}
+	if err != nil {
+		return err
 	}
 	return c.JSON(http.StatusOK, next)
 }
+
+// foresight is the counters of a write that nobody makes: it uses up no number.
+type foresight struct {
+	call     *serve.Call
+	counters jay.Counters
+}
+
+// Sequence implements ids.Counters.
+func (f *foresight) Sequence() (uint64, error) {
+	f.counters.Etag++
+	return f.counters.Etag, nil
+}
+
+// Identity implements ids.Counters.
+func (f *foresight) Identity(name string) (int64, error) { return f.counters.Identities[name], nil }
+
+// SetIdentity implements ids.Counters.
+func (*foresight) SetIdentity(string, int64) error { return nil }
+
+// Exists implements ids.Counters.
+func (f *foresight) Exists(id string) (bool, error) { return f.call.DB.Exists(f.call.Ctx, id) }
 
 // nextHiLo replies with the form of a HiLo ID. Its number is the next one of the server's
 // range, or of the next range.
@@ -236,7 +246,7 @@ func nextHiLo(c *serve.Call, rules ids.Rules, resolver *ids.Resolver) error {
 	if prefix == "" {
 		prefix = ids.Prefix(collection)
 	}
-	form := prefix + rules.Separator + "…"
+	form := resolver.Form(prefix, ids.HiLo)
 	if c.Server.Options.Database.HiLoMode == jay.HiLo4 {
 		form += "-" + rules.NodeTag
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/server/internal/serve"
@@ -59,7 +58,7 @@ func bulkDocs(c *serve.Call) error {
 	if err := c.Take(replies); err != nil { // before the commit, so that a refusal is true
 		return err
 	}
-	if clusterWide || slices.ContainsFunc(request.Commands, func(cmd command) bool { return cmd.ID != nil && strings.HasSuffix(*cmd.ID, "|") }) {
+	if clusterWide || slices.ContainsFunc(request.Commands, func(cmd command) bool { return cmd.ID != nil && fromCounter(*cmd.ID) }) {
 		c.BoundMajority()
 	}
 	if clusterWide {

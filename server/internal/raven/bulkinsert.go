@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/server/internal/serve"
 	"github.com/jaydb/jay/server/internal/verbs"
 )
@@ -253,7 +254,7 @@ func (b *bulkInsertion) unchanged(ctx context.Context, command bulkCommand) (boo
 	if b.seen[key] { // its newest version may not be stored yet
 		return false, nil
 	}
-	if command.id != "" && !strings.HasSuffix(command.id, "/") && !strings.HasSuffix(command.id, "|") {
+	if !ids.Classify(command.id, ids.DefaultSeparator).Made() {
 		doc, err := b.c.DB.Get(ctx, command.id)
 		same := false
 		if err == nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/server/internal/serve"
 	"github.com/jaydb/jay/server/internal/verbs"
 )
@@ -271,6 +272,10 @@ func headDocument(c *serve.Call) error {
 	return c.Empty(http.StatusOK)
 }
 
+// fromCounter reports whether a request takes a number of a counter, which in a cluster needs
+// a majority.
+func fromCounter(id string) bool { return ids.Classify(id, ids.DefaultSeparator).FromCounter() }
+
 // putDocument stores the body under the ID or under a generated one: an empty ID requests
 // a GUID, one that ends with '/' a server-side ID, and one that ends with '|' an identity.
 func putDocument(c *serve.Call) error {
@@ -289,7 +294,7 @@ func putDocument(c *serve.Call) error {
 	if absent {
 		opts = append(opts, jay.IfMatch(""))
 	}
-	if strings.HasSuffix(id, "|") {
+	if fromCounter(id) {
 		c.BoundMajority()
 	}
 	put := c.DB.Put
