@@ -92,6 +92,7 @@ func TestImports(t *testing.T) {
 		{"internal/sample", nil},
 		{"internal/lint", nil},
 		{"internal/lint/house", nil},
+		{"internal/lint/systems", nil},
 		{"internal/child", nil},
 		{"jaytest", []string{module, leaf("storage/storagetest")}},
 		{"internal/jaytest", []string{leaf("jaytest"), leaf("storage"), leaf("storage/storagetest"), leaf("internal/checks"), leaf("internal/format"), leaf("internal/parts"), "github.com/jaydb/jay"}},
