@@ -286,6 +286,7 @@ func failTables(disk *storagetest.Disk, full bool, files int) (undo func()) {
 // writers, leaves no wrong entry and no temporary file, and that no commit is lost
 // that is older than the tables.
 func TestTables_Crash_AtEverySync(t *testing.T) {
+	jaytest.OneGoroutine(t)
 	defer smallTables()()
 	left, ready := 0, 0
 	build := func(at int, db *jay.DB) {
@@ -323,6 +324,7 @@ func TestTables_Crash_AtEverySync(t *testing.T) {
 // the disk is full, returns an error, leaves documents and disk as they were, and
 // succeeds when it is asked for again.
 func TestTables_Faults(t *testing.T) {
+	jaytest.OneGoroutine(t)
 	defer smallTables()()
 	for room := 0; ; room++ {
 		disk := storagetest.NewDisk()

@@ -26,6 +26,7 @@ import (
 //
 //	go test -run TestAttachments_Model -count=1 -rapid.checks=20000 ./tests/model
 func TestAttachments_Model(t *testing.T) {
+	jaytest.OneGoroutine(t)
 	defer func(old int) { knobs.AttachmentChunkBytes = old }(knobs.AttachmentChunkBytes)
 	knobs.AttachmentChunkBytes = 10
 	rapid.Check(t, func(t *rapid.T) {

@@ -32,6 +32,7 @@ import (
 // A failure prints its seed, and -rapid.seed repeats it. Only the moment at
 // which the clients of this process fetch ahead differs from run to run.
 func TestModel(t *testing.T) {
+	jaytest.OneGoroutine(t)
 	rapid.Check(t, func(t *rapid.T) {
 		m := &model{clock: newClock(), drawn: make(map[number]string), made: make(map[string]bool)}
 		defer m.abandon()

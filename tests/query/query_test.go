@@ -26,6 +26,7 @@ type asker interface {
 // whole when joined; on the database, and in a transaction over what it has
 // staged.
 func TestQuery_AgainstNaive(t *testing.T) {
+	jaytest.OneGoroutine(t)
 	first := querytest.Seed(t)
 	total, plans := 0, make(map[string]int)
 	met := func() bool {
