@@ -101,7 +101,7 @@ invariants:
 
 # Short tests with the race detector, but for two suites whose subject is how goroutines meet: they
 # run in full. ONE are the packages that are left out, as nothing of theirs starts a goroutine
-# (TestRace_LeavesOut has the exceptions); jaytest.OneGoroutine leaves out single tests.
+# (TestRace_LeavesOut has the exceptions); sample.OneGoroutine leaves out single tests.
 ONE = /(examples|internal/lint)(/|$$)\
 	|/jay/(index|jayotel|jayprometheus|jaytest|metadata|patch|query|storage|transfer)$$\
 	|/internal/(agenda|attachments|codec|counters|docs|exchange|fold|format|heads|instant|jsonpath|keybytes)$$\

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/server"
 )
 
@@ -107,7 +108,7 @@ func TestBadInput_EveryRoute(t *testing.T) {
 // Ensure that an ID with any byte, and with bytes that are no UTF-8, comes back as it was
 // sent, or is refused and stores nothing.
 func TestBadInput_IDs(t *testing.T) {
-	jaytest.OneGoroutine(t)
+	sample.OneGoroutine(t)
 	t.Parallel()
 	h := start(t)
 	h.create("a")
@@ -148,7 +149,7 @@ func TestBadInput_IDs(t *testing.T) {
 
 // Ensure that packed streams are bounded as they come, whichever route takes them.
 func TestBadInput_PackedStreams(t *testing.T) {
-	jaytest.OneGoroutine(t)
+	sample.OneGoroutine(t)
 	t.Parallel()
 	h := start(t, func(o *server.Options) { o.MaxBodyBytes = 1 << 16 })
 	h.seed()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/server"
 )
 
@@ -44,7 +45,7 @@ func TestMemory_Queries(t *testing.T) {
 // Ensure that a large document is paid for before it is copied, by each route that reads it:
 // 64 requests at a time for one of 30 MB took 2 GB.
 func TestMemory_LargeDocument(t *testing.T) {
-	jaytest.OneGoroutine(t)
+	sample.OneGoroutine(t)
 	t.Parallel()
 	dir := t.TempDir()
 	h := startIn(t, dir)
@@ -76,7 +77,7 @@ func TestMemory_LargeDocument(t *testing.T) {
 // Ensure that a page whose one document is larger than what a page takes as a rule pays for
 // it, and is refused if it does not fit.
 func TestMemory_PageOfOneDocument(t *testing.T) {
-	jaytest.OneGoroutine(t)
+	sample.OneGoroutine(t)
 	t.Parallel()
 	dir := t.TempDir()
 	h := startIn(t, dir)
@@ -101,7 +102,7 @@ func TestMemory_PageOfOneDocument(t *testing.T) {
 // Ensure that skipOverwriteIfUnchanged pays for the trees of both versions, and that small
 // documents are compared as before.
 func TestMemory_SkipUnchanged(t *testing.T) {
-	jaytest.OneGoroutine(t)
+	sample.OneGoroutine(t)
 	t.Parallel()
 	h := start(t, func(o *server.Options) { o.MaxMemoryBytes = 64 << 20 })
 	h.create("a")

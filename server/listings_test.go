@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/server"
 )
 
@@ -14,7 +15,7 @@ import (
 // are made, are refused early if they do not fit, and have the bound of a reply: a writer makes as
 // many collections as he likes, and these replies were paid for when they were there.
 func TestMemory_Listings(t *testing.T) {
-	jaytest.OneGoroutine(t)
+	sample.OneGoroutine(t)
 	const lists, nameBytes = 6000, 480
 	dir := t.TempDir()
 	h := startIn(t, dir)

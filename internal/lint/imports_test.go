@@ -95,7 +95,7 @@ func TestImports(t *testing.T) {
 		{"internal/lint/systems", nil},
 		{"internal/child", nil},
 		{"jaytest", []string{module, leaf("storage/storagetest")}},
-		{"internal/jaytest", []string{leaf("jaytest"), leaf("storage"), leaf("storage/storagetest"), leaf("internal/checks"), leaf("internal/format"), leaf("internal/parts"), "github.com/jaydb/jay"}},
+		{"internal/jaytest", []string{leaf("jaytest"), leaf("internal/sample"), leaf("storage"), leaf("storage/storagetest"), leaf("internal/checks"), leaf("internal/format"), leaf("internal/parts"), "github.com/jaydb/jay"}},
 		{"internal/querytest", []string{module, leaf("query"), leaf("internal/jaytest"), leaf("internal/jsonpath")}},
 		{"internal/salvage", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/revisions"), leaf("internal/subs"), leaf("internal/verify")}},
 		{"internal/verify", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/revisions"), leaf("internal/subs")}},

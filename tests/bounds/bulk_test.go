@@ -9,12 +9,13 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // Ensure that a document larger than BatchBytes is a batch of its own, and that
 // its memory does not stay.
 func TestBulkWriter_LargeDocuments(t *testing.T) {
-	jaytest.OneGoroutine(t)
+	sample.OneGoroutine(t)
 	t.Parallel()
 	db := memory(t, nil)
 	w := bulk(t, db, &jay.BulkOptions{BatchBytes: 100})

@@ -116,7 +116,7 @@ func TestPatch_LargeRivals_Exact(t *testing.T) {
 // Ensure that a patch that takes too much work is refused in every form, that
 // its error names the limit, and that nothing is changed.
 func TestPatch_TooMuchWork(t *testing.T) {
-	jaytest.OneGoroutine(t)
+	sample.OneGoroutine(t)
 	body := `{"n":1,"a":[1` + strings.Repeat(",1", 4_000_000) + `]}`
 	var opts []jay.PatchOption
 	for range 10 {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
-	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
 )
@@ -17,7 +16,7 @@ import (
 // or none under their names, and the database as it was; and that what is left of one
 // under another name does no harm.
 func TestCheckpoint_Crash_AtAnySync(t *testing.T) {
-	jaytest.OneGoroutine(t)
+	sample.OneGoroutine(t)
 	t.Parallel()
 	disk := storagetest.NewDisk()
 	db := onDisk(t, disk, jay.Options{})

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
-	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
@@ -17,7 +16,7 @@ import (
 // traces of the numbers go but those that the database keeps on purpose. The power
 // goes at any sync, also in the removal of the records, or the database is closed.
 func TestCrash_DeletionsRemoved(t *testing.T) {
-	jaytest.OneGoroutine(t)
+	sample.OneGoroutine(t)
 	defer func(old uint64) { knobs.KeptEtags = old }(knobs.KeptEtags)
 	knobs.KeptEtags = 0
 	today := sample.Of(t, 4)

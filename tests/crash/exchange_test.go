@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
-	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
 )
@@ -16,7 +15,7 @@ import (
 // there, a document and its value only together, and that no index that was seen before
 // is given again.
 func TestCompareExchange_Crash_AtEachSync(t *testing.T) {
-	jaytest.OneGoroutine(t)
+	sample.OneGoroutine(t)
 	t.Parallel()
 	today := sample.Of(t, 4)
 	for _, durability := range []jay.Durability{jay.Synced, jay.Relaxed} {

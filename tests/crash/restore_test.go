@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
-	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
 )
@@ -31,7 +30,7 @@ func indexedDocs(t testing.TB) *jay.DB {
 // Ensure that a restore which is killed at any sync, or loses its power there, leaves nothing that opens as a
 // database but the whole one.
 func TestRestore_Crash_AtAnySync(t *testing.T) {
-	jaytest.OneGoroutine(t)
+	sample.OneGoroutine(t)
 	t.Parallel()
 	db := indexedDocs(t)
 	info, full := backUp(t, db)
@@ -92,7 +91,7 @@ func TestRestore_Crash_AtAnySync(t *testing.T) {
 // Ensure that a restore without room for so many files, or on a disk that fails after so many
 // syncs, returns an error and leaves nothing that opens.
 func TestRestore_NoRoom(t *testing.T) {
-	jaytest.OneGoroutine(t)
+	sample.OneGoroutine(t)
 	t.Parallel()
 	db := indexedDocs(t)
 	_, full := backUp(t, db)
