@@ -19,6 +19,7 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 func hashOf(content []byte) string {
@@ -194,6 +195,7 @@ func cancelled() context.Context {
 // Ensure that contents of all sizes around the bounds of chunks come back, whole, in
 // small pieces, in ranges, at offsets, and by WriteTo.
 func TestAttachments_Sizes(t *testing.T) {
+	sample.OneGoroutine(t)
 	defer checks.SetChunkBytes(1000)()
 	db := memory(t, &jay.Options{Durability: jay.Relaxed})
 	put(t, db, "a/1", `{}`)

@@ -25,6 +25,7 @@ import (
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/invariants"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/internal/verify"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/storagetest"
@@ -474,6 +475,7 @@ func TestRestore_Damaged(t *testing.T) {
 // so that it cannot be read, is not restored, and that a check of the database finds it. What
 // is restored can be read: one chunk is the same for each size that it does not exceed.
 func TestRestore_ChunksOfAnotherSize(t *testing.T) {
+	sample.OneGoroutine(t)
 	if invariants.Enabled {
 		t.Skip("Close checks what this test damages")
 	}
@@ -550,6 +552,7 @@ func TestRestore_NoBase(t *testing.T) {
 
 // Ensure that indexes are built by a restore, unique ones too, and are right.
 func TestRestore_Indexes(t *testing.T) {
+	sample.OneGoroutine(t)
 	db := memory(t, nil)
 	for _, ix := range []jay.Index{{Fields: []string{"City", "-Age"}}, {Fields: []string{"Mail"}, Unique: true}} {
 		if err := db.EnsureIndex(ctx, "Users", ix); err != nil {

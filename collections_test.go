@@ -18,6 +18,7 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -318,6 +319,7 @@ func TestDropCollection(t *testing.T) {
 // Ensure that a drop that a loss of power cuts anywhere leaves whole documents, index
 // entries and numbers, and goes on when it is called again.
 func TestDropCollection_Crash(t *testing.T) {
+	sample.OneGoroutine(t)
 	defer checks.SetChangeBatch(2)()
 	partly := 0
 	for round := range 9 {
@@ -810,6 +812,7 @@ func TestRenameCollection_Transactions(t *testing.T) {
 // Ensure that a rename that a loss of power cuts at any sync leaves whole documents,
 // index entries and numbers, and goes on, or back, when it is called again.
 func TestRenameCollection_Crash(t *testing.T) {
+	sample.OneGoroutine(t)
 	defer checks.SetChangeBatch(4)()
 	partly, rounds := 0, 0
 	for done := false; !done; rounds++ {
@@ -862,6 +865,7 @@ func TestRenameCollection_Crash(t *testing.T) {
 // Ensure that renames, drops, writes, transactions and contexts that end, in any order,
 // leave what a model of them has: every document in one collection, once.
 func TestRenameCollection_Model(t *testing.T) {
+	sample.OneGoroutine(t)
 	defer checks.SetChangeBatch(2)()
 	type state struct{ collection, body string }
 	for seed := range uint64(12) {

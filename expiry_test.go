@@ -18,6 +18,7 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -752,6 +753,7 @@ func (m *expiryModel) sweep(now time.Time) {
 // Ensure that random histories of writes, sweeps and a clock that jumps do what a model
 // does, with ExactExpiry and without it.
 func TestExpiry_Model(t *testing.T) {
+	sample.OneGoroutine(t)
 	for _, exact := range []bool{false, true} {
 		for seed := range uint64(expiryRounds(20)) {
 			if expiryHistory(t, exact, seed); t.Failed() {

@@ -20,6 +20,7 @@ import (
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/query"
 	"github.com/jaydb/jay/storage"
@@ -345,6 +346,7 @@ func quoted(text string) string {
 // Ensure that what any call has stored is whole in the eyes of Verify, is restored, and can be stored
 // again: the limits of the ways in and those of what may be stored are the same.
 func TestStored_IsWhole(t *testing.T) {
+	sample.OneGoroutine(t)
 	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 	values := []string{
 		"1e999999999999999", "1e1000000000000000", "1e1000000000000001", "-1E+1000000000000001", "1e-1000000000000002", "[{\"a\":1e99999999999999999999}]", "0e99999999999999999999",

@@ -142,8 +142,8 @@ func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 // spareEtag is an etag that nothing has.
 const spareEtag = 60_000
 
-// sample is a database with something of everything.
-func sample(t *testing.T) *jay.DB {
+// allKinds is a database with something of everything.
+func allKinds(t *testing.T) *jay.DB {
 	t.Helper()
 	ctx := context.Background()
 	old := knobs.AttachmentChunkBytes
@@ -204,7 +204,7 @@ func sample(t *testing.T) *jay.DB {
 
 // Ensure that a database without damage has none in the eyes of Verify.
 func TestVerify_Sample(t *testing.T) {
-	db := sample(t)
+	db := allKinds(t)
 	r, err := db.Verify(context.Background(), nil)
 	must(t, err)
 	if r.Found > 0 || r.Warned > 0 || len(r.NotCompared) > 0 {
@@ -635,7 +635,7 @@ func (it *unreadableIterator) reads(ok bool) bool {
 // Ensure that of the results of requests nothing is said to be missing or too much whose key cannot
 // be read.
 func TestVerify_UnreadableRequest(t *testing.T) {
-	engine := checks.Engine(sample(t))
+	engine := checks.Engine(allKinds(t))
 	for _, key := range [][]byte{format.RequestKey("once"), format.RequestStateKey, format.RequestNumberKey(0)} {
 		r, err := verify.Run(context.Background(), verify.Config{Use: func(fn func(storage.Reader) error) error {
 			return fn(unreadable{engine, key})
@@ -650,7 +650,7 @@ func TestVerify_UnreadableRequest(t *testing.T) {
 // Ensure that planted damage of each kind is found and named, and that nothing is named that
 // is not there.
 func TestVerify_Planted(t *testing.T) {
-	db := sample(t)
+	db := allKinds(t)
 	ctx := context.Background()
 	p := &planting{t: t, engine: checks.Engine(db), before: make(map[string][]byte)}
 	seen := make(map[string]bool)

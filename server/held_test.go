@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/server"
 )
 
@@ -43,6 +45,7 @@ func TestMemory_Queries(t *testing.T) {
 // Ensure that a large document is paid for before it is copied, by each route that reads it:
 // 64 requests at a time for one of 30 MB took 2 GB.
 func TestMemory_LargeDocument(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	dir := t.TempDir()
 	h := startIn(t, dir)
@@ -74,6 +77,7 @@ func TestMemory_LargeDocument(t *testing.T) {
 // Ensure that a page whose one document is larger than what a page takes as a rule pays for
 // it, and is refused if it does not fit.
 func TestMemory_PageOfOneDocument(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	dir := t.TempDir()
 	h := startIn(t, dir)
@@ -98,6 +102,7 @@ func TestMemory_PageOfOneDocument(t *testing.T) {
 // Ensure that skipOverwriteIfUnchanged pays for the trees of both versions, and that small
 // documents are compared as before.
 func TestMemory_SkipUnchanged(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	h := start(t, func(o *server.Options) { o.MaxMemoryBytes = 64 << 20 })
 	h.create("a")
@@ -118,6 +123,9 @@ func TestMemory_SkipUnchanged(t *testing.T) {
 
 // Ensure that a stream of many attachments holds the chunk of one at a time.
 func TestMemory_BulkAttachments(t *testing.T) {
+	if jaytest.Allocates {
+		t.Skip("this build allocates more")
+	}
 	h := start(t)
 	h.create("a")
 	h.want(201, "PUT", "/databases/a/docs?id=x", `{}`)

@@ -17,6 +17,7 @@ import (
 	"testing/iotest"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/transfer"
 	"github.com/jaydb/jay/transfer/smuggler"
 )
@@ -112,6 +113,7 @@ func (c *checked) Err() error {
 // Ensure that an import that ends wherever it looks at its context leaves nothing out when
 // it goes on: not the attachments of a document that is stored, either.
 func TestFormats_StoppedAtEveryCheck(t *testing.T) {
+	sample.OneGoroutine(t)
 	dump := dumpOfAttachments(t, 6)
 	stops := 0
 	for n := int64(0); ; n++ {
@@ -183,6 +185,7 @@ func TestFormats_ResumeWithRejects(t *testing.T) {
 
 // Ensure that hostile input of every format is refused with its place, and stores nothing.
 func TestFormats_Hostile(t *testing.T) {
+	sample.OneGoroutine(t)
 	dir := t.TempDir()
 	var bomb bytes.Buffer
 	zip := gzip.NewWriter(&bomb)
@@ -251,6 +254,7 @@ func TestFormats_Hostile(t *testing.T) {
 // Ensure that a table of SQLite's most columns is imported, with every value as it is
 // stored, whatever type its column declares.
 func TestFormats_SQLiteManyColumns(t *testing.T) {
+	sample.OneGoroutine(t)
 	dir := t.TempDir()
 	file, at := filepath.Join(dir, "wide.sqlite"), filepath.Join(dir, "wide.db")
 	db, err := sql.Open("sqlite", file)
@@ -288,6 +292,7 @@ func TestFormats_SQLiteManyColumns(t *testing.T) {
 
 // Ensure that values of a SQLite database that JSON or Jay does not take are refused.
 func TestFormats_HostileSQLite(t *testing.T) {
+	sample.OneGoroutine(t)
 	dir := t.TempDir()
 	for name, c := range map[string]struct{ statements, want string }{
 		"text":  {`CREATE TABLE t (id, a); INSERT INTO t VALUES ('x', CAST(x'ff' AS TEXT))`, "a text must be UTF-8"},

@@ -10,12 +10,18 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/jaydb/jay/internal/jaytest"
 )
 
 // processes are the scripts whose commands are processes in short runs, too: those that run in
 // the background and end by a signal, the demo, which runs the go command, and one that
 // sees the command as the system sees it, with a database that another process holds.
 var processes = []string{"demo", "open", "serve", "studio"}
+
+// meeting are the scripts that a short run with the race detector makes: in their commands
+// goroutines meet, which answer, watch, read ahead or wait for a signal.
+var meeting = []string{"changes", "cluster", "demo", "import_forms", "open", "serve", "shell", "studio", "subscriptions"}
 
 // inThisProcess finds what stands in the lines of a script that start the command or give it
 // its input.
@@ -33,6 +39,12 @@ func scripts(t *testing.T) (files []string, here map[string]bool) {
 	here = make(map[string]bool)
 	if !testing.Short() {
 		return files, here
+	}
+	if jaytest.Race {
+		files = nil
+		for _, name := range meeting {
+			files = append(files, filepath.Join("testdata", name+".txtar"))
+		}
 	}
 	dir := t.TempDir()
 	for i, file := range files {

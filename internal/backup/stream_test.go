@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 var header = Header{ID: "id", Database: "db", NodeTag: "A", Format: 4}
@@ -107,6 +108,7 @@ func TestStream_RoundTrip(t *testing.T) {
 // Ensure that a stream whose checksums are right and whose contents are not is refused,
 // and that a length which it claims takes no memory.
 func TestReader_Hostile(t *testing.T) {
+	sample.OneGoroutine(t)
 	set := func(keyBytes, valueBytes uint64) []byte {
 		b := binary.AppendUvarint([]byte{opSet}, keyBytes)
 		b = append(b, "k"...)

@@ -15,6 +15,7 @@ import (
 	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/parts"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/storage"
 )
@@ -24,6 +25,7 @@ import (
 // Ensure that deletions leave no records for ever: the worker removes them, Close
 // removes those that are left, and Compact frees what they took.
 func TestDeletions_LeaveNothing(t *testing.T) {
+	sample.OneGoroutine(t)
 	dir := filepath.Join(t.TempDir(), "db")
 	db := jaytest.OpenForgetting(t, dir)
 	jaytest.PutAndDelete(t, db, 20_000)

@@ -12,6 +12,7 @@ import (
 // Ensure that Pebble never begins a new table for a commit that space took to
 // fit, in batches of all sizes, and that most small ones are found to fit.
 func TestMemTable_NoSurprise(t *testing.T) {
+	sample.OneGoroutine(t)
 	e, err := Open("db", Options{InMemory: true, MemTableBytes: 4 << 20})
 	if err != nil {
 		t.Fatal(err)

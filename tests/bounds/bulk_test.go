@@ -8,11 +8,14 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // Ensure that a document larger than BatchBytes is a batch of its own, and that
 // its memory does not stay.
 func TestBulkWriter_LargeDocuments(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	db := memory(t, nil)
 	w := bulk(t, db, &jay.BulkOptions{BatchBytes: 100})
@@ -31,6 +34,9 @@ func TestBulkWriter_LargeDocuments(t *testing.T) {
 // Ensure that the memory of a writer does not grow with the documents that go
 // through it.
 func TestBulkWriter_MemoryIsFlat(t *testing.T) {
+	if jaytest.Allocates {
+		t.Skip("this build allocates more")
+	}
 	documents := 200_000
 	if testing.Short() {
 		documents = 40_000

@@ -11,12 +11,16 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/sample"
 )
 
 // Ensure that rivals that patch one large document leave room for writers of
 // others, and that each of them has its turn.
 func TestPatch_LargeRivals(t *testing.T) {
+	if jaytest.Race {
+		t.Skip("it is about turns; for the detector there is TestPatch_LargeRivals_Exact")
+	}
 	db := memory(t, nil)
 	put(t, db, "large/1", fmt.Sprintf(`{"n":0,"a":"%s"}`, strings.Repeat("x", 31<<20)))
 	var moves []string
@@ -112,6 +116,7 @@ func TestPatch_LargeRivals_Exact(t *testing.T) {
 // Ensure that a patch that takes too much work is refused in every form, that
 // its error names the limit, and that nothing is changed.
 func TestPatch_TooMuchWork(t *testing.T) {
+	sample.OneGoroutine(t)
 	body := `{"n":1,"a":[1` + strings.Repeat(",1", 4_000_000) + `]}`
 	var opts []jay.PatchOption
 	for range 10 {

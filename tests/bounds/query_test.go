@@ -53,7 +53,7 @@ func quick(t *testing.T, name string, fn func()) {
 	if took > most {
 		t.Errorf("%s took %v", name, took)
 	}
-	if used := int64(peak.Load()) - int64(before.HeapInuse); used > mostBytes {
+	if used := int64(peak.Load()) - int64(before.HeapInuse); used > mostBytes && !jaytest.Allocates {
 		t.Errorf("%s took %d MB", name, used>>20)
 	}
 	if testing.Verbose() {
@@ -74,6 +74,7 @@ func limitOf(err error) string {
 // however deep or wide it is, and that what is refused is not met again by
 // IgnoreCase, String or a query.
 func TestQuery_Bounds_Builder(t *testing.T) {
+	sample.OneGoroutine(t)
 	db := memory(t, nil)
 	leaf := jay.Eq("V", 1)
 	nested := func(wrap func(jay.Condition) jay.Condition, n int) jay.Condition {
@@ -186,6 +187,7 @@ func TestQuery_Bounds_GateIsFree(t *testing.T) {
 // Ensure that regular expressions are refused before they cost much: by their
 // number, their programs, and what parsing them costs.
 func TestQuery_Bounds_Regexps(t *testing.T) {
+	sample.OneGoroutine(t)
 	db := memory(t, nil)
 	put(t, db, "v/1", `{"V":"`+strings.Repeat("a", 1000)+`"}`, jay.InCollection("Values"))
 	or := func(pattern string, n int) string {
@@ -368,6 +370,7 @@ func TestQuery_Bounds_TransactionAndClose(t *testing.T) {
 // Ensure that queries of large documents take no more memory than stated, and
 // are right or refused by MaxQueryBytes.
 func TestQuery_Bounds_Memory(t *testing.T) {
+	sample.OneGoroutine(t)
 	const n = 8 << 20
 	db := memory(t, nil)
 	put(t, db, "v/1", `{"Many":`+jaytest.Array("1", n)+`,"Few":[1,2]}`, jay.InCollection("Values"))
@@ -421,6 +424,7 @@ func TestQuery_Bounds_Memory(t *testing.T) {
 // Ensure that many values answer as few do: those that are not held in memory
 // are found anew.
 func TestQuery_Bounds_ManyValues(t *testing.T) {
+	sample.OneGoroutine(t)
 	db := memory(t, nil)
 	today := sample.Of(t, 4)
 	for _, n := range []int{10, 600_000} {
@@ -470,6 +474,7 @@ func TestQuery_Bounds_ManyValues(t *testing.T) {
 // Ensure that planning looks at each condition of a query, and of partial
 // indexes, a few times and not once for each of the others.
 func TestQuery_Bounds_Planning(t *testing.T) {
+	sample.OneGoroutine(t)
 	db := memory(t, nil)
 	put(t, db, "v/1", `{"A":1}`, jay.InCollection("Values"))
 	var filter []string
@@ -539,6 +544,7 @@ func TestQuery_Bounds_Branches(t *testing.T) {
 // Ensure that documents as deep as they may be are matched, shown, sorted and
 // grouped.
 func TestQuery_Bounds_Depth(t *testing.T) {
+	sample.OneGoroutine(t)
 	const depth = 10_000
 	db := memory(t, &jay.Options{MaxDepth: depth})
 	arrays := strings.Repeat("[", depth-2) + `{"B":1}` + strings.Repeat("]", depth-2)
@@ -566,6 +572,7 @@ func TestQuery_Bounds_Depth(t *testing.T) {
 
 // Ensure that what one answer includes is bounded in bytes, but for one document.
 func TestQuery_Bounds_Includes(t *testing.T) {
+	sample.OneGoroutine(t)
 	db := memory(t, &jay.Options{MaxQueryBytes: 100_000})
 	for i := range 3 {
 		put(t, db, fmt.Sprint("c/", i), `{"T":"`+strings.Repeat("x", 60_000*(i+1))+`"}`)

@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // Ensure that a transaction that grows too large gets an error from the write, and
 // can still commit what it had.
 func TestTx_TooLarge(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	db := memory(t, nil)
 	long := strings.Repeat("x", 2000)

@@ -85,6 +85,7 @@ func attachmentsNow(t *testing.T, db *jay.DB) string {
 // those that were not are whole or not there at all; that references are counted
 // right; and that the chunks without one are removed.
 func TestAttachments_Crash_AtEachSync(t *testing.T) {
+	sample.OneGoroutine(t)
 	defer checks.SetChunkBytes(10)()
 	defer checks.KeepChunks()() // but for what the steps remove
 	today := sample.Of(t, 4)

@@ -16,6 +16,7 @@ import (
 // or none under their names, and the database as it was; and that what is left of one
 // under another name does no harm.
 func TestCheckpoint_Crash_AtAnySync(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	disk := storagetest.NewDisk()
 	db := onDisk(t, disk, jay.Options{})

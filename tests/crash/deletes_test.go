@@ -16,6 +16,7 @@ import (
 // traces of the numbers go but those that the database keeps on purpose. The power
 // goes at any sync, also in the removal of the records, or the database is closed.
 func TestCrash_DeletionsRemoved(t *testing.T) {
+	sample.OneGoroutine(t)
 	defer func(old uint64) { knobs.KeptEtags = old }(knobs.KeptEtags)
 	knobs.KeptEtags = 0
 	today := sample.Of(t, 4)

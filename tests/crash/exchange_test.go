@@ -15,6 +15,7 @@ import (
 // there, a document and its value only together, and that no index that was seen before
 // is given again.
 func TestCompareExchange_Crash_AtEachSync(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	today := sample.Of(t, 4)
 	for _, durability := range []jay.Durability{jay.Synced, jay.Relaxed} {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -13,6 +14,7 @@ import (
 // got no answer, returns what was committed, or is carried out: no number is skipped and
 // none is given twice.
 func TestRequestID_Crash_AtEachSync(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	for _, percent := range []int{0, 50, 100} {
 		for at := 0; ; at++ {

@@ -30,6 +30,7 @@ func indexedDocs(t testing.TB) *jay.DB {
 // Ensure that a restore which is killed at any sync, or loses its power there, leaves nothing that opens as a
 // database but the whole one.
 func TestRestore_Crash_AtAnySync(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	db := indexedDocs(t)
 	info, full := backUp(t, db)
@@ -90,6 +91,7 @@ func TestRestore_Crash_AtAnySync(t *testing.T) {
 // Ensure that a restore without room for so many files, or on a disk that fails after so many
 // syncs, returns an error and leaves nothing that opens.
 func TestRestore_NoRoom(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	db := indexedDocs(t)
 	_, full := backUp(t, db)

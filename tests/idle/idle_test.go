@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
 )
 
 // most is the heap that an open database may hold at rest.
@@ -31,6 +32,9 @@ func heap() int64 {
 // the heap, and an Open that reads a long log makes two of their full size, of which
 // most is never touched.
 func TestHeap(t *testing.T) {
+	if jaytest.Allocates {
+		t.Skip("this build allocates more")
+	}
 	ctx, dir := context.Background(), t.TempDir()
 	open := func() *jay.DB {
 		db, err := jay.Open(dir, nil)

@@ -14,6 +14,7 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -286,6 +287,7 @@ func failTables(disk *storagetest.Disk, full bool, files int) (undo func()) {
 // writers, leaves no wrong entry and no temporary file, and that no commit is lost
 // that is older than the tables.
 func TestTables_Crash_AtEverySync(t *testing.T) {
+	sample.OneGoroutine(t)
 	defer smallTables()()
 	left, ready := 0, 0
 	build := func(at int, db *jay.DB) {
@@ -323,6 +325,7 @@ func TestTables_Crash_AtEverySync(t *testing.T) {
 // the disk is full, returns an error, leaves documents and disk as they were, and
 // succeeds when it is asked for again.
 func TestTables_Faults(t *testing.T) {
+	sample.OneGoroutine(t)
 	defer smallTables()()
 	for room := 0; ; room++ {
 		disk := storagetest.NewDisk()

@@ -10,6 +10,7 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -119,6 +120,7 @@ func TestTogether_OneBeyondBounds(t *testing.T) {
 // Ensure that a loss of power at any sync of any file while indexes are built together, beside
 // writers, leaves no wrong entry in any of them, and that the next Open goes on with all.
 func TestTogether_Crash_AtEverySync(t *testing.T) {
+	sample.OneGoroutine(t)
 	defer smallTables()()
 	building := 0
 	build := func(_ int, db *jay.DB) { must(t, db.EnsureIndexes(ctx, "Users", userIndexes)) }
@@ -176,6 +178,7 @@ func TestTogether_Resumed(t *testing.T) {
 // Ensure that temporary files that cannot be made, any of them, and a full disk leave all indexes
 // such that they can be built again.
 func TestTogether_Faults(t *testing.T) {
+	sample.OneGoroutine(t)
 	defer smallTables()()
 	for room := 0; ; room++ {
 		disk := storagetest.NewDisk()

@@ -15,6 +15,7 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/knobs"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -26,6 +27,7 @@ import (
 //
 //	go test -run TestAttachments_Model -count=1 -rapid.checks=20000 ./tests/model
 func TestAttachments_Model(t *testing.T) {
+	sample.OneGoroutine(t)
 	defer func(old int) { knobs.AttachmentChunkBytes = old }(knobs.AttachmentChunkBytes)
 	knobs.AttachmentChunkBytes = 10
 	rapid.Check(t, func(t *rapid.T) {

@@ -11,12 +11,14 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
 // Ensure that one content is kept once for all its attachments, counted right after
 // each of their deletes, in every order and by every verb, and gone after the last.
 func TestAttachments_Dedup_EveryOrder(t *testing.T) {
+	sample.OneGoroutine(t)
 	defer checks.SetChunkBytes(100)()
 	verbs := map[string]func(db *jay.DB, i int) error{
 		"attachment": func(db *jay.DB, i int) error { return db.Attachments(fmt.Sprint("users/", i)).Delete(ctx, "x") },
@@ -92,6 +94,7 @@ func TestAttachments_Dedup_EveryOrder(t *testing.T) {
 // reference is removed, the chunks of streams without one are removed, the document is
 // deleted, or changed.
 func TestAttachments_Upload_Interleaved(t *testing.T) {
+	sample.OneGoroutine(t)
 	defer checks.SetChunkBytes(10)()
 	content := jaytest.RandomBytes(5, 45)
 	found := func(t *testing.T, err error) {
@@ -155,6 +158,7 @@ func TestAttachments_Upload_Interleaved(t *testing.T) {
 // Ensure that a random history of all verbs leaves what a model has, whatever is
 // removed meanwhile and however often the database is opened again.
 func TestAttachments_Contents_Model(t *testing.T) {
+	sample.OneGoroutine(t)
 	defer checks.SetChunkBytes(10)()
 	rounds := 3
 	if testing.Short() {

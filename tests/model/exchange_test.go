@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -21,6 +22,7 @@ import (
 //
 //	go test -run TestCompareExchange_Model -count=1 -rapid.checks=20000 ./tests/model
 func TestCompareExchange_Model(t *testing.T) {
+	sample.OneGoroutine(t)
 	rapid.Check(t, func(t *rapid.T) {
 		m := &exchangeModel{t: t, disk: storagetest.NewDisk(), values: make(map[string]exchangeEntry), docs: make(map[string]string), used: make(map[uint64]bool)}
 		m.open()

@@ -17,6 +17,7 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -32,6 +33,7 @@ import (
 // A failure prints its seed, and -rapid.seed repeats it. Only the moment at
 // which the clients of this process fetch ahead differs from run to run.
 func TestModel(t *testing.T) {
+	sample.OneGoroutine(t)
 	rapid.Check(t, func(t *rapid.T) {
 		m := &model{clock: newClock(), drawn: make(map[number]string), made: make(map[string]bool)}
 		defer m.abandon()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/patch"
 )
 
@@ -386,6 +387,7 @@ func TestTx_Patch_Concurrent(t *testing.T) {
 // Ensure that each thing that can be wrong with a patch is its own error, by
 // every way in, and changes nothing.
 func TestPatch_Refused(t *testing.T) {
+	sample.OneGoroutine(t)
 	long := strings.Repeat("x", 400)
 	tests := []struct {
 		name string

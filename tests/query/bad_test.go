@@ -15,6 +15,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/query"
 )
 
@@ -22,6 +23,7 @@ import (
 // work without bounds are refused, the same with an index and without, and
 // quickly.
 func TestQuery_Bad_Builder(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	deep := jay.Eq("V", 1)
 	for range 10_000 {
@@ -169,6 +171,7 @@ func TestQuery_Bad_RQL(t *testing.T) {
 // Ensure that a cursor that was tampered with is refused or begins somewhere,
 // and never panics.
 func TestQuery_Bad_Cursor(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	for _, fields := range [][]string{nil, {"V"}, {"-V"}, {"V", "-W"}} {
 		db := memory(t, nil)

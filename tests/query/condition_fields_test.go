@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // shortIDs returns the IDs of the answers of a query behind their last slash, in order.
@@ -254,6 +255,7 @@ func TestField_Having(t *testing.T) {
 // Ensure that the work of comparing two fields grows with their values and not with the
 // pairs of them, also for more values than are held in memory.
 func TestField_ManyValues(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	db := memory(t, nil)
 	const n = 40_000 // more than a Reader holds of an element

@@ -11,11 +11,13 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // Ensure that conditions and orders on instants mean what time.Time means, for every
 // spelling, with and without indexes, from the builder and from RQL, and page by page.
 func TestDates_LikeTime(t *testing.T) {
+	sample.OneGoroutine(t)
 	for seed := range uint64(6) {
 		r := spellings{rand.New(rand.NewPCG(seed, 15))}
 		declared := [][]string{nil, {"At as date"}, {"-At as date", "N"}, {"At"}, {"N", "At as date"}}
@@ -129,6 +131,7 @@ func TestDates_LikeTime(t *testing.T) {
 // Ensure that no plan changes an answer: random conditions on dates and other fields,
 // joined in any way, over indexes that mix both, are answered as by a scan.
 func TestDates_Plans_LikeScan(t *testing.T) {
+	sample.OneGoroutine(t)
 	for seed := range uint64(5) {
 		r := spellings{rand.New(rand.NewPCG(seed, 17))}
 		scan, indexed := memory(t, nil), memory(t, nil)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // Ensure that each kind of read asks for room before it copies a long document, and ends
@@ -84,6 +85,7 @@ func TestWithReading(t *testing.T) {
 // Ensure that queries pay for what they hold before they hold it, and end with the error
 // of whoever pays.
 func TestWithMemory(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	db, err := jay.Open(t.TempDir(), nil)
 	if err != nil {

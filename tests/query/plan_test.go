@@ -14,6 +14,7 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/plan"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // skewed fills Things with n documents of different selectivity: Half has two
@@ -97,6 +98,7 @@ func permutations(list []string) [][]string {
 // however large both are, intersects and unites where it spares reads, and
 // counts entries where they are the answer.
 func TestPlan_Choice(t *testing.T) {
+	sample.OneGoroutine(t)
 	defer func(keys, many int) { plan.EstimateKeys, plan.EstimateMany = keys, many }(plan.EstimateKeys, plan.EstimateMany)
 	plan.EstimateKeys, plan.EstimateMany = 500, 20_000
 	db := memory(t, nil)
@@ -172,6 +174,7 @@ func TestPlan_Choice(t *testing.T) {
 // Ensure that NoScan refuses a query that no index serves, names one that would,
 // and that the index that is suggested is then used.
 func TestPlan_Suggestion(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	queries := []string{
 		"from Things where Few = 3",

@@ -12,6 +12,7 @@ import (
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/plan"
 	"github.com/jaydb/jay/internal/querytest"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/query"
 )
 
@@ -26,6 +27,7 @@ type asker interface {
 // whole when joined; on the database, and in a transaction over what it has
 // staged.
 func TestQuery_AgainstNaive(t *testing.T) {
+	sample.OneGoroutine(t)
 	first := querytest.Seed(t)
 	total, plans := 0, make(map[string]int)
 	met := func() bool {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // Ensure that update { } changes what the query finds, that it counts what is already so,
@@ -73,6 +74,7 @@ func TestUpdateRQL_Tx(t *testing.T) {
 // Ensure that what a statement needs must be there, as in JavaScript, and that nothing of
 // a document is changed if one of its statements cannot be run.
 func TestUpdateRQL_Strict(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	for _, test := range []struct{ body, statement, want string }{ // want is the body, or "" for an error
 		{`{}`, "this.A = 1", `{"A":1}`},
@@ -151,6 +153,7 @@ func TestUpdateRQL_Refused(t *testing.T) {
 
 // Ensure that copies which double a value again and again end at the bounds of patches.
 func TestUpdateRQL_Bomb(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	db := memory(t, nil)
 	put(t, db, "a", `{}`, jay.InCollection("Notes"))

@@ -2,6 +2,8 @@ package readme_test
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,15 +27,35 @@ func block(t *testing.T, language, begins string) string {
 	return begins + rest + "\n"
 }
 
-// clone copies what git has of the repository, as it is in the work tree, beside
-// an empty directory, and returns both.
+// work is the folder of the clone. All tests use one, as the go command compiles the packages of
+// another folder again.
+var work string
+
+func TestMain(m *testing.M) {
+	var err error
+	if work, err = os.MkdirTemp("", "readme"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	if err := os.RemoveAll(work); err != nil {
+		panic(err)
+	}
+	os.Exit(code)
+}
+
+// clone returns a copy of what git has of the repository, as it is in the work tree, and
+// a folder beside it.
 func clone(t *testing.T) (repository, beside string) {
 	t.Helper()
 	if os.Getenv("JAY_README") == "" {
 		t.Skip("builds for minutes; make readme runs it")
 	}
-	dir := t.TempDir()
-	repository, beside = filepath.Join(dir, "jay"), filepath.Join(dir, "try")
+	repository, beside = filepath.Join(work, "jay"), filepath.Join(work, "try")
+	if err := os.Mkdir(beside, 0o777); errors.Is(err, fs.ErrExist) {
+		return repository, beside
+	} else if err != nil {
+		t.Fatal(err)
+	}
 	files, err := exec.Command("git", "-C", "../..", "ls-files", "-z").Output()
 	if err != nil {
 		t.Fatalf("git ls-files: %v", err)
@@ -53,9 +75,6 @@ func clone(t *testing.T) (repository, beside string) {
 		if err := os.WriteFile(to, text, 0o666); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := os.Mkdir(beside, 0o777); err != nil {
-		t.Fatal(err)
 	}
 	return repository, beside
 }

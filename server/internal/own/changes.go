@@ -103,7 +103,7 @@ func getChanges(c *serve.Call) error {
 	}
 	// Once the head of the reply is sent, no change may be missed and an error can have no
 	// status. So it is sent with the first change, or a moment after the feed has its
-	// position.
+	// position; a reply that ends at the newest change has no moment without either.
 	var live <-chan time.Time
 	heartbeat := time.NewTicker(feedHeartbeat)
 	defer heartbeat.Stop()
@@ -116,7 +116,9 @@ func getChanges(c *serve.Call) error {
 			}
 			text = appendEvent(nil, e.change)
 		case <-opened:
-			opened, live = nil, time.After(50*time.Millisecond)
+			if opened = nil; !ends {
+				live = time.After(50 * time.Millisecond)
+			}
 			continue
 		case <-live:
 			text = []byte(": live\n\n")

@@ -1,6 +1,6 @@
 //go:build race
 
-package jaytest
+package sample
 
 // Race says whether the tests run with the race detector.
 const Race = true
