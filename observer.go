@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/jaydb/jay/internal/observe"
 	"github.com/jaydb/jay/internal/relay"
 )
 
@@ -45,18 +44,6 @@ type Operation struct {
 	Began      time.Time
 	Duration   time.Duration // without the time of the caller's loop over the answers; set at the end
 	Err        error         // set at the end
-}
-
-// newWatch returns what operations are reported to; nil for nothing.
-func newWatch(o *Options) *observe.Watch {
-	w := observe.Watch{Slow: o.SlowOperation, Log: o.Logger}
-	if observer := o.Observer; observer != nil {
-		w.Begin = func(ctx context.Context, o *observe.Operation) context.Context {
-			return observer.Begin(ctx, (*Operation)(o))
-		}
-		w.End = func(ctx context.Context, o *observe.Operation) { observer.End(ctx, (*Operation)(o)) }
-	}
-	return observe.New(w)
 }
 
 // guardLogger returns a logger that passes records to the handler of l, and shields

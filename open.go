@@ -2,11 +2,13 @@ package jay
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 
 	"github.com/jaydb/jay/internal/accord"
 	"github.com/jaydb/jay/internal/core"
 	"github.com/jaydb/jay/internal/hilo"
+	"github.com/jaydb/jay/internal/observe"
 	"github.com/jaydb/jay/internal/settings"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
@@ -117,6 +119,18 @@ func (o *Options) driver() storage.Driver {
 // engine returns the options of the default engine.
 func (o *Options) engine() lsm.Options {
 	return lsm.Options{CacheBytes: o.CacheBytes, MemTableBytes: o.MemTableBytes, Loads: (*lsm.Loads)(o.Loads), FS: o.FS, GroupReadable: o.GroupReadable}
+}
+
+// newWatch returns what operations are reported to; nil for nothing.
+func newWatch(o *Options) *observe.Watch {
+	w := observe.Watch{Slow: o.SlowOperation, Log: o.Logger}
+	if observer := o.Observer; observer != nil {
+		w.Begin = func(ctx context.Context, o *observe.Operation) context.Context {
+			return observer.Begin(ctx, (*Operation)(o))
+		}
+		w.End = func(ctx context.Context, o *observe.Operation) { observer.End(ctx, (*Operation)(o)) }
+	}
+	return observe.New(w)
 }
 
 // settings returns the options that concern the settings of the database.

@@ -2,7 +2,6 @@ package jay
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -542,29 +541,12 @@ func (o *Options) check() error {
 		return fmt.Errorf("%w: CacheBytes must not be negative, got %d", ErrOption, o.CacheBytes)
 	case o.MemTableBytes != 0 && (o.MemTableBytes < 64<<10 || o.MemTableBytes > 1<<30):
 		return fmt.Errorf("%w: MemTableBytes must be between %d and %d, got %d", ErrOption, 64<<10, 1<<30, o.MemTableBytes)
+	case o.Engine != nil && (o.FS != nil || o.CacheBytes != 0 || o.MemTableBytes != 0 || o.GroupReadable || o.Loads != nil):
+		return fmt.Errorf("%w: FS, CacheBytes (%d), MemTableBytes (%d), GroupReadable (%v) and Loads are options of the default engine: another Engine has its own", ErrOption, o.CacheBytes, o.MemTableBytes, o.GroupReadable)
 	case o.MaxIDBytes < 64 || o.MaxIDBytes > ids.MaxBytes:
 		return fmt.Errorf("%w: MaxIDBytes must be between 64 and %d, got %d", ErrOption, ids.MaxBytes, o.MaxIDBytes)
 	}
-	return errors.Join(o.checkEngine(), o.checkCluster())
-}
-
-// checkEngine checks that no option of the default engine is set for another.
-func (o *Options) checkEngine() error {
-	if o.Engine == nil {
-		return nil
-	}
-	for _, given := range []struct {
-		name string
-		set  bool
-	}{
-		{"FS", o.FS != nil}, {"CacheBytes", o.CacheBytes != 0}, {"MemTableBytes", o.MemTableBytes != 0},
-		{"GroupReadable", o.GroupReadable}, {"Loads", o.Loads != nil},
-	} {
-		if given.set {
-			return fmt.Errorf("%w: %s is an option of the default engine, and goes without Engine, which has its own", ErrOption, given.name)
-		}
-	}
-	return nil
+	return o.checkCluster()
 }
 
 // checkCluster checks the options that concern the cluster.
