@@ -36,7 +36,7 @@ func main() {
 
 func run(patterns []string, stdout io.Writer) error {
 	if len(patterns) == 0 {
-		return errors.New("which packages? For example ./...")
+		return errors.New("name packages, such as ./... of the root")
 	}
 	sizes, err := targetSizes()
 	if err != nil {
