@@ -1,9 +1,6 @@
 package storage
 
-import (
-	"fmt"
-	"time"
-)
+import "fmt"
 
 // MaxTxBytes is the most that one transaction may stage on any engine: 1 GiB of keys and
 // values. A commit needs its bytes twice in memory, in the staging and in the
@@ -15,9 +12,6 @@ type Limits struct {
 	KeyBytes   int   // of a key
 	ValueBytes int   // of a value
 	TxBytes    int64 // of the keys and values of a transaction; at most MaxTxBytes, which 0 means
-
-	// SnapshotLife is how long a Snapshot can be read. After it, reads return an error.
-	SnapshotLife time.Duration
 }
 
 // Sizes are those of what a transaction stages.
