@@ -183,7 +183,8 @@ type LostItem struct {
 // RepairReport.After.
 //
 // What was lost is listed, with the IDs of documents as far as they are known. An error means that there
-// is no new database; what was made of it is removed. opts are those of Open, and of the new
+// is no new database; what was made of it is removed. Until it is whole it is called into with
+// ".unfinished" behind it; a process that ends meanwhile leaves that, to be removed. opts are those of Open, and of the new
 // database if its settings are lost.
 func Repair(ctx context.Context, dir, into string, opts *Options, how *VerifyOptions) (RepairReport, error) {
 	o, err := salvageOptions(dir, opts)

@@ -6,8 +6,9 @@ import (
 )
 
 // Format is the number of the newest format of a database that this version reads: of its
-// keys and values, and of what else is stored with them. An engine notes it in each store
-// that it makes, and refuses one with a higher number by a [FormatError].
+// keys and values, and of what else is stored with them. An engine whose stores outlive the
+// program notes it in each that it makes, and refuses one with a higher number by a
+// [FormatError].
 const Format = 4
 
 // Driver opens stores of one kind of engine: jay.Options has one. Its value holds the

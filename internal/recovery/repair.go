@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/jaydb/jay/index"
@@ -42,7 +43,11 @@ func Repair(ctx context.Context, dir, into string, from, o *core.Options, how Ch
 	if err != nil {
 		return r, fmt.Errorf("repair: %w", err)
 	}
-	if err = repair(c, s, target.Name(), o, &r); err != nil {
+	engine, err := claim(target, o) // before dir is read, which may take hours
+	if err != nil {
+		return r, fmt.Errorf("repair: %w", err)
+	}
+	if err = repair(c, s, engine, target.Name(), o, &r); err != nil {
 		return r, errors.Join(fmt.Errorf("repair %q: %w", dir, err), target.Abandon())
 	}
 	if err = target.Commit(); err != nil {
@@ -51,39 +56,50 @@ func Repair(ctx context.Context, dir, into string, from, o *core.Options, how Ch
 	return r, err
 }
 
-func repair(c *checking, s storage.Salvage, into string, o *core.Options, r *Repaired) error {
-	if err := c.directory(s); err != nil {
+// claim makes the store of target and opens it. If another has made one by now, the error
+// is an fs.ErrExist or storage.ErrLocked, and that store stays as it is.
+func claim(target storage.NewStore, o *core.Options) (storage.Engine, error) {
+	engine, err := o.Driver.Open(target.Name(), storage.OpenOptions{Bounds: format.TableBounds, Logger: o.Engine.Logger})
+	if err != nil {
+		return nil, err
+	}
+	if !engine.Creating() {
+		return nil, errors.Join(&fs.PathError{Op: "make", Path: target.Name(), Err: fs.ErrExist}, engine.Close())
+	}
+	return engine, nil
+}
+
+// repair fills the new store, whose engine it closes, and makes a database of it.
+func repair(c *checking, s storage.Salvage, engine storage.Engine, into string, o *core.Options, r *Repaired) error {
+	unfinished, err := c.fill(s, engine, o, r)
+	if err = errors.Join(err, engine.Close()); err != nil {
 		return err
+	}
+	return c.finishRepair(into, o, unfinished, r)
+}
+
+// fill checks what is there, and copies what can be read. It returns the indexes that were
+// being built.
+func (c *checking) fill(s storage.Salvage, engine storage.Engine, o *core.Options, r *Repaired) ([]index.Info, error) {
+	if err := c.directory(s); err != nil {
+		return nil, err
 	}
 	from := salvage.Source{}
 	var err error
 	if from.Main, err = s.Reader(); err != nil {
-		return err
+		return nil, err
 	}
 	for _, d := range s.Damage() {
 		c.damagedFile(d)
 	}
 	r.Before = c.result()
 	if from.Main == nil {
-		return fmt.Errorf("%w: nothing in it can be read", storage.ErrCorrupt)
+		return nil, fmt.Errorf("%w: nothing in it can be read", storage.ErrCorrupt)
 	}
 	if len(c.broken) > 0 {
 		if from.Rest, err = s.Reader(c.broken...); err != nil {
-			return err
+			return nil, err
 		}
-	}
-	unfinished, err := c.salvageInto(from, into, o, r)
-	if err != nil {
-		return err
-	}
-	return c.finishRepair(into, o, unfinished, r)
-}
-
-// salvageInto copies what can be read. It returns the indexes that were being built.
-func (c *checking) salvageInto(from salvage.Source, into string, o *core.Options, r *Repaired) ([]index.Info, error) {
-	engine, err := o.Driver.Open(into, storage.OpenOptions{Bounds: format.TableBounds, Logger: o.Engine.Logger})
-	if err != nil {
-		return nil, err
 	}
 	done, err := salvage.Copy(c.ctx, from, engine, salvage.Config{
 		MaxLost:  c.opts.MaxDamages,
@@ -95,7 +111,7 @@ func (c *checking) salvageInto(from salvage.Source, into string, o *core.Options
 	if err == nil {
 		err = engine.FinishCreation()
 	}
-	if err = errors.Join(err, engine.Close()); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	r.Documents, r.Revisions, r.Attachments, r.Deletions = done.Documents, done.Revisions, done.Contents, done.Deletions

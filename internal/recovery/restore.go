@@ -14,7 +14,6 @@ import (
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/core"
 	"github.com/jaydb/jay/internal/errs"
-	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/settings"
 	"github.com/jaydb/jay/internal/verify"
 	"github.com/jaydb/jay/storage"
@@ -52,12 +51,11 @@ func Restore(ctx context.Context, dir string, o RestoreOptions, backups []io.Rea
 	if err := ctx.Err(); err != nil {
 		return info, err
 	}
-	driver := o.Open.Driver
-	target, err := driver.Prepare(dir)
+	target, err := o.Open.Driver.Prepare(dir)
 	if err != nil {
 		return info, err
 	}
-	engine, err := driver.Open(target.Name(), storage.OpenOptions{Bounds: format.TableBounds, Logger: o.Open.Engine.Logger})
+	engine, err := claim(target, &o.Open)
 	if err != nil {
 		return info, err // it may be another's
 	}

@@ -3,7 +3,7 @@
 // contract of package storage in its plainest form. Nothing is on a disk, and nothing
 // is left when the process ends; for tests of a program, jay.OpenMemory is faster.
 //
-// A Transaction runs on what was committed when it began. When it commits, everything that it has
+// A transaction runs on what was committed when it began. When it commits, everything that it has
 // read must still be as it was; otherwise it runs again. Each key has its versions, for as long as
 // a snapshot shows them.
 package memory

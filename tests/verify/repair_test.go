@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -31,6 +32,40 @@ func savedBodies(t *testing.T, db *jay.DB) map[string]string {
 		}
 	}
 	return all
+}
+
+// Ensure that a repair has its new directory from its beginning on, under another name: a
+// second one into the same is refused, and takes nothing away from the first.
+func TestRepair_Claims(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	im := huntImage(t, false)
+	dir, other := copyOf(t, im.files), copyOf(t, im.files)
+	into := filepath.Join(t.TempDir(), "new")
+	asked := false
+	r, err := jay.Repair(ctx, dir, into, nil, &jay.VerifyOptions{Progress: func(p jay.VerifyProgress) {
+		if asked || p.Step != "files" {
+			return
+		}
+		asked = true
+		if _, err := os.Stat(into); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("before it is whole: %v", err)
+		}
+		if _, err := jay.Repair(ctx, other, into, nil, nil); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("a second repair: %v, want fs.ErrExist", err)
+		}
+		if _, err := os.Stat(into + ".unfinished"); err != nil {
+			t.Error(err)
+		}
+	}})
+	must(t, err)
+	if !asked || r.Documents != int64(len(im.documents)) || r.After.Found > 0 {
+		t.Errorf("asked %v, %+v", asked, r)
+	}
+	if _, err := os.Stat(into + ".unfinished"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the other name is left: %v", err)
+	}
+	closeDB(t, open(t, into, nil))
 }
 
 // Ensure that a repair of a database without damage has all that is in it, with the same
