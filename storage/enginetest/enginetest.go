@@ -78,6 +78,15 @@ func update(t *testing.T, e storage.Engine, fn func(storage.Tx) error) {
 	}
 }
 
+// retried calls Update until it meets no conflict.
+func retried(e storage.Engine, sync bool, fn func(storage.Tx) error) error {
+	for {
+		if err := e.Update(ctx, sync, fn); !errors.Is(err, storage.ErrConflict) {
+			return err
+		}
+	}
+}
+
 func set(t *testing.T, e storage.Engine, pairs ...string) {
 	t.Helper()
 	update(t, e, func(tx storage.Tx) error {
@@ -272,11 +281,7 @@ func testPhantoms(t *testing.T, e storage.Engine) {
 	for range goroutines {
 		wg.Go(func() {
 			for range rounds {
-				err := e.Update(ctx, false, add)
-				for errors.Is(err, storage.ErrConflict) {
-					err = e.Update(ctx, false, add)
-				}
-				if err != nil {
+				if err := retried(e, false, add); err != nil {
 					t.Errorf("add: %v", err)
 				}
 			}
@@ -390,36 +395,34 @@ func testSequenceOfFailure(t *testing.T, e storage.Engine) {
 }
 
 // Ensure that what a transaction read is still so when it commits.
-func testIncrements(t *testing.T, e storage.Engine) {
-	const goroutines, rounds = 8, 50
+func testIncrements(t *testing.T, e storage.Engine) { increments(t, 8, 50, e) }
+
+// increments has goroutines, in turn on each of the engines of one store, increment one number.
+func increments(t *testing.T, goroutines, rounds int, engines ...storage.Engine) {
+	step := func(tx storage.Tx) error {
+		n := 0
+		if text := txRead(t, tx, "n"); text != "absent" {
+			if _, err := fmt.Sscan(text, &n); err != nil {
+				return err
+			}
+		}
+		tx.Set([]byte("n"), fmt.Append(nil, n+1), nil)
+		return nil
+	}
 	var wg sync.WaitGroup
-	for range goroutines {
+	for g := range goroutines {
 		wg.Go(func() {
 			for range rounds {
-				for {
-					err := e.Update(ctx, true, func(tx storage.Tx) error {
-						n := 0
-						if text := txRead(t, tx, "n"); text != "absent" {
-							if _, err := fmt.Sscan(text, &n); err != nil {
-								return err
-							}
-						}
-						tx.Set([]byte("n"), fmt.Append(nil, n+1), nil)
-						return nil
-					})
-					if err == nil {
-						break
-					}
-					if !errors.Is(err, storage.ErrConflict) {
-						t.Errorf("increment: %v", err)
-						return
-					}
+				if err := retried(engines[g%len(engines)], true, step); err != nil {
+					t.Errorf("increment: %v", err)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	want(t, read(t, e, "n"), fmt.Sprint(goroutines*rounds))
+	for _, e := range engines {
+		want(t, read(t, e, "n"), fmt.Sprint(goroutines*rounds))
+	}
 }
 
 // absentKeys are ways to make the nth key of one kind: some rise, some share long
@@ -531,11 +534,7 @@ func testInsertOnce(t *testing.T, e storage.Engine) {
 					}
 					return nil
 				}
-				err := e.Update(ctx, false, step)
-				for errors.Is(err, storage.ErrConflict) {
-					err = e.Update(ctx, false, step)
-				}
-				if err == nil {
+				if err := retried(e, false, step); err == nil {
 					present[n].Add(change)
 				} else if err != errRefused {
 					t.Errorf("update: %v", err)

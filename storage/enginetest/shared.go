@@ -75,21 +75,16 @@ func testSeesOther(t *testing.T, a, b storage.Engine) {
 // It returns how often fn has run.
 func between(t *testing.T, e storage.Engine, fn func(storage.Tx) error, change func()) (runs int) {
 	t.Helper()
-	for {
-		err := e.Update(ctx, true, func(tx storage.Tx) error {
-			runs++
-			err := fn(tx)
-			if runs == 1 {
-				change()
-			}
-			return err
-		})
-		if errors.Is(err, storage.ErrConflict) {
-			continue
+	err := retried(e, true, func(tx storage.Tx) error {
+		runs++
+		err := fn(tx)
+		if runs == 1 {
+			change()
 		}
-		want(t, err, error(nil))
-		return runs
-	}
+		return err
+	})
+	want(t, err, error(nil))
+	return runs
 }
 
 func testReadConflict(t *testing.T, a, b storage.Engine) {
@@ -175,36 +170,7 @@ func testSnapshotOfOther(t *testing.T, a, b storage.Engine) {
 	want(t, keys(t, a, "", "z"), "k new")
 }
 
-func testIncrementsOfBoth(t *testing.T, a, b storage.Engine) {
-	const goroutines, rounds = 4, 25
-	var wg sync.WaitGroup
-	for g := range goroutines {
-		e := []storage.Engine{a, b}[g%2]
-		wg.Go(func() {
-			for range rounds {
-				step := func(tx storage.Tx) error {
-					n := 0
-					if text := txRead(t, tx, "n"); text != "absent" {
-						if _, err := fmt.Sscan(text, &n); err != nil {
-							return err
-						}
-					}
-					tx.Set([]byte("n"), fmt.Append(nil, n+1), nil)
-					return nil
-				}
-				err := e.Update(ctx, true, step)
-				for errors.Is(err, storage.ErrConflict) {
-					err = e.Update(ctx, true, step)
-				}
-				if err != nil {
-					t.Errorf("increment: %v", err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	want(t, read(t, a, "n"), fmt.Sprint(goroutines*rounds))
-}
+func testIncrementsOfBoth(t *testing.T, a, b storage.Engine) { increments(t, 4, 25, a, b) }
 
 func testAddOfBoth(t *testing.T, a, b storage.Engine) {
 	key := []byte("sum")
@@ -243,11 +209,7 @@ func testInsertOnceOfBoth(t *testing.T, a, b storage.Engine) {
 					}
 					return nil
 				}
-				err := e.Update(ctx, false, insert)
-				for errors.Is(err, storage.ErrConflict) {
-					err = e.Update(ctx, false, insert)
-				}
-				if err != nil {
+				if err := retried(e, false, insert); err != nil {
 					t.Errorf("insert: %v", err)
 				}
 				if absent {

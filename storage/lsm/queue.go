@@ -572,8 +572,8 @@ func (e *Engine) run(g *group, r *request) (done bool) {
 	switch {
 	case tx.rerun:
 		err = errFirst
-	case err == nil && size > storage.MaxTxBytes:
-		err = &storage.LimitError{What: "transaction", Bytes: int64(size), Most: storage.MaxTxBytes}
+	case err == nil:
+		err = e.Limits().Check(storage.Sizes{Tx: int64(size)})
 	}
 	r.sync, r.decider = tx.sync, tx.decider
 	if r.err = err; err == nil {
