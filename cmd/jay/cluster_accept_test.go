@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +18,59 @@ import (
 	"github.com/jaydb/jay/cluster/etcd"
 )
 
+// relay returns an address at which TCP connections are passed on to where a call of to has
+// said last. The other side ends them.
+func relay(t *testing.T) (address string, to func(address string)) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	var target atomic.Value
+	pass := func(from net.Conn) {
+		defer from.Close()
+		there, err := net.Dial("tcp", target.Load().(string))
+		if err != nil {
+			return
+		}
+		defer there.Close()
+		go func() {
+			_, _ = io.Copy(there, from)
+			there.Close()
+		}()
+		_, _ = io.Copy(from, there)
+	}
+	go func() {
+		for {
+			from, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go pass(from)
+		}
+	}()
+	return listener.Addr().String(), func(address string) { target.Store(address) }
+}
+
+// startAnywhere starts a member that listens at a port that is free, and says in config at which. Another
+// program may take the port first, so it tries some.
+func startAnywhere(t *testing.T, config *embedded.Config) (m *embedded.Member, err error) {
+	t.Helper()
+	for range 10 {
+		free, failed := net.Listen("tcp", "127.0.0.1:0")
+		if failed != nil {
+			return nil, failed
+		}
+		config.ListenClient = free.Addr().String()
+		free.Close()
+		if m, err = embedded.Start(*config); err == nil || !strings.Contains(err.Error(), "address already in use") {
+			return m, err
+		}
+	}
+	return m, err
+}
+
 // Ensure that jay cluster accept --servers accepts the list of the servers in an etcd that was
 // restored, and nothing else, so that its indexes go on above all that there were.
 func TestClusterAccept_Servers(t *testing.T) {
@@ -22,16 +78,19 @@ func TestClusterAccept_Servers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	base := t.TempDir()
-	config := embedded.Config{Name: "a", Dir: filepath.Join(base, "data"), ClientURL: "http://127.0.0.1:0", PeerURL: "http://127.0.0.1:0", UnsafeNoSync: true}
+	// The member stops and starts, and its port is another program's meanwhile: so its
+	// address is that of a relay.
+	address, relayTo := relay(t)
+	config := embedded.Config{Name: "a", Dir: filepath.Join(base, "data"), ClientURL: "http://" + address, PeerURL: "http://127.0.0.1:0", UnsafeNoSync: true}
 	start := func() *embedded.Member {
-		m, err := embedded.Start(config)
+		m, err := startAnywhere(t, &config)
 		if err != nil {
 			t.Fatal(err)
 		}
+		relayTo(config.ListenClient)
 		if err := m.Ready(ctx); err != nil {
 			t.Fatal(err)
 		}
-		config.ClientURL = m.ClientURL()
 		return m
 	}
 	stop := func(m *embedded.Member) {
@@ -40,7 +99,7 @@ func TestClusterAccept_Servers(t *testing.T) {
 		}
 	}
 	member := start()
-	list := etcd.Config{Endpoints: []string{member.ClientURL()}, Prefix: strings.TrimSuffix(etcd.DefaultPrefix, "/") + clusterServers}
+	list := etcd.Config{Endpoints: []string{config.ClientURL}, Prefix: strings.TrimSuffix(etcd.DefaultPrefix, "/") + clusterServers}
 	open := func() *etcd.Coordinator {
 		c, err := etcd.Open(list)
 		if err != nil {
