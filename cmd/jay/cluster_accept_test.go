@@ -53,22 +53,27 @@ func relay(t *testing.T) (address string, to func(address string)) {
 	return listener.Addr().String(), func(address string) { target.Store(address) }
 }
 
-// startAnywhere starts a member that listens at a port that is free, and says in config at which. Another
-// program may take the port first, so it tries some.
-func startAnywhere(t *testing.T, config *embedded.Config) (m *embedded.Member, err error) {
+// atFreePort calls listen with the address of a port that is free, and returns it. Another
+// program may take the port first: then it is called with the next one.
+func atFreePort(t *testing.T, listen func(address string) error) string {
 	t.Helper()
+	var err error
 	for range 10 {
 		free, failed := net.Listen("tcp", "127.0.0.1:0")
 		if failed != nil {
-			return nil, failed
+			t.Fatal(failed)
 		}
-		config.ListenClient = free.Addr().String()
+		address := free.Addr().String()
 		free.Close()
-		if m, err = embedded.Start(*config); err == nil || !strings.Contains(err.Error(), "address already in use") {
-			return m, err
+		if err = listen(address); err == nil {
+			return address
+		}
+		if !strings.Contains(err.Error(), "address already in use") {
+			break
 		}
 	}
-	return m, err
+	t.Fatal(err)
+	return ""
 }
 
 // Ensure that jay cluster accept --servers accepts the list of the servers in an etcd that was
@@ -83,11 +88,12 @@ func TestClusterAccept_Servers(t *testing.T) {
 	address, relayTo := relay(t)
 	config := embedded.Config{Name: "a", Dir: filepath.Join(base, "data"), ClientURL: "http://" + address, PeerURL: "http://127.0.0.1:0", UnsafeNoSync: true}
 	start := func() *embedded.Member {
-		m, err := startAnywhere(t, &config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		relayTo(config.ListenClient)
+		var m *embedded.Member
+		relayTo(atFreePort(t, func(address string) (err error) {
+			config.ListenClient = address
+			m, err = embedded.Start(config)
+			return err
+		}))
 		if err := m.Ready(ctx); err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -225,17 +224,9 @@ func TestServePprof(t *testing.T) {
 	if err := servePprof(ctx, "0.0.0.0:0", http.NotFoundHandler()); err == nil || !strings.Contains(err.Error(), "loopback") {
 		t.Errorf("another address: got %v", err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := servePprof(ctx, address, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })); err != nil {
-		t.Fatal(err)
-	}
+	address := atFreePort(t, func(address string) error {
+		return servePprof(ctx, address, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	})
 	for _, test := range []struct {
 		host, origin, site string
 		status             int
