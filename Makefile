@@ -26,7 +26,7 @@ ATONCE = $$(( $$(getconf _NPROCESSORS_ONLN) + 1 ))
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help demo test test-full check ci nightly format vet lint invariants race race-full engine bin/systems cross cross-full modules oldest oldest-types campaigns readme interop cluster browser screenshots studio-million bench bench-full bench-smoke attachments backup crash kill-reads kill-changes storm revisions damage hunt hostile expiry feeds cluster-faults formats fuzz mutations build
+.PHONY: help simulation demo test test-full check ci nightly format vet lint invariants race race-full engine bin/systems cross cross-full modules oldest oldest-types campaigns readme interop cluster browser screenshots studio-million bench bench-full bench-smoke attachments backup crash kill-reads kill-changes storm revisions damage hunt hostile expiry feeds cluster-faults formats fuzz mutations build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
@@ -47,6 +47,7 @@ help:
 	@echo "kill-reads  300 kills: what readers had seen must be there"
 	@echo "kill-changes 300 kills: what feeds had shown, and what subscriptions had sent"
 	@echo "storm       every verb at once for ten minutes, and five with the race detector"
+	@echo "simulation  a million steps of a whole database in one thread, with what a machine does to it"
 	@echo "revisions   500 random histories of documents against a model of their revisions"
 	@echo "damage      every byte and file of databases damaged: what does a program see?"
 	@echo "hunt        1,000 flipped bits in all files: found by jay check, or harmless"
@@ -87,7 +88,7 @@ ci: format vet lint test-full invariants race bench-smoke
 
 nightly: modules oldest engine cross-full race-full cluster campaigns
 
-campaigns: hostile crash kill-reads kill-changes storm revisions expiry feeds backup attachments formats hunt cluster-faults fuzz damage mutations
+campaigns: simulation hostile crash kill-reads kill-changes storm revisions expiry feeds backup attachments formats hunt cluster-faults fuzz damage mutations
 
 format:
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt these:"; echo "$$files"; exit 1; fi
@@ -210,6 +211,10 @@ kill-changes:
 storm:
 	JAY_STORM=10m $(GO) test -run 'TestStorm$$' -count=1 -timeout 30m -v ./tests/storm
 	JAY_STORM=5m $(GO) test -race -run 'TestStorm$$' -count=1 -timeout 30m -v ./tests/storm
+
+# A whole database in one thread, from seeds: docs/simulation.md.
+simulation:
+	JAY_SIMULATION=1000000 $(GO) test -run 'TestSimulation$$' -count=1 -timeout 0 -v ./tests/simulation
 
 # Random histories of documents against a model of their revisions.
 revisions:

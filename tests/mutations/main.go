@@ -4,6 +4,7 @@
 //	go run ./tests/mutations                 # every change, tests in full
 //	go run ./tests/mutations -short          # every change, short tests
 //	go run ./tests/mutations -both -run HiLo # what concerns HiLo, both ways
+//	go run ./tests/mutations -by 'tests/simulation:TestSimulation$' # does this test see them, too?
 //
 // It runs in the root of the repository, and writes nothing there: the go command gets changed
 // files by -overlay. The changes are in the files rows_*.go; each names the tests that should
@@ -24,6 +25,7 @@ import (
 	"os/signal"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -32,6 +34,7 @@ func main() {
 	both := flag.Bool("both", false, "run tests in full and, after that, short ones")
 	run := flag.String("run", "", "make the changes whose names match this regular expression")
 	asJSON := flag.Bool("json", false, "write the outcomes to standard output as JSON")
+	by := flag.String("by", "", "run this test of a package instead, as DIRECTORY:REGEXP; a change that it does not catch is no failure of its tests")
 	limit := flag.Duration("timeout", 10*time.Minute, "after which the tests of a change do not end")
 	flag.Parse()
 
@@ -49,7 +52,18 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	ok, err := campaign(ctx, selected(mutations(), wanted), forms, *limit, *asJSON)
+	all := selected(mutations(), wanted)
+	if *by != "" {
+		dir, run, found := strings.Cut(*by, ":")
+		if !found {
+			fmt.Fprintf(os.Stderr, "mutations: -by %q is not a directory, a colon and a regular expression\n", *by)
+			os.Exit(2)
+		}
+		for i := range all {
+			all[i].tests, all[i].hangs = []tests{{dir, run}}, 0
+		}
+	}
+	ok, err := campaign(ctx, all, forms, *limit, *asJSON)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutations:", err)
 	}

@@ -1,0 +1,511 @@
+package simulation_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"testing/synctest"
+	"time"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/storage/storagetest"
+)
+
+var ctx = context.Background()
+
+// settings are what a run draws of its seed before the first step: which features meet in it.
+type settings struct {
+	relaxed   bool
+	revisions bool
+	cache     bool
+	exact     bool  // Options.ExactExpiry
+	memory    int64 // MemTableBytes
+	mode      jay.HiLoMode
+	weights   []int // by verb; 0 for those that this run leaves out
+	faults    []int // by fault
+}
+
+// draw returns the settings of a seed.
+func draw(seed uint64) settings {
+	r := rand.New(rand.NewPCG(seed, 1))
+	s := settings{
+		relaxed: r.IntN(3) == 0, revisions: r.IntN(3) == 0, cache: r.IntN(2) == 0, exact: r.IntN(3) == 0,
+		memory: []int64{64 << 10, 256 << 10, 4 << 20}[r.IntN(3)],
+		mode:   []jay.HiLoMode{jay.HiLo4, jay.HiLo4, jay.HiLo2}[r.IntN(3)],
+	}
+	for _, v := range verbs {
+		weight := v.weight
+		switch r.IntN(5) {
+		case 0:
+			weight = 0
+		case 1:
+			weight *= 5
+		}
+		if s.revisions && v.norevisions {
+			weight = 0
+		}
+		s.weights = append(s.weights, weight)
+	}
+	for i, f := range faults {
+		weight := f.weight
+		if i > 0 && r.IntN(4) == 0 {
+			weight = 0
+		}
+		s.faults = append(s.faults, weight)
+	}
+	s.weights[0] = max(s.weights[0], 1)
+	return s
+}
+
+func (s settings) String() string {
+	var left []string
+	for i, v := range verbs {
+		if s.weights[i] == 0 {
+			left = append(left, v.name)
+		}
+	}
+	return fmt.Sprintf("relaxed %v, revisions %v, cache %v, exact expiry %v, tables of %d KiB, HiLo mode %d, without %s",
+		s.relaxed, s.revisions, s.cache, s.exact, s.memory>>10, s.mode, strings.Join(left, ", "))
+}
+
+// world is one machine with a database, over all its crashes. It runs in a bubble of synctest, in which time
+// passes only when nothing else is left to do.
+type world struct {
+	settings settings
+	model    *model
+	disk     *storagetest.Disk
+	db       *jay.DB
+	offset   time.Duration // how far the clock is from the bubble's
+	ids      *rand.ChaCha8 // of Options.Rand
+	log      io.Writer
+
+	rand     *rand.Rand // of the step under way
+	cut      *storagetest.PowerCut
+	begun    *entry // the step under way, if its outcome is not known
+	failed   bool   // the disk was made to fail: errors are to be expected
+	unready  bool   // an index may be there or not, as its creation was cut off
+	feed     string // token of the feed's reader
+	figures  *figures
+	steps    int // that were begun
+	verb     string
+	copies   int
+	renaming *[2]string // a rename of a collection that was cut off, or nil
+	backup   *kept
+}
+
+// failure is what the simulation has found.
+type failure struct{ text string }
+
+// fail ends the run.
+func (w *world) fail(format string, args ...any) { panic(failure{fmt.Sprintf(format, args...)}) }
+
+// must ends the run if err is not nil.
+func (w *world) must(err error) {
+	if err != nil {
+		w.fail("%s: %v", w.verb, err)
+	}
+}
+
+func (w *world) say(format string, args ...any) { fmt.Fprintf(w.log, format+"\n", args...) }
+
+func (w *world) now() time.Time { return time.Now().Add(w.offset) }
+
+// intn returns a number of the step's own.
+func (w *world) intn(n int) int { return w.rand.IntN(n) }
+
+// run makes the steps, and returns what it has found.
+func (w *world) run(steps []step) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			f, ok := p.(failure)
+			if !ok {
+				f = failure{fmt.Sprintf("panic: %v\n%s", p, debug.Stack())}
+			}
+			err = errors.New(f.text)
+			w.say("FAILS: %s", f.text)
+			if w.db != nil {
+				w.disk.Heal()
+				_ = w.db.Close()
+			}
+		}
+	}()
+	w.model.now = w.now
+	w.open()
+	for i, s := range steps {
+		w.steps++
+		w.one(i, s)
+	}
+	w.verb = "the end"
+	w.model.sync()
+	w.reopen(w.disk, false)
+	w.must(w.db.Close())
+	w.db = nil
+	return nil
+}
+
+// one makes one step, with the fault that it meets.
+func (w *world) one(i int, s step) {
+	w.rand = rand.New(rand.NewPCG(s.seed, 2))
+	v, f := verbs[verbNamed(s.verb)], faults[faultNamed(s.fault)]
+	w.verb, w.begun, w.cut = v.name, nil, nil
+	fmt.Fprintf(w.log, "%d %s: ", i, s)
+	w.figures.meet(v.name, f.name)
+	f.before(w)
+	begun := time.Now()
+	v.do(w)
+	if took := time.Since(begun); took > time.Minute && !v.waits {
+		w.fail("%s took %v, with nothing to wait for", v.name, took)
+	}
+	f.after(w)
+	synctest.Wait()
+	fmt.Fprintln(w.log)
+}
+
+// call makes one call that changes what e says. On success learn notes what it returned, before the change
+// is acknowledged; it may change e. want is the error that must come, nil for none.
+func (w *world) call(e *entry, want error, fn func() (learn func(), err error)) bool {
+	learn, err := fn()
+	switch {
+	case w.cut != nil && w.cut.Happened():
+		fmt.Fprint(w.log, "in doubt. ")
+		w.begun = e // it happened in a world that is gone
+		return false
+	case w.failed && err != nil && (want == nil || !errors.Is(err, want)):
+		if !errors.Is(err, jay.ErrUnknownOutcome) && !errors.Is(err, jay.ErrFailed) && !errors.Is(err, jay.ErrDiskFull) &&
+			!errors.Is(err, storagetest.ErrInjected) && !errors.Is(err, storagetest.ErrFull) {
+			w.fail("%s on a disk that fails: %v", w.verb, err)
+		}
+		fmt.Fprint(w.log, "the disk fails. ")
+		if errors.Is(err, jay.ErrUnknownOutcome) || e.each {
+			w.begun = e
+		}
+		return false
+	case want != nil:
+		if !errors.Is(err, want) {
+			w.fail("%s: %v, want %v", w.verb, err, want)
+		}
+		fmt.Fprintf(w.log, "refused: %v. ", want)
+		return false
+	case err != nil:
+		w.fail("%s: %v", w.verb, err)
+	}
+	if learn != nil {
+		learn()
+	}
+	w.model.acknowledge(*e, !w.settings.relaxed)
+	return true
+}
+
+// write is call for one document.
+func (w *world) write(key string, to *doc, want error, fn func() (jay.Metadata, error)) bool {
+	e := &entry{changes: []change{{key, to}}}
+	return w.call(e, want, func() (func(), error) {
+		m, err := fn()
+		return func() { e.changes[0] = w.learn(e.changes[0], m) }, err
+	})
+}
+
+// learn fills in what a write has returned: the ID that Jay made, and the change vector.
+func (w *world) learn(c change, m jay.Metadata) change {
+	to := *c.to
+	to.version = m.ChangeVector
+	if !strings.HasPrefix(c.key, made) {
+		return change{c.key, &to}
+	}
+	to.id = m.ID
+	key := ids.Fold(m.ID)
+	source := key
+	if w.settings.mode == jay.HiLo2 { // HiLo and identities count beside each other, to the same IDs
+		source = c.to.request + " " + key
+	}
+	if w.model.ever[source] {
+		w.fail("%s: the ID %s was made before", w.verb, m.ID)
+	}
+	if there := w.there(key); there != nil {
+		w.fail("%s: the ID %s overwrites %v", w.verb, m.ID, there)
+	}
+	if before := w.model.state[key]; before != nil {
+		to.revisions = append(to.revisions, before.revisions...)
+	}
+	w.model.ever[source] = true
+	fmt.Fprintf(w.log, "%s. ", m.ID)
+	return change{key, &to}
+}
+
+const dir = "db"
+
+func (w *world) options() *jay.Options {
+	o := &jay.Options{
+		FS: w.disk, Now: w.now, Rand: w.ids, MemTableBytes: w.settings.memory, CacheBytes: 1 << 20, HiLoMode: w.settings.mode,
+		ExactExpiry: w.settings.exact, DocumentCacheBytes: -1,
+	}
+	if w.settings.cache {
+		o.DocumentCacheBytes = 1 << 20
+	}
+	if w.settings.relaxed {
+		o.Durability = jay.Relaxed
+	}
+	return o
+}
+
+// open opens the database for the first time.
+func (w *world) open() {
+	w.verb = "open"
+	var err error
+	w.db, err = jay.Open(dir, w.options())
+	w.must(err)
+	if w.settings.revisions {
+		w.must(w.db.Revisions().Configure(ctx, jay.RevisionsConfiguration{Default: new(jay.RevisionRule)}))
+	}
+	w.must(w.db.Flush(ctx))
+	w.say("opened: %v", w.settings)
+}
+
+// reopen goes on with a disk as a machine finds it. cut cuts the power once more, while the database is being
+// opened.
+func (w *world) reopen(found *storagetest.Disk, cut bool) {
+	w.disk.Heal()
+	err := w.db.Close()
+	if err != nil && !w.failed && found == w.disk {
+		w.fail("close: %v", err)
+	}
+	w.disk, w.failed = found, false
+	if cut {
+		at := w.disk.CutPower(w.intn(3), w.intn(101), w.pieces())
+		db, err := jay.Open(dir, w.options())
+		if err != nil && !at.Happened() {
+			w.fail("open: %v", err)
+		}
+		again := at.Disk()
+		if again == nil {
+			again = w.disk.Crash(w.intn(101), w.pieces())
+		}
+		if db != nil {
+			_ = db.Close()
+		}
+		w.disk = again
+		fmt.Fprint(w.log, "the power goes again, in recovery. ")
+	}
+	if w.db, err = jay.Open(dir, w.options()); err != nil {
+		w.db = nil
+		w.fail("open: %v", err)
+	}
+	synctest.Wait()
+	w.examine()
+}
+
+// examine reads everything after an Open, and compares it with what must be there.
+func (w *world) examine() {
+	w.sweep()
+	read := w.read(w.db)
+	w.expire(w.model.state)
+	w.expire(w.model.safe)
+	for _, e := range w.model.journal {
+		w.expireChanges(e)
+	}
+	if w.begun != nil {
+		w.expireChanges(*w.begun)
+	}
+	if err := w.model.recover(read, w.begun); err != nil {
+		w.fail("%v", err)
+	}
+	w.begun = nil
+	w.checkIndexes()
+	w.verify(w.db)
+}
+
+// sweep deletes what has expired, so that time alone decides what is there.
+func (w *world) sweep() {
+	_, err := w.db.Sweep(ctx)
+	w.must(err)
+}
+
+// expire removes what has expired from a state.
+func (w *world) expire(s state) {
+	for key, d := range s {
+		if to, gone := w.expired(d); gone {
+			s.set(change{key, to})
+		}
+	}
+}
+
+func (w *world) expireChanges(e entry) {
+	for i, c := range e.changes {
+		if to, gone := w.expired(c.to); gone {
+			e.changes[i].to = to
+		}
+	}
+}
+
+// expired reports whether a document has expired, and returns what is left of it.
+func (w *world) expired(d *doc) (*doc, bool) {
+	if d == nil || d.gone || d.expires.IsZero() || d.expires.After(w.now()) {
+		return nil, false
+	}
+	return w.deletion(d), true
+}
+
+// deletion returns what is left of a document that is deleted.
+func (w *world) deletion(d *doc) *doc {
+	if d == nil || !w.settings.revisions {
+		return nil
+	}
+	return &doc{id: d.id, gone: true, n: d.n, revisions: append([]int{deleted}, d.revisions...)}
+}
+
+// read returns all that a database holds.
+func (w *world) read(db *jay.DB) state {
+	read := make(state)
+	for d, err := range db.Documents(ctx, jay.Scan{}) {
+		w.must(err)
+		if d.Collection() != "@hilo" {
+			read[ids.Fold(d.ID())] = w.decode(db, d)
+		}
+	}
+	if w.settings.revisions {
+		for r, err := range db.Revisions().Deleted(ctx, "") {
+			w.must(err)
+			key := ids.Fold(r.ID())
+			if read[key] == nil {
+				read[key] = &doc{id: r.ID(), gone: true, revisions: w.revisions(db, r.ID())}
+			}
+		}
+	}
+	after := ""
+	for {
+		values, err := db.CompareExchange().List(ctx, "", after, 100)
+		w.must(err)
+		if len(values) == 0 {
+			return read
+		}
+		for _, x := range values {
+			d := &doc{id: x.Key, index: x.Index}
+			w.must(x.Decode(&d.n))
+			read[exchange+ids.Fold(x.Key)] = d
+			after = x.Key
+		}
+	}
+}
+
+// decode returns a document that was read as the model has it.
+func (w *world) decode(db *jay.DB, d *jay.Document) *doc {
+	to := decoded(w, d.ID(), d.Collection(), d.Body())
+	to.version = d.ChangeVector()
+	var custom struct {
+		Expires time.Time `json:"@expires"`
+	}
+	m := d.Metadata()
+	if len(m.Custom) > 0 {
+		w.must(json.Unmarshal(m.Custom, &custom))
+	}
+	to.expires = custom.Expires
+	for _, a := range m.Attachments {
+		if to.files == nil {
+			to.files = make(map[string]int)
+		}
+		to.files[a.Name] = w.contentOf(db, d.ID(), a.Name)
+	}
+	if w.settings.revisions {
+		to.revisions = w.revisions(db, d.ID())
+	}
+	return to
+}
+
+// decoded returns a document of a body.
+func decoded(w *world, id, collection string, body json.RawMessage) *doc {
+	raw := struct {
+		N, A, U *int
+		T       string
+	}{}
+	w.must(json.Unmarshal(body, &raw))
+	to := &doc{id: id, collection: collection, a: -1, u: -1, text: raw.T}
+	if raw.N != nil {
+		to.n = *raw.N
+	}
+	if raw.A != nil {
+		to.a = *raw.A
+	}
+	if raw.U != nil {
+		to.u = *raw.U
+	}
+	return to
+}
+
+// revisions returns the serials of the versions of a document, newest first.
+func (w *world) revisions(db *jay.DB, id string) []int {
+	var all []int
+	for r, err := range db.Revisions().List(ctx, id, jay.RevisionPage{}) {
+		w.must(err)
+		if r.Deletion() {
+			all = append(all, deleted)
+			continue
+		}
+		all = append(all, decoded(w, id, "", r.Body()).n)
+	}
+	return all
+}
+
+// content returns the content of an attachment with this serial.
+func content(n int) string { return strings.Repeat(fmt.Sprintf("content %d\n", n), 1+n%400) }
+
+// contentOf reads an attachment, and returns the serial of its content.
+func (w *world) contentOf(db *jay.DB, id, name string) int {
+	r, err := db.Attachments(id).Get(ctx, name)
+	w.must(err)
+	all, err := io.ReadAll(r)
+	w.must(errors.Join(err, r.Close()))
+	first, _, _ := strings.Cut(string(all), "\n")
+	n, err := strconv.Atoi(strings.TrimPrefix(first, "content "))
+	if err != nil || string(all) != content(n) {
+		w.fail("attachment %s of %s is %.40q …, of %d bytes", name, id, all, len(all))
+	}
+	return n
+}
+
+// checkIndexes compares the indexes of a database that was opened with those that must be there.
+func (w *world) checkIndexes() {
+	for _, collection := range collections {
+		have := make(map[string]bool)
+		all, err := w.db.Indexes(ctx, collection)
+		w.must(err)
+		for _, ix := range all {
+			switch {
+			case ix.State == jay.IndexReady:
+				have[ix.Name] = true
+			case ix.State == jay.IndexBuilding && !w.unready:
+				w.fail("index %s of %s is %s", ix.Name, collection, ix.State)
+			}
+		}
+		for name := range declarations {
+			if want := w.model.indexes[collection][name]; have[name] != want && !w.unready {
+				w.fail("index %s of %s: it is there: %v, want %v", name, collection, have[name], want)
+			}
+		}
+		w.model.indexes[collection] = have
+	}
+	w.unready = false
+}
+
+// verify fails for anything that Verify finds.
+func (w *world) verify(db *jay.DB) {
+	report, err := db.Verify(ctx, nil)
+	w.must(err)
+	if report.Found > 0 {
+		w.fail("Verify: %v", report.Damages[:min(len(report.Damages), 5)])
+	}
+}
+
+// pick returns one of the keys, or "".
+func (w *world) pick(keys []string) string {
+	if len(keys) == 0 {
+		return ""
+	}
+	return keys[w.intn(len(keys))]
+}
