@@ -317,8 +317,22 @@ func (w *world) examine() {
 		w.fail("%v", err)
 	}
 	w.begun = nil
+	w.finishRename()
 	w.checkIndexes()
 	w.verify(w.db)
+}
+
+// finishRename goes on with a rename that was cut off after it had moved all documents. It may have been
+// over, too: then there is nothing to go on with.
+func (w *world) finishRename() {
+	if w.renaming == nil || len(w.model.documents(w.renaming[0])) > 0 {
+		return
+	}
+	_, err := w.db.RenameCollection(ctx, w.renaming[0], w.renaming[1])
+	if err != nil && !errors.Is(err, jay.ErrNotFound) && !errors.Is(err, jay.ErrUsage) {
+		w.fail("a rename that has moved all documents goes on: %v", err)
+	}
+	w.renaming, w.unready = nil, true
 }
 
 // sweep deletes what has expired, so that time alone decides what is there.
