@@ -1,6 +1,7 @@
 package members_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -84,12 +85,15 @@ func doubtful(t *testing.T, db *jay.DB, c *clustertest.Client, fault clustertest
 	must(t, second(db.CompareExchange().Put(ctx, "warm", 1, 0))) // makes the slot
 	c.Fail(fault)
 	var commits atomic.Int32
+	limited, leave := context.WithCancel(ctx)
+	defer leave()
 	c.Before(func(call clustertest.Call) {
 		if call.Method == "Commit" && commits.Add(1) == 2 {
 			c.Cut()
+			leave()
 		}
 	})
-	err := db.Update(briefly(t), func(tx *jay.Tx) error {
+	err := db.Update(limited, func(tx *jay.Tx) error {
 		if _, err := tx.CompareExchange().Put(ctx, "both", 1, 0); err != nil {
 			return err
 		}
@@ -236,7 +240,7 @@ func TestCluster_Open_Undecided(t *testing.T) {
 	})
 	db = onTag(t, disk, next, "A")
 	equal(t, checks.Undecided(db), 1)
-	noMajority(t, "a read of the value", second(db.CompareExchange().Get(briefly(t), "both")))
+	cutOff(t, "a read of the value", func(ctx context.Context) error { return second(db.CompareExchange().Get(ctx, "both")) })
 	close(release)
 	whole(t, db, true)
 	closeDB(t, db)

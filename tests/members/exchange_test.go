@@ -84,20 +84,17 @@ func TestCluster_CompareExchange(t *testing.T) {
 	put(t, nodes[0], "notes/1", `{"free":true}`)
 
 	clients[0].Cut()
-	_, err = a.Put(briefly(t), "x", 1, 0)
-	noMajority(t, "a value", err)
-	_, err = a.Get(briefly(t), "x")
-	noMajority(t, "a value", err)
-	_, err = a.List(briefly(t), "x", "", 0)
-	noMajority(t, "a list", err)
-	err = nodes[0].Update(briefly(t), func(tx *jay.Tx) error {
-		if _, err := tx.Put(ctx, "notes/2", []byte(`{}`)); err != nil {
-			return err
-		}
-		_, err := tx.CompareExchange().Put(briefly(t), "x", 1, 0)
-		return err
+	cutOff(t, "a value", func(ctx context.Context) error { return second(a.Put(ctx, "x", 1, 0)) })
+	cutOff(t, "a read of a value", func(ctx context.Context) error { return second(a.Get(ctx, "x")) })
+	cutOff(t, "a list", func(ctx context.Context) error { return second(a.List(ctx, "x", "", 0)) })
+	cutOff(t, "a transaction with a value", func(limited context.Context) error {
+		return nodes[0].Update(limited, func(tx *jay.Tx) error {
+			if _, err := tx.Put(ctx, "notes/2", []byte(`{}`)); err != nil {
+				return err
+			}
+			return second(tx.CompareExchange().Put(limited, "x", 1, 0))
+		})
 	})
-	noMajority(t, "a transaction with a value", err)
 	put(t, nodes[0], "notes/2", `{}`)
 	_, err = b.Put(ctx, "x", 2, 0)
 	must(t, err)
@@ -243,16 +240,16 @@ func TestCluster_CompareExchange_Undecided(t *testing.T) {
 		}()
 		<-stopped
 		equal(t, checks.Undecided(db), 1)
-		for what, write := range map[string]func() error{
-			"the document":          func() error { return second(db.Put(briefly(t), "users/1", []byte(`{}`))) },
-			"its deletion":          func() error { return db.Delete(briefly(t), "users/1") },
-			"a read of its value":   func() error { return second(db.CompareExchange().Get(briefly(t), "emails/ann")) },
-			"a list with its value": func() error { return second(db.CompareExchange().List(briefly(t), "em", "", 0)) },
-			"the unique value": func() error {
-				return second(db.Put(briefly(t), "users/2", []byte(`{"Email":"ann"}`), jay.InCollection("Users")))
+		for what, write := range map[string]func(limited context.Context) error{
+			"the document":          func(limited context.Context) error { return second(db.Put(limited, "users/1", []byte(`{}`))) },
+			"its deletion":          func(limited context.Context) error { return db.Delete(limited, "users/1") },
+			"a read of its value":   func(limited context.Context) error { return second(db.CompareExchange().Get(limited, "emails/ann")) },
+			"a list with its value": func(limited context.Context) error { return second(db.CompareExchange().List(limited, "em", "", 0)) },
+			"the unique value": func(limited context.Context) error {
+				return second(db.Put(limited, "users/2", []byte(`{"Email":"ann"}`), jay.InCollection("Users")))
 			},
-			"a transaction that has read it": func() error {
-				return db.Update(briefly(t), func(tx *jay.Tx) error {
+			"a transaction that has read it": func(limited context.Context) error {
+				return db.Update(limited, func(tx *jay.Tx) error {
 					if _, err := tx.Get(ctx, "users/1"); err != nil {
 						return err
 					}
@@ -260,7 +257,7 @@ func TestCluster_CompareExchange_Undecided(t *testing.T) {
 				})
 			},
 		} {
-			noMajority(t, what, write())
+			cutOff(t, what, write)
 		}
 		put(t, db, "users/4", `{"Email":"bob"}`, jay.InCollection("Users"))
 		equal(t, body(t, db, "users/1"), `{"Email":"old"}`)
