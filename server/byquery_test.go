@@ -3,19 +3,12 @@ package server_test
 import (
 	"fmt"
 	"testing"
-	"time"
 )
 
 // operationEnds waits until the operation that a reply names has ended.
 func (h *host) operationEnds(a answer) {
 	h.t.Helper()
-	for range 1000 {
-		if h.want(200, "GET", "/databases/a/operations/state?id="+a.text(h.t, "OperationId"), "").text(h.t, "Status") != "InProgress" {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	h.t.Fatal("the operation does not end")
+	h.await("a", a.text(h.t, "OperationId"))
 }
 
 // Ensure that a change by query changes only the page that the request asks for: it changed

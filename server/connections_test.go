@@ -10,13 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/server"
 )
 
 // ends waits until the server ends a connection, and returns what it has sent.
 func ends(t *testing.T, conn net.Conn) string {
 	t.Helper()
-	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(jaytest.HangGuard))
 	text, err := io.ReadAll(conn)
 	if e, is := err.(net.Error); is && e.Timeout() {
 		t.Errorf("the connection is still open after %q", text)
@@ -37,7 +38,7 @@ func askOn(t *testing.T, conn net.Conn, method, path string, headers ...string) 
 	if err := r.Write(conn); err != nil {
 		t.Fatal(err)
 	}
-	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(jaytest.HangGuard))
 	reply, err := http.ReadResponse(bufio.NewReader(conn), r)
 	if err != nil {
 		t.Fatalf("%s %s: %v", method, path, err)

@@ -61,8 +61,9 @@ func TestMemory_Background_Body(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	h.create("a")
-	h.want(201, "PUT", "/databases/a/docs?id=x/1", `{"@metadata":{"@collection":"X"}}`)
-	h.want(201, "PUT", "/databases/a/docs?id=x/2", `{"@metadata":{"@collection":"X"}}`)
+	for i := range 60 { // it takes a minute, so that it runs when it is looked at
+		h.want(201, "PUT", fmt.Sprintf("/databases/a/docs?id=x/%d", i), `{"@metadata":{"@collection":"X"}}`)
+	}
 	const bytes = 2 << 20
 	a := h.want(200, "PATCH", "/databases/a/queries?maxOpsPerSec=1", `{"Query":{"Query":"from X update { this.n = $p }","QueryParameters":{"p":"`+strings.Repeat("x", bytes)+`"}}}`)
 	if _, taken := h.s.CheckLoad(); taken < bytes {
