@@ -252,7 +252,7 @@ func TestFaults_CutInTheMiddle(t *testing.T) {
 	coordinators := []*etcd.Coordinator{c.open(t), c.open(t), c.open(t)}
 	cuts := 0
 	l := newLedger()
-	for rounds := 0; cuts < 3 && rounds < 20 && !t.Failed(); rounds++ {
+	for more, rounds := jaytest.Patience(), 0; cuts < 3 && !t.Failed() && (rounds < 20 || more(false)); rounds++ {
 		l.run(t, coordinators, 16, 12, func(finished func() bool) {
 			for i := 0; !finished(); i++ {
 				before := l.len()

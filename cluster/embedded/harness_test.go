@@ -322,7 +322,7 @@ func goroutines() map[string]int {
 func noneLeft(t *testing.T, before map[string]int) {
 	t.Helper()
 	var left []string
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		left = left[:0]
 		for what, n := range goroutines() {
 			if n > before[what] {

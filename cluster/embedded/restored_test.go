@@ -140,7 +140,9 @@ func TestRestored_Closed(t *testing.T) {
 	s := newSingle(t)
 	where := s.where()
 	with := func(c cluster.Coordinator, tag string, fn func(db *jay.DB)) error {
-		db, err := jay.Open(filepath.Join(s.base, tag), &jay.Options{Cluster: c, NodeTag: tag, ClusterPeriod: 200 * time.Millisecond})
+		db, err := whenReached(t, func() (*jay.DB, error) {
+			return jay.Open(filepath.Join(s.base, tag), &jay.Options{Cluster: c, NodeTag: tag, ClusterPeriod: 200 * time.Millisecond})
+		})
 		if err != nil {
 			return err
 		}

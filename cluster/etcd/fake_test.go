@@ -243,7 +243,7 @@ func TestUser_MembersRestarted(t *testing.T) {
 	f := newFake(t)
 	f.set(func() { f.token = "of somebody else" })
 	c := f.open(t, Config{Username: "jay", Password: "secret"})
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for range 3 {
 		if _, err := c.Commit(ctx, nil, []cluster.Change{{Key: "x", Value: []byte("1")}}); err != nil {
