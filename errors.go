@@ -209,7 +209,7 @@ var (
 	ErrUnknownOutcome = storage.ErrUnknownOutcome
 
 	// ErrReadOnly is returned by every write to a database that was opened with
-	// Options.ReadOnly, and by Open for one that must be upgraded before it can be read.
+	// Options.ReadOnly.
 	ErrReadOnly = storage.ErrReadOnly
 
 	// ErrFailed is returned by writes after an unknown outcome or a failure of
@@ -227,9 +227,10 @@ var (
 // newer Jay wrote. Nothing was changed. errors.Is(err, ErrNewerFormat) is true. Its
 // fields (see package storage):
 //
-//	What    string  "database", or what else has a format number
-//	Found   int     the format that it has; 0 if it does not say
-//	Newest  int     the newest format that this program reads
+//	What      string    "database", or what else has a format number
+//	Found     int       the format that it has; 0 if it does not say
+//	Newest    int       the newest format that this program reads
+//	Features  []string  what it uses that this program does not know, as far as it says
 type FormatError = storage.FormatError
 
 // DamageError is returned by Open for a directory that does not hold what was

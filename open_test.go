@@ -829,20 +829,52 @@ func TestReadOnly_Refused(t *testing.T) {
 	if _, err := jay.OpenMemory(&jay.Options{ReadOnly: true}); !errors.Is(err, jay.ErrNoDatabase) {
 		t.Errorf("in memory: %v", err)
 	}
-	// An older format would have to be upgraded.
+}
+
+// Ensure that a database of an older format is read as it is, says what it says once it was upgraded, and
+// that none of its files changes.
+func TestReadOnly_OlderFormats(t *testing.T) {
 	for format := 1; format <= 3; format++ {
-		old := filepath.Join(t.TempDir(), "old")
-		if err := os.CopyFS(old, os.DirFS(fmt.Sprintf("testdata/format%d/db", format))); err != nil {
+		dir := filepath.Join(t.TempDir(), "old")
+		if err := os.CopyFS(dir, os.DirFS(fmt.Sprintf("testdata/format%d/db", format))); err != nil {
 			t.Fatal(err)
 		}
-		before := hashesOf(t, old)
-		if _, err := jay.Open(old, &jay.Options{ReadOnly: true}); !errors.Is(err, jay.ErrReadOnly) || !strings.Contains(err.Error(), "format") {
-			t.Errorf("format %d: %v", format, err)
+		before := hashesOf(t, dir)
+		db := open(t, dir, &jay.Options{ReadOnly: true})
+		read := readAll(t, db)
+		if _, err := db.Put(ctx, "x", []byte(`{}`)); !errors.Is(err, jay.ErrReadOnly) {
+			t.Errorf("format %d: got %v, want ErrReadOnly", format, err)
 		}
-		if !slices.Equal(before, hashesOf(t, old)) {
+		report, err := db.Verify(ctx, nil)
+		must(t, err)
+		if report.Found > 0 {
+			t.Errorf("format %d: damage: %+v", format, report)
+		}
+		must(t, db.Close())
+		if !slices.Equal(before, hashesOf(t, dir)) {
 			t.Errorf("format %d: files have changed", format)
 		}
+
+		db = open(t, dir, nil)
+		if upgraded := readAll(t, db); read != upgraded {
+			t.Errorf("format %d: read only it says\n%s\nand upgraded\n%s", format, read, upgraded)
+		}
+		closeDB(t, db)
 	}
+}
+
+// readAll returns what a database says of its documents, collections and counters.
+func readAll(t *testing.T, db *jay.DB) string {
+	t.Helper()
+	collections, err := db.Collections(ctx)
+	must(t, err)
+	counters, err := db.Counters(ctx)
+	must(t, err)
+	found, err := db.Query("Users").Where(jay.Exists("Name")).All(ctx)
+	must(t, err)
+	stats, err := db.Stats(ctx)
+	must(t, err)
+	return fmt.Sprintf("%s\n%v\n%+v\n%d found\n%+v", dump(t, db), collections, counters, len(found), stats.Revisions)
 }
 
 // Ensure that a copy opened under a new tag never makes an ID that its

@@ -115,7 +115,7 @@ type Options struct {
 	// It is meant for copies, checkpoints (DB.Checkpoint) and restored backups. A process
 	// sees the state that it has opened. ReadOnly goes without CopyTag and AcceptLoss, and with
 	// PrefixCollections as stored: other values are ErrOption. AutoIndexes is ignored. A database of an older
-	// format is ErrReadOnly: it is upgraded when it is opened to be written to.
+	// format is read as it is: it is upgraded when it is opened to be written to.
 	//
 	// On Windows, and on file systems without locks, a process that opens the directory
 	// for writing later is not stopped: do not let it.

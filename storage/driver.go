@@ -5,12 +5,6 @@ import (
 	"time"
 )
 
-// Format is the number of the newest format of a database that this version reads: of its
-// keys and values, and of what else is stored with them. An engine whose stores outlive the
-// program notes it in each that it makes, and refuses one with a higher number by a
-// [FormatError].
-const Format = 4
-
 // Driver opens stores of one kind of engine: jay.Options has one. Its value holds the
 // options that only this kind has. It is safe for concurrent use.
 type Driver interface {
@@ -86,6 +80,9 @@ type Salvager interface {
 // Its files are those that can be checked.
 type Salvage interface {
 	FileChecker
+
+	// Format returns the format of the store. If that cannot be read, it may hold all features that are known.
+	Format() StoreFormat
 
 	// Damage returns what has been found to be wrong so far, but for what CheckFile returns.
 	Damage() []*DamageError

@@ -1,6 +1,9 @@
 package storage
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // FormatError is the error of something that a newer version of Jay wrote, in a format
 // that this one does not know. It is an ErrNewerFormat. Nothing was changed.
@@ -8,15 +11,33 @@ type FormatError struct {
 	What   string // "database", or what else has a format number, such as "backup" or "export"
 	Found  int    // the format that it has; 0 if it does not say
 	Newest int    // the newest that this program reads
+
+	// Features are the names of what it uses that this program does not know, as far as it says.
+	Features []string
 }
 
-// Error names both formats, and what to do.
+// Error names both formats, the features that are not known, and what to do.
 func (e *FormatError) Error() string {
 	found := fmt.Sprintf("it has format %d", e.Found)
 	if e.Found == 0 {
 		found = "its format is not known"
 	}
+	if names := e.names(); names != "" {
+		found += ", as it uses " + names
+	}
 	return fmt.Sprintf("%v: %s, and this program reads the formats up to %d; nothing was changed: use the newer version of jay that wrote it, or go back to a backup from before the upgrade", e.what(), found, e.Newest)
+}
+
+// names returns the names of the features, quoted, and not more of them than a line holds: they come from a file.
+func (e *FormatError) names() string {
+	var quoted []string
+	for _, name := range e.Features {
+		if len(quoted) == 8 {
+			return strings.Join(quoted, ", ") + " and others"
+		}
+		quoted = append(quoted, fmt.Sprintf("%.60q", name))
+	}
+	return strings.Join(quoted, ", ")
 }
 
 func (e *FormatError) what() string {

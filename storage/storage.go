@@ -37,7 +37,10 @@
 //  5. Every call with a context returns when the context ends, or when the
 //     function returns that it runs at that moment. A commit that has begun is not
 //     withdrawn: its caller gets ErrUnknownOutcome.
-//  6. An engine that cannot write its log acknowledges nothing from then on, and
+//  6. The number of a store's format is durable before the first key that needs it, and never
+//     falls: see Tx.RequireFeature. An engine of a store that others raise above what it knows commits
+//     nothing more: Update returns a *FormatError.
+//  7. An engine that cannot write its log acknowledges nothing from then on, and
 //     neither ends the process nor blocks it: see Update, Await and Close.
 //
 // All methods are called, so an engine has all of them. Those that an engine of
@@ -134,6 +137,10 @@ type Engine interface {
 	// Limits returns how much can be stored. It is the same for as long as the engine is open.
 	// An Update that stages more returns a *LimitError.
 	Limits() Limits
+
+	// Format returns the format of the store. It covers what is committed when Format is called, and
+	// what a Snapshot that was taken before shows. It is cheap.
+	Format() StoreFormat
 
 	// Shared says whether other engines, of this process or of others, may write to the
 	// store while this one has it open. If so, only what was read in a transaction, or from a
@@ -310,6 +317,13 @@ type Tx interface {
 	// a transaction that fails or runs again are drawn anew. It returns
 	// ErrSequenceExhausted past 1<<63 - 1.
 	Sequence() (uint64, error)
+
+	// RequireFeature notes that what the transaction stages needs a feature: before any of it is
+	// committed, the format of the store is raised, durably. It does nothing if the store uses the feature
+	// already, and costs next to nothing. If the engine does not know the feature, Update
+	// returns a *FormatError and nothing is committed. A transaction that fails may have raised the
+	// format.
+	RequireFeature(f Feature)
 
 	// RequireSync makes Update wait for the disk even if its caller did not
 	// ask for it. An engine that syncs every commit ignores it.

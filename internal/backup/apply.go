@@ -33,8 +33,7 @@ const (
 // Applier puts a chain of backups into an empty store. It is not safe for concurrent
 // use.
 type Applier struct {
-	Progress  func(bytes int64) // or nil: called after each transaction, with how many bytes of streams were read
-	MaxFormat int               // of keys and values, that the store can have
+	Progress func(bytes int64) // or nil: called after each transaction, with how many bytes of streams were read
 
 	engine storage.Engine
 	done   []Header // the backups that are applied
@@ -88,12 +87,30 @@ func (a *Applier) Apply(ctx context.Context, r io.Reader) (Header, Trailer, erro
 	if err := CheckChain(a.done, in.Header); err != nil {
 		return in.Header, Trailer{}, err
 	}
-	if in.Header.Format > a.MaxFormat {
-		return in.Header, Trailer{}, &Error{Stream: len(a.done), Offset: -1, Problem: "it cannot be restored", Cause: &storage.FormatError{What: "database", Found: in.Header.Format, Newest: a.MaxFormat}}
+	if err := a.raiseFormat(ctx, in.Header); err != nil {
+		return in.Header, Trailer{}, err
 	}
 	err = a.apply(ctx, in)
 	a.done, a.read = append(a.done, in.Header), a.read+in.Bytes
 	return in.Header, in.Trailer, err
+}
+
+// raiseFormat gives the store the format of a backup before anything of it is written.
+func (a *Applier) raiseFormat(ctx context.Context, h Header) error {
+	if h.Format <= storage.BaseFormat {
+		return nil
+	}
+	err := a.engine.Update(ctx, true, func(tx storage.Tx) error {
+		for _, f := range h.Features {
+			tx.RequireFeature(f)
+		}
+		tx.RequireFeature(storage.Feature{Format: h.Format})
+		return nil
+	})
+	if errors.Is(err, storage.ErrNewerFormat) {
+		err = &Error{Stream: len(a.done), Offset: -1, Problem: "it cannot be restored", Cause: err}
+	}
+	return err
 }
 
 // CheckChain refuses a backup that does not follow those before it.

@@ -31,14 +31,16 @@ const Format = 1
 
 // Header is the first block of a stream, as JSON. Part of the format.
 type Header struct {
-	ID       string    `json:"id"`             // of this backup: 16 random bytes in base64 without padding
-	Base     string    `json:"base,omitempty"` // the ID of the backup that this one follows
-	Database string    `json:"database"`       // the database ID
-	NodeTag  string    `json:"nodeTag"`
-	Format   int       `json:"databaseFormat"` // of the keys and values
-	Created  time.Time `json:"created"`
-	Etag     uint64    `json:"etag"`            // of the newest change that the snapshot shows
-	After    uint64    `json:"after,omitempty"` // that of the base
+	ID       string `json:"id"`             // of this backup: 16 random bytes in base64 without padding
+	Base     string `json:"base,omitempty"` // the ID of the backup that this one follows
+	Database string `json:"database"`       // the database ID
+	NodeTag  string `json:"nodeTag"`
+	Format   int    `json:"databaseFormat"` // of the keys and values
+	// Features are those that the database uses, beyond what all of BaseFormat have.
+	Features []storage.Feature `json:"features,omitempty"`
+	Created  time.Time         `json:"created"`
+	Etag     uint64            `json:"etag"`            // of the newest change that the snapshot shows
+	After    uint64            `json:"after,omitempty"` // that of the base
 }
 
 // Trailer is the last block of a stream, as JSON. Part of the format.

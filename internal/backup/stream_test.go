@@ -10,6 +10,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -100,7 +101,7 @@ func TestStream_RoundTrip(t *testing.T) {
 	if _, err := r.Next(); err != io.EOF {
 		t.Fatal(err)
 	}
-	if r.Trailer != w.Trailer || r.Trailer.Documents != 8 || r.Trailer.Deletions != 8 || r.Header != header || r.Bytes != w.Bytes {
+	if r.Trailer != w.Trailer || r.Trailer.Documents != 8 || r.Trailer.Deletions != 8 || !reflect.DeepEqual(r.Header, header) || r.Bytes != w.Bytes {
 		t.Errorf("%+v, %+v", r.Trailer, r.Header)
 	}
 }

@@ -38,18 +38,18 @@ type Counts struct {
 }
 
 // Open finds how far the documents are counted. With again, or if they never were, the
-// count begins with the first one.
+// count begins with the first one; in a database that is only read it never begins.
 func Open(e *env.Env, again bool) (*Counts, error) {
 	c := &Counts{env: e, worker: background.NewGroup()}
 	state, found, err := read(e.Engine)
 	if err != nil && !again { // a damaged record is written again
 		return nil, err
 	}
-	if !found.documents || again {
-		return c, c.begin(true)
-	}
-	if !found.bytes {
-		return c, c.begin(false)
+	if !found.documents || !found.bytes || again {
+		if err := c.begin(!found.documents || again); !errors.Is(err, storage.ErrReadOnly) {
+			return c, err
+		}
+		return c, nil
 	}
 	c.ready.Store(state.IsAll())
 	return c, nil

@@ -42,7 +42,11 @@ func load(e *env.Env, again bool) (all bool, err error) {
 		return false, err
 	}
 	state = format.TimesState{Upgraded: upgraded}
-	return false, e.Engine.Update(context.Background(), true, func(tx storage.Tx) error { return env.SetJSON(tx, stateKey(), state) })
+	err = e.Engine.Update(context.Background(), true, func(tx storage.Tx) error { return env.SetJSON(tx, stateKey(), state) })
+	if errors.Is(err, storage.ErrReadOnly) { // nothing is looked at in a database of an older Jay that is only read
+		err = nil
+	}
+	return false, err
 }
 
 // readState returns the progress of Build, as r sees it.

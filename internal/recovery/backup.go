@@ -43,9 +43,10 @@ func Backup(ctx context.Context, db *core.Database, w io.Writer, o BackupOptions
 	defer r.end()
 
 	own := db.Env.Origins[db.Env.Node]
+	format := db.Env.Engine.Format() // after the snapshot: it covers what that shows
 	h := backup.Header{
 		ID: base64.RawStdEncoding.EncodeToString(id[:]), Base: o.Base, Database: own.ID, NodeTag: own.Tag,
-		Format: storage.Format, Created: now, Etag: r.source.Etag, After: r.source.Base(),
+		Format: format.Number, Features: format.Features, Created: now, Etag: r.source.Etag, After: r.source.Base(),
 	}
 	out, err := backup.NewWriter(w, h)
 	if err != nil {

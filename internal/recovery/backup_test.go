@@ -318,7 +318,6 @@ func restoreChain(t testing.TB, chain []*backedUp) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	applier.MaxFormat = storage.Format
 	for _, r := range readers() {
 		if _, _, err := applier.Apply(ctx, r); err != nil {
 			t.Fatal(err)

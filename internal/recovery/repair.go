@@ -84,7 +84,7 @@ func (c *checking) fill(s storage.Salvage, engine storage.Engine, o *core.Option
 	if err := c.directory(s); err != nil {
 		return nil, err
 	}
-	from := salvage.Source{}
+	from := salvage.Source{Format: s.Format()}
 	var err error
 	if from.Main, err = s.Reader(); err != nil {
 		return nil, err

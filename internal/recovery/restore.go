@@ -88,7 +88,7 @@ func fillStore(ctx context.Context, engine storage.Engine, o *RestoreOptions, in
 	if err != nil {
 		return false, rest, err
 	}
-	a.Progress, a.MaxFormat = o.Progress, storage.Format
+	a.Progress = o.Progress
 	for _, r := range backups {
 		h, t, err := a.Apply(ctx, r)
 		if err != nil {

@@ -42,6 +42,9 @@ type Source struct {
 	// Rest is without the tables that have damaged blocks, for the ranges of keys in which
 	// Main fails: what it has there may be older. nil for nothing.
 	Rest storage.Reader
+
+	// Format is that of the database, which the copy gets before the first record.
+	Format storage.StoreFormat
 }
 
 // Lost is something that is not in the copy, or not as it was.
@@ -126,6 +129,7 @@ func Copy(ctx context.Context, from Source, to storage.Engine, config Config) (*
 		name string
 		run  func() error
 	}{
+		{"format", c.raiseFormat},
 		{"settings", c.readSettings},
 		{"attachments", c.copyStreams},
 		{"revisions", c.copyRevisions},
@@ -280,6 +284,16 @@ func ownError(err error) error {
 }
 
 func space(b byte) (lo, hi []byte) { return []byte{b}, []byte{b + 1} }
+
+// raiseFormat gives the copy the format of its source.
+func (c *copying) raiseFormat() error {
+	return c.to.Update(c.ctx, true, func(tx storage.Tx) error {
+		for _, f := range c.from.Format.Features {
+			tx.RequireFeature(f)
+		}
+		return nil
+	})
+}
 
 // readSettings reads the nodes and the settings.
 func (c *copying) readSettings() error {

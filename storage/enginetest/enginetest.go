@@ -55,6 +55,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"tables are taken in by one commit", testIngest},
 		{"tables are taken in beside transactions", testIngestBeside},
 		{"a temporary file holds what was written", testTemporary},
+		{"the format rises with what is used", testFeatures},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

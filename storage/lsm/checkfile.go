@@ -94,7 +94,7 @@ func (e *Engine) CheckFile(ctx context.Context, f storage.File, pace func(int) e
 	var err error
 	switch kind, number := parseName(f.Name); {
 	case f.Name == formatFileName:
-		if _, err = checkFormatFile(e.fs, e.path); errors.As(err, new(*storage.DamageError)) || errors.Is(err, storage.ErrNotDatabase) {
+		if _, err = checkFormatFile(e.fs, e.path, e.uses.known); errors.As(err, new(*storage.DamageError)) || errors.Is(err, storage.ErrNotDatabase) {
 			d.report(f.Name, 0, lossUntouched, "it does not begin with a format number")
 			err = nil
 		}

@@ -91,7 +91,7 @@ func (e *Engine) completeCheckpoint(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFormatFile(raw, path); err != nil {
+	if err := writeFormatFile(raw, path, e.Format()); err != nil { // of what the copy has, or of more
 		return err
 	}
 	copied, err := open(path, Options{
@@ -103,6 +103,7 @@ func (e *Engine) completeCheckpoint(ctx context.Context, path string) error {
 		CloseTimeout:  e.closeTimeout,
 		FS:            e.base,
 		GroupReadable: e.opts.GroupReadable,
+		Features:      e.opts.Features,
 	})
 	if err != nil {
 		return err

@@ -62,6 +62,11 @@ func (e *Engine) commit(g *group) {
 		e.onRelease()
 	}
 
+	// The format file comes before the first key that needs it. It may block as Pebble may.
+	if err == nil {
+		err = e.uses.raise(g.needs, e.controlFS.FS, e.path, e.log)
+	}
+
 	// After the first batch that fails, no other may commit.
 	for _, b := range g.batches {
 		if err == nil {

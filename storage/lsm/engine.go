@@ -54,6 +54,7 @@ type Engine struct {
 	base         vfs.FS // as Open was given it
 	opts         Options
 	readOnly     bool
+	uses
 
 	reservation *cacheReservation
 	pebble      *pebble.Options // as Pebble uses them
@@ -140,6 +141,7 @@ func open(dir string, opts Options) (*Engine, error) {
 		e.log = slog.New(slog.DiscardHandler)
 	}
 	e.base, e.opts = e.fs, opts
+	e.uses.known = opts.features()
 	e.fs = withModes(e.fs, opts.GroupReadable)
 	if opts.ReadOnly {
 		return e.openReadOnly(dir, opts)
@@ -151,11 +153,11 @@ func open(dir string, opts Options) (*Engine, error) {
 	e.logFS = &logFS{FS: courteousFS{e.controlFS, &e.courtesy}, fail: e.fail, failed: func() bool { return e.failure.Load() != nil }, syncing: &e.courtesy.syncing}
 	e.fs = e.logFS
 
-	format, err := checkFormatFile(e.controlFS.FS, dir)
+	format, err := checkFormatFile(e.controlFS.FS, dir, e.uses.known)
 	if err = acceptDamage(err, opts.AcceptLoss); err != nil {
 		return nil, openError(err)
 	}
-	found := format != 0
+	found := format.number != 0
 	if !found && opts.MustExist {
 		return nil, storage.ErrNoDatabase
 	}
@@ -172,17 +174,21 @@ func open(dir string, opts Options) (*Engine, error) {
 	}
 	if !found {
 		// Another process may have made the database before the lock was taken.
-		if format, err = checkFormatFile(e.controlFS.FS, e.path); err != nil {
+		if format, err = checkFormatFile(e.controlFS.FS, e.path, e.uses.known); err != nil {
 			return nil, e.unlock(openError(err))
 		}
-		found = format != 0
+		found = format.number != 0
 	}
-	if err := e.controlFS.prepare(e.path, format, found, opts.AcceptLoss); err != nil {
+	if format.number == damagedFormat {
+		format.features = e.uses.known.All() // what it uses is not known
+	}
+	e.uses.features.Store(uint64(format.features))
+	if err := e.controlFS.prepare(e.path, format.number, e.Format(), opts.AcceptLoss); err != nil {
 		return nil, e.unlock(openError(err))
 	}
 
-	if format > 0 && format < storage.Format {
-		e.log.Info("jay: the database is upgraded", "dir", dir, "from", format, "to", storage.Format)
+	if format.number > 0 && format.number < storage.BaseFormat {
+		e.log.Info("jay: the database is upgraded", "dir", dir, "from", format.number, "to", storage.BaseFormat)
 	}
 
 	e.removeTemporaries()

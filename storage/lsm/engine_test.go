@@ -354,7 +354,9 @@ func TestOpen_WrongDirectory(t *testing.T) {
 	}{
 		{"other files", func(t *testing.T, dir string) { write(t, dir, "letter.txt", "dear") }, lsm.Options{}, storage.ErrNotDatabase},
 		{"a marker of another program", func(t *testing.T, dir string) { write(t, dir, "JAY", "a bird\n") }, lsm.Options{}, storage.ErrNotDatabase},
-		{"a newer format", func(t *testing.T, dir string) { write(t, dir, "JAY", "jay database, format 5\n") }, lsm.Options{}, storage.ErrNewerFormat},
+		{"a newer format", func(t *testing.T, dir string) {
+			write(t, dir, "JAY", fmt.Sprintf("jay database, format %d\n", storage.Format+1))
+		}, lsm.Options{}, storage.ErrNewerFormat},
 		{"nothing, but it must exist", func(*testing.T, string) {}, lsm.Options{MustExist: true}, storage.ErrNoDatabase},
 	}
 	for _, test := range tests {

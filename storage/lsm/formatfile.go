@@ -23,30 +23,51 @@ const formatFileName = "JAY"
 // Part of the on-disk format. Must not change.
 const formatFilePrefix = "jay database, format "
 
-// formatFileText is the whole content of the format file.
+// featureFilePrefix begins the line of each feature that the database uses, ascending. The
+// number and the name follow.
 // Part of the on-disk format. Must not change.
-func formatFileText(format int) string {
-	return fmt.Sprintf("%s%d\n", formatFilePrefix, format)
+const featureFilePrefix = "feature "
+
+// fileFormat is what the format file says.
+type fileFormat struct {
+	number   int // 0 without a database, damagedFormat if it cannot be read
+	features storage.FeatureSet
 }
 
-// damagedFormat is the format of a database whose format file is damaged or
-// missing.
+// formatFileText is the whole content of the format file.
+// Part of the on-disk format. Must not change.
+func formatFileText(f storage.StoreFormat) string {
+	text := fmt.Sprintf("%s%d\n", formatFilePrefix, f.Number)
+	for _, feature := range f.Features {
+		text += featureLine(feature)
+	}
+	return text
+}
+
+func featureLine(f storage.Feature) string {
+	return fmt.Sprintf("%s%d: %s\n", featureFilePrefix, f.Format, f.Name)
+}
+
+// maxFormatFile is how much of a format file is read: more than all features take.
+const maxFormatFile = 8 << 10
+
+// damagedFormat is the number in a format file that is damaged or missing.
 const damagedFormat = -1
 
 // checkFormatFile decides what dir is: a database, of this format; not there or
-// empty (0); a directory of other files (ErrNotDatabase); a database of a newer
-// format (ErrNewerFormat); or one whose format file is damaged or missing (a
+// empty (0); a directory of other files (ErrNotDatabase); a database of a
+// format beyond known (a *FormatError); or one whose format file is damaged or missing (a
 // *DamageError).
-func checkFormatFile(fs vfs.FS, dir string) (format int, err error) {
+func checkFormatFile(fs vfs.FS, dir string, known storage.Features) (format fileFormat, err error) {
 	names, err := fs.List(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		return 0, nil
+		return format, nil
 	}
 	if err != nil {
 		if info, statErr := fs.Stat(dir); statErr == nil && !info.IsDir() {
-			return 0, fmt.Errorf("%w: it is a file, not a directory", storage.ErrNotDatabase)
+			return format, fmt.Errorf("%w: it is a file, not a directory", storage.ErrNotDatabase)
 		}
-		return 0, err
+		return format, err
 	}
 
 	found, others, ours := false, 0, false
@@ -64,69 +85,92 @@ func checkFormatFile(fs vfs.FS, dir string) (format int, err error) {
 	if !found {
 		switch {
 		case others == 0:
-			return 0, nil
+			return format, nil
 		case ours && slices.Contains(names, controlName):
-			return damagedFormat, &storage.DamageError{Dir: dir, File: formatFileName, Offset: -1, Problem: "the file is missing"}
+			return fileFormat{number: damagedFormat}, &storage.DamageError{Dir: dir, File: formatFileName, Offset: -1, Problem: "the file is missing"}
 		}
-		return 0, fmt.Errorf("%w: it holds other files and no %s file; name an empty or new directory", storage.ErrNotDatabase, formatFileName)
+		return format, fmt.Errorf("%w: it holds other files and no %s file; name an empty or new directory", storage.ErrNotDatabase, formatFileName)
 	}
 
-	format, err = readFormatFile(fs, fs.PathJoin(dir, formatFileName))
-	switch {
-	case errors.Is(err, storage.ErrNotDatabase) && ours:
-		return damagedFormat, &storage.DamageError{Dir: dir, File: formatFileName, Offset: 0, Problem: "it does not say what format the database has"}
-	case err != nil:
-		return 0, err
-	case format > storage.Format:
-		return 0, &storage.FormatError{What: "database", Found: format, Newest: storage.Format}
+	format, err = readFormatFile(fs, fs.PathJoin(dir, formatFileName), known)
+	if errors.Is(err, storage.ErrNotDatabase) && ours {
+		return fileFormat{number: damagedFormat}, &storage.DamageError{Dir: dir, File: formatFileName, Offset: 0, Problem: "it does not say what format the database has"}
 	}
-	return format, nil
+	return format, err
 }
 
-func readFormatFile(fs vfs.FS, path string) (format int, err error) {
+func readFormatFile(fs vfs.FS, path string, known storage.Features) (format fileFormat, err error) {
 	f, err := openRegular(fs, path)
 	if errors.Is(err, errNotRegular) {
-		return 0, fmt.Errorf("%w: its %s is no regular file", storage.ErrNotDatabase, formatFileName)
+		return format, fmt.Errorf("%w: its %s is no regular file", storage.ErrNotDatabase, formatFileName)
 	}
 	if err != nil {
-		return 0, err
+		return format, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, 256))
+	text, err := io.ReadAll(io.LimitReader(f, maxFormatFile))
 	if err != nil {
-		return 0, err
+		return format, err
 	}
+	return parseFormatFile(string(text), known)
+}
 
-	rest, ok := strings.CutPrefix(string(text), formatFilePrefix)
-	number, _, ended := strings.Cut(rest, "\n")
-	format, convErr := strconv.Atoi(number)
-	if !ok || !ended || convErr != nil || format < 1 || format <= storage.Format && string(text) != formatFileText(format) {
-		return 0, fmt.Errorf("%w: its %s file does not start with a format number", storage.ErrNotDatabase, formatFileName)
+// parseFormatFile reads a format file. Of a newer one it reads the number and the names of the
+// features that are not known, and any other line may be there; one that is known must have exactly
+// the text that is written for it.
+func parseFormatFile(text string, known storage.Features) (format fileFormat, err error) {
+	rest, ok := strings.CutPrefix(text, formatFilePrefix)
+	number, lines, ended := strings.Cut(rest, "\n")
+	format.number, err = strconv.Atoi(number)
+	if !ok || !ended || err != nil || format.number < 1 {
+		return fileFormat{}, errNoNumber
+	}
+	if format.number > known.Newest() {
+		return fileFormat{}, &storage.FormatError{What: "database", Found: format.number, Newest: known.Newest(), Features: namesBeyond(lines, known.Newest())}
+	}
+	for i, feature := range known {
+		if strings.Contains(lines, featureLine(feature)) {
+			format.features |= 1 << i
+		}
+	}
+	if text != formatFileText(format.of(known)) {
+		return fileFormat{}, errNoNumber
 	}
 	return format, nil
 }
 
-// upgradeFormatFile turns the format file of an older format into one of Format, in
-// place: the file stays the same, so that a lock on it stays valid, and the one
-// byte that changes is written whole or not at all.
-func upgradeFormatFile(fs vfs.FS, dir string) error {
-	f, err := fs.OpenReadWrite(fs.PathJoin(dir, formatFileName), vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
+var errNoNumber = fmt.Errorf("%w: its %s file does not start with a format number", storage.ErrNotDatabase, formatFileName)
+
+// of returns the format of a store whose format file has been read.
+func (f fileFormat) of(known storage.Features) storage.StoreFormat {
+	if f.features == 0 {
+		return storage.StoreFormat{Number: min(f.number, storage.BaseFormat)}
 	}
-	_, err = f.WriteAt([]byte{'0' + storage.Format}, int64(len(formatFilePrefix)))
-	return errors.Join(err, f.Sync(), f.Close())
+	return known.Format(f.features)
 }
 
-// writeFormatFile creates the format file and syncs it and the directory.
-func writeFormatFile(fs vfs.FS, dir string) error {
+// namesBeyond returns the names of the features with higher numbers than newest.
+func namesBeyond(lines string, newest int) (names []string) {
+	for line := range strings.Lines(lines) {
+		rest, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), featureFilePrefix)
+		text, name, found := strings.Cut(rest, ": ")
+		if number, err := strconv.Atoi(text); ok && found && err == nil && number > newest {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// writeFormatFile creates or replaces the format file, and syncs it and the directory. A crash leaves
+// what was there before, or the new one.
+func writeFormatFile(fs vfs.FS, dir string, format storage.StoreFormat) error {
 	path := fs.PathJoin(dir, formatFileName)
 	temporary := path + ".tmp"
 	f, err := fs.Create(temporary, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
-	if _, err := io.WriteString(f, formatFileText(storage.Format)); err != nil {
+	if _, err := io.WriteString(f, formatFileText(format)); err != nil {
 		return errors.Join(err, f.Close())
 	}
 	if err := f.Sync(); err != nil {

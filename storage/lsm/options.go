@@ -66,11 +66,23 @@ type Options struct {
 	// to the next.
 	TableBounds [][]byte
 
+	// Features are those that the engine knows. The default is storage.AllFeatures; others are
+	// for tests of what an older or a newer version does.
+	Features storage.Features
+
 	// Logger receives the engine's messages. The default discards them.
 	Logger *slog.Logger
 
 	// FS replaces the file system of the machine, for tests.
 	FS FS
+}
+
+// features returns Features, or its default.
+func (o *Options) features() storage.Features {
+	if o.Features == nil {
+		return storage.AllFeatures[:]
+	}
+	return o.Features
 }
 
 // defaultCloseTimeout is the default of Options.CloseTimeout.

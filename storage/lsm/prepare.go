@@ -13,24 +13,24 @@ func newControlFS(fs vfs.FS, fail func(error)) *controlFS {
 	return &controlFS{FS: fs, control: &controlFile{fail: fail}, created: make(map[string]bool)}
 }
 
-// prepare makes a locked directory ready for Pebble. A new directory (found is
-// false) gets its control file, then its format file. An old one is checked, and
+// prepare makes a locked directory ready for Pebble. A new directory (number, which is that of the
+// format file, is 0) gets its control file, then its format file. An old one is checked, and
 // nothing in it changes unless it is whole or accept is not nil.
-func (fs *controlFS) prepare(dir string, format int, found bool, accept func(*storage.DamageError)) error {
-	if !found {
+func (fs *controlFS) prepare(dir string, number int, format storage.StoreFormat, accept func(*storage.DamageError)) error {
+	if number == 0 {
 		if err := fs.control.start(fs.FS, dir, newControlRecord(), 0, true); err != nil {
 			return err
 		}
-		return writeFormatFile(fs.FS, dir)
+		return writeFormatFile(fs.FS, dir, format)
 	}
-	d, err := checkDirectory(fs.FS, dir, format)
+	d, err := checkDirectory(fs.FS, dir, number)
 	if err != nil {
 		return err
 	}
 	if len(d.damage) > 0 && accept == nil {
 		return d.damage[0]
 	}
-	if len(d.damage) > 0 || format == damagedFormat {
+	if len(d.damage) > 0 || number == damagedFormat {
 		for _, damage := range d.damage {
 			accept(damage)
 		}
@@ -66,11 +66,8 @@ func (fs *controlFS) prepare(dir string, format int, found bool, accept func(*st
 
 	// The format file comes last: once it names this format, a missing control file
 	// is damage.
-	switch {
-	case format == damagedFormat:
-		return writeFormatFile(fs.FS, dir)
-	case format < storage.Format:
-		return upgradeFormatFile(fs.FS, dir)
+	if number < storage.BaseFormat { // also of a damaged one
+		return writeFormatFile(fs.FS, dir, format)
 	}
 	return nil
 }

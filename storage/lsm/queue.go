@@ -394,7 +394,8 @@ type group struct {
 	batches  []*batch
 	memory   []*request // backs batch.requests
 	reader   groupReader
-	sequence uint64      // last number drawn
+	sequence uint64 // last number drawn
+	needs    storage.FeatureSet
 	tx       transaction // of the request that runs
 	small    bool        // the group is one small batch that must be synced
 }
@@ -573,7 +574,9 @@ func (e *Engine) run(g *group, r *request) (done bool) {
 	case tx.rerun:
 		err = errFirst
 	case err == nil:
-		err = e.Limits().Check(storage.Sizes{Tx: int64(size)})
+		if err = e.Limits().Check(storage.Sizes{Tx: int64(size)}); err == nil {
+			err = tx.needs.Err()
+		}
 	}
 	r.sync, r.decider = tx.sync, tx.decider
 	if r.err = err; err == nil {
@@ -581,6 +584,7 @@ func (e *Engine) run(g *group, r *request) (done bool) {
 		if r.staged() {
 			g.sequence, r.sequence = tx.sequence, tx.sequence
 		}
+		g.needs |= tx.needs.Features
 	}
 	return // the deferred function sets done
 }

@@ -17,12 +17,16 @@ func (e *Engine) openReadOnly(dir string, opts Options) (*Engine, error) {
 	e.readOnly = true
 	e.fs = readOnlyFS{progressFS{e.fs, e.progress}}
 	e.controlFS = newControlFS(e.fs, e.fail)
-	format, err := checkFormatFile(e.fs, dir)
+	format, err := checkFormatFile(e.fs, dir, e.uses.known)
 	if err != nil {
 		return nil, openError(err)
 	}
-	if format == 0 {
+	if format.number == 0 {
 		return nil, storage.ErrNoDatabase
+	}
+	e.uses.features.Store(uint64(format.features))
+	if format.number < storage.BaseFormat {
+		e.uses.older = format.number
 	}
 	if e.path, err = realPath(e.fs, dir); err != nil {
 		return nil, openError(err)
@@ -30,7 +34,7 @@ func (e *Engine) openReadOnly(dir string, opts Options) (*Engine, error) {
 	if e.lock, err = lockShared(e.fs, e.path); err != nil {
 		return nil, err
 	}
-	if err := e.checkReadOnly(format); err != nil {
+	if err := e.checkReadOnly(format.number); err != nil {
 		return nil, e.unlock(openError(err))
 	}
 	options := e.pebbleOptions(opts)
@@ -46,12 +50,9 @@ func (e *Engine) openReadOnly(dir string, opts Options) (*Engine, error) {
 	return e, nil
 }
 
-// checkReadOnly refuses a directory that is damaged, or that would have to be written
-// to before it can be read.
+// checkReadOnly refuses a directory that is damaged, or whose creation was not finished. That
+// of a database of format 1, which has no record of it, was finished if it has a manifest.
 func (e *Engine) checkReadOnly(format int) error {
-	if format < storage.Format {
-		return fmt.Errorf("%w: it has format %d, and is to be opened once for writing, which makes that %d", storage.ErrReadOnly, format, storage.Format)
-	}
 	d, err := checkDirectory(e.fs, e.path, format)
 	if err != nil {
 		return err
@@ -59,6 +60,7 @@ func (e *Engine) checkReadOnly(format int) error {
 	if len(d.damage) > 0 {
 		return d.damage[0]
 	}
+	d.record.created = d.record.created || format == 1
 	if !d.record.created || d.current == 0 {
 		return fmt.Errorf("%w: its creation was not finished", storage.ErrNoDatabase)
 	}

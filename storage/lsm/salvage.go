@@ -31,6 +31,7 @@ type Salvage struct {
 	disk   vfs.FS // the directory
 	lock   *dirLock
 	log    *slog.Logger
+	format storage.StoreFormat
 	tables map[string]tableKey // those that the manifest names and that are there, by name
 	sizes  map[string]int64    // of those that it names
 	files  *salvageFS
@@ -60,12 +61,16 @@ func OpenSalvage(dir string, opts Options) (*Salvage, error) {
 
 func (s *Salvage) open(dir string, opts Options) error {
 	note := func(d *storage.DamageError) { d.Dir = dir; s.damage = append(s.damage, d) }
-	format, err := checkFormatFile(s.disk, dir)
+	known := opts.features()
+	format, err := checkFormatFile(s.disk, dir, known)
 	if err = acceptDamage(err, note); err != nil {
 		return err
 	}
-	if format == 0 {
+	if format.number == 0 {
 		return storage.ErrNoDatabase
+	}
+	if s.format = format.of(known); format.number == damagedFormat {
+		s.format = known.Format(known.All())
 	}
 	if s.path, err = realPath(s.disk, dir); err != nil {
 		return err
@@ -77,7 +82,7 @@ func (s *Salvage) open(dir string, opts Options) error {
 	if err != nil && !errors.Is(err, storage.ErrNotWritable) { // nothing writes where nothing can be written
 		return err
 	}
-	d, err := checkDirectory(s.disk, s.path, format)
+	d, err := checkDirectory(s.disk, s.path, format.number)
 	if err != nil {
 		return err
 	}
@@ -127,6 +132,9 @@ func (s *Salvage) open(dir string, opts Options) error {
 	s.cache = pebble.NewCache(cacheBytes)
 	return s.files.rewriteManifest(s.path, gone)
 }
+
+// Format implements storage.Salvage.
+func (s *Salvage) Format() storage.StoreFormat { return s.format }
 
 // Damage returns what is wrong with the directory, but for the blocks of tables: see
 // CheckFile.

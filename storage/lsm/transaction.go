@@ -20,6 +20,7 @@ type transaction struct {
 	reader   *groupReader
 	sequence uint64
 	decider  storage.Decider
+	needs    storage.Needs
 	sync     bool
 	isFirst  bool // no transaction of the group has staged anything before
 	rerun    bool // it must run again, as the first of a group
@@ -99,6 +100,9 @@ func (t *transaction) Sequence() (uint64, error) {
 	t.sequence = last + 1
 	return t.sequence, nil
 }
+
+// RequireFeature implements storage.Tx.
+func (t *transaction) RequireFeature(f storage.Feature) { t.needs.Add(t.engine.uses.known, f) }
 
 // RequireSync implements storage.Tx.
 func (t *transaction) RequireSync() { t.sync = true }

@@ -27,6 +27,10 @@ type Driver struct {
 	// Limits are those that each engine has. It must not change once a store was opened.
 	Limits storage.Limits
 
+	// Features are those that the engines know which are opened from then on, so that tests can have an
+	// older and a newer version on one store. Nil is storage.AllFeatures.
+	Features storage.Features
+
 	mu     sync.Mutex
 	stores map[string]*store // Guarded by mu.
 }
@@ -50,8 +54,15 @@ func (d *Driver) Open(name string, o storage.OpenOptions) (storage.Engine, error
 	if s.engines > 0 && !d.Shared {
 		return nil, fmt.Errorf("open %q: %w", name, storage.ErrLocked)
 	}
+	known := d.Features
+	if known == nil {
+		known = storage.AllFeatures[:]
+	}
+	if err := s.checkFormat(known); err != nil {
+		return nil, fmt.Errorf("open %q: %w", name, err)
+	}
 	s.engines++
-	return newEngine(d, s, o.ReadOnly), nil
+	return newEngine(d, s, known, o.ReadOnly), nil
 }
 
 // closed notes that an engine has left its store.

@@ -16,6 +16,7 @@ import (
 type Engine struct {
 	driver   *Driver
 	store    *store
+	known    storage.Features
 	readOnly bool
 
 	turn     chan struct{} // holds the turn of the next transaction
@@ -27,8 +28,8 @@ type Engine struct {
 	closing sync.Once
 }
 
-func newEngine(d *Driver, s *store, readOnly bool) *Engine {
-	e := &Engine{driver: d, store: s, readOnly: readOnly, turn: make(chan struct{}, 1)}
+func newEngine(d *Driver, s *store, known storage.Features, readOnly bool) *Engine {
+	e := &Engine{driver: d, store: s, known: known, readOnly: readOnly, turn: make(chan struct{}, 1)}
 	e.turn <- struct{}{}
 	return e
 }
@@ -66,6 +67,13 @@ func (e *Engine) Latest() storage.Snapshot { return e.store.snapshot() }
 // Limits implements storage.Engine.
 func (e *Engine) Limits() storage.Limits { return e.driver.Limits }
 
+// Format implements storage.Engine.
+func (e *Engine) Format() storage.StoreFormat {
+	e.store.mu.RLock()
+	defer e.store.mu.RUnlock()
+	return e.store.format()
+}
+
 // Shared implements storage.Engine.
 func (e *Engine) Shared() bool { return e.driver.Shared }
 
@@ -102,7 +110,7 @@ var errAgain = errors.New("run again")
 
 // run runs fn once, and commits what it has staged unless what it has read has changed.
 func (e *Engine) run(fn func(storage.Tx) error) error {
-	tx := &transaction{store: e.store, sequence: e.sequence, staged: make(map[string]staged), read: make(map[string]struct{})}
+	tx := &transaction{store: e.store, known: e.known, sequence: e.sequence, staged: make(map[string]staged), read: make(map[string]struct{})}
 	tx.at = e.store.enter()
 	defer e.store.leave(tx.at)
 	defer func() { // also if fn panics
@@ -117,8 +125,11 @@ func (e *Engine) run(fn func(storage.Tx) error) error {
 	if err := e.driver.Limits.Check(tx.sizes()); err != nil {
 		return err
 	}
-	if !e.store.commit(tx) {
-		return errAgain
+	if err := tx.needs.Err(); err != nil {
+		return err
+	}
+	if err := e.store.commit(tx); err != nil {
+		return err
 	}
 	e.sequence = tx.sequence
 	if len(tx.staged) > 0 {

@@ -176,3 +176,45 @@ func TestEngine_Compact(t *testing.T) {
 		t.Errorf("%d bytes are left", n)
 	}
 }
+
+// Ensure that a version that does not know a feature opens a store until it is used, and then writes
+// nothing more to it, also if it had it open.
+func TestEngine_Features(t *testing.T) {
+	birds := storage.Feature{Format: storage.BaseFormat + 1, Name: "birds"}
+	d := &memory.Driver{Shared: true, Features: storage.Features{}}
+	older := open(t, d, "a")
+	d.Features = storage.Features{birds}
+	newer := open(t, d, "a")
+	put := func(e storage.Engine, key string, features ...storage.Feature) error {
+		return e.Update(ctx, true, func(tx storage.Tx) error {
+			for _, f := range features {
+				tx.RequireFeature(f)
+			}
+			tx.Set([]byte(key), []byte("v"), nil)
+			return nil
+		})
+	}
+	if err := errors.Join(put(older, "a"), put(newer, "b"), put(older, "c"), put(newer, "d", birds), put(newer, "d", birds)); err != nil {
+		t.Fatal(err)
+	}
+	if f := older.Format(); f.Number != birds.Format || len(f.Features) != 1 || f.Features[0] != birds {
+		t.Errorf("the store has %v", f)
+	}
+	refused := func(err error) {
+		t.Helper()
+		var f *storage.FormatError
+		if !errors.As(err, &f) || f.Found != birds.Format || f.Newest != storage.BaseFormat || len(f.Features) != 1 || f.Features[0] != "birds" {
+			t.Errorf("got %v, want a FormatError", err)
+		}
+	}
+	refused(put(older, "e"))
+	if _, _, err := newer.Get([]byte("e")); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("the older one has written: %v", err)
+	}
+	d.Features = storage.Features{}
+	_, err := d.Open("a", storage.OpenOptions{})
+	refused(err)
+	if err := errors.Join(older.Close(), newer.Close()); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sort"
 	"sync"
+
+	"github.com/jaydb/jay/storage"
 )
 
 // store has the keys of one store, each with its versions. Commits have numbers, from 1 on.
@@ -15,6 +17,7 @@ type store struct {
 	shown    map[uint64]int       // commits that readers stand at, and how many do. Guarded by mu.
 	news     chan struct{}        // closed by the next commit. Guarded by mu.
 	created  bool                 // FinishCreation was called. Guarded by mu.
+	features []storage.Feature    // in use, ascending. Guarded by mu.
 
 	engines int // that have it open. Guarded by the mutex of the driver.
 }
@@ -28,6 +31,41 @@ type version struct {
 
 func newStore() *store {
 	return &store{versions: make(map[string][]version), shown: make(map[uint64]int), news: make(chan struct{})}
+}
+
+// format returns the format of the store. Its caller holds mu.
+func (s *store) format() storage.StoreFormat {
+	f := storage.StoreFormat{Number: storage.BaseFormat, Features: slices.Clone(s.features)}
+	if n := len(s.features); n > 0 {
+		f.Number = s.features[n-1].Format
+	}
+	return f
+}
+
+// checkFormat returns a *FormatError if the store uses what is not known.
+func (s *store) checkFormat(known storage.Features) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.checkFeatures(known)
+}
+
+// checkFeatures is checkFormat for a caller who holds mu.
+func (s *store) checkFeatures(known storage.Features) error {
+	var needs storage.Needs
+	for _, f := range s.features {
+		needs.Add(known, f)
+	}
+	return needs.Err()
+}
+
+// raise notes that features are used. Its caller holds mu.
+func (s *store) raise(features []storage.Feature) {
+	for _, f := range features {
+		if !slices.Contains(s.features, f) {
+			s.features = append(s.features, f)
+		}
+	}
+	slices.SortFunc(s.features, func(a, b storage.Feature) int { return a.Format - b.Format })
 }
 
 // enter returns the newest commit, which stays readable until leave.

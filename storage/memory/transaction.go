@@ -13,12 +13,14 @@ import (
 // transaction is one run of the function of an Update.
 type transaction struct {
 	store *store
+	known storage.Features
 	at    uint64 // the commit that it reads
 
 	staged   map[string]staged
 	read     map[string]struct{}
 	walked   []bounds
 	sequence uint64
+	needs    storage.Needs
 	deciders []storage.Decider
 	over     bool
 }
@@ -140,6 +142,12 @@ func (tx *transaction) Sequence() (uint64, error) {
 	return tx.sequence, nil
 }
 
+// RequireFeature implements storage.Tx.
+func (tx *transaction) RequireFeature(f storage.Feature) {
+	tx.mustRun()
+	tx.needs.Add(tx.known, f)
+}
+
 // RequireSync implements storage.Tx: every commit is durable.
 func (tx *transaction) RequireSync() { tx.mustRun() }
 
@@ -165,22 +173,27 @@ func (tx *transaction) sizes() (sizes storage.Sizes) {
 }
 
 // commit puts what tx has staged into the store, unless something that it has read was
-// written since: then it returns false.
-func (s *store) commit(tx *transaction) bool {
+// written since: then it returns errAgain. If the store has a format by now that the engine does not
+// know, it returns a *FormatError.
+func (s *store) commit(tx *transaction) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.checkFeatures(tx.known); err != nil {
+		return err
+	}
 	for key := range tx.read {
 		if s.writtenSince(key, tx.at) {
-			return false
+			return errAgain
 		}
 	}
 	for _, r := range tx.walked {
 		if s.rangeWrittenSince(r, tx.at) {
-			return false
+			return errAgain
 		}
 	}
+	s.raise(tx.known.Format(tx.needs.Features).Features)
 	if len(tx.staged) == 0 {
-		return true
+		return nil
 	}
 	s.last++
 	for key, change := range tx.staged {
@@ -197,5 +210,5 @@ func (s *store) commit(tx *transaction) bool {
 	}
 	close(s.news)
 	s.news = make(chan struct{})
-	return true
+	return nil
 }

@@ -153,7 +153,7 @@ func upgradeCut(t *testing.T, from string, n, keep int, want string) bool {
 	if got, err := upgrade(t, found); err != nil || got != want {
 		t.Errorf("sync %d, %d %% kept: got %s, %v\nwant %s", n, keep, got, err, want)
 	}
-	if got := diskFiles(t, found, "db")["JAY"]; got != fmt.Sprintf("jay database, format %d\n", storage.Format) {
+	if got := diskFiles(t, found, "db")["JAY"]; got != fmt.Sprintf("jay database, format %d\n", storage.BaseFormat) {
 		t.Errorf("sync %d, %d %% kept: JAY is %q after the upgrade", n, keep, got)
 	}
 	return true

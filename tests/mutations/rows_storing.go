@@ -60,4 +60,24 @@ var storing = []mutation{
 		tests: []tests{{"storage/lsm", "TestGroup_"}},
 		hangs: 30 * time.Second,
 	},
+	{
+		name:  "a feature is used though the format could not be raised",
+		edits: []edit{{"storage/lsm/commit.go", "\t\terr = e.uses.raise(g.needs, e.controlFS.FS, e.path, e.log)\n", "\t\t_ = e.uses.raise(g.needs, e.controlFS.FS, e.path, e.log)\n"}},
+		tests: []tests{{"storage/lsm", "TestFeatures_DiskFails"}},
+	},
+	{
+		name:  "a feature that is used later replaces those in the file of the format",
+		edits: []edit{{"storage/lsm/features.go", "\tformat := u.known.Format(before | needs)\n", "\tformat := u.known.Format(needs)\n"}},
+		tests: []tests{{"storage/lsm", "TestFeatures_FirstUse"}},
+	},
+	{
+		name:  "the header of a backup names no features",
+		edits: []edit{{"internal/recovery/backup.go", "Features: format.Features, ", ""}},
+		tests: []tests{{"internal/recovery", "TestFeatures_Kept"}},
+	},
+	{
+		name:  "a repaired database has the lowest format",
+		edits: []edit{{"internal/salvage/salvage.go", "\t\t{\"format\", c.raiseFormat},\n", ""}},
+		tests: []tests{{"internal/recovery", "TestFeatures_Kept"}},
+	},
 }

@@ -1,0 +1,92 @@
+package storage
+
+// BaseFormat is the number of the format of a new store, and of an older one once it was
+// opened to be written: what this version always keeps. Above it the number of a store rises only
+// when a feature is first used.
+//
+// Part of the on-disk format. Must not change.
+const BaseFormat = 4
+
+// Format is the number of the newest format of a database that this version reads: of its
+// keys and values, and of what else is stored with them. An engine whose stores outlive the
+// program notes in each its [StoreFormat], and refuses one with a higher number by a
+// [FormatError].
+const Format = BaseFormat + len(AllFeatures)
+
+// Feature is something that keys and values may hold since a version, and that no program before
+// it knows. A store that does not use it keeps its number, so that older programs still open it.
+type Feature struct {
+	Format int    `json:"format"` // the number that a store has at least, once it uses the feature
+	Name   string `json:"name"`   // for people: one or two words in lower case
+}
+
+// AllFeatures are those of this version, by their numbers, which follow BaseFormat without a gap. Who
+// adds to what is stored adds a row, a row to the table of docs/format.md, and a call of
+// Tx.RequireFeature where it is first written.
+//
+// Part of the on-disk format. A row must not change.
+var AllFeatures = [...]Feature{}
+
+// Features are what a program, or an engine of it, knows: AllFeatures, or those of another version in
+// tests. There are at most 64.
+type Features []Feature
+
+// Newest returns the number of the newest format.
+func (known Features) Newest() int { return BaseFormat + len(known) }
+
+// Format returns the format of a store that uses some of the features.
+func (known Features) Format(used FeatureSet) StoreFormat {
+	f := StoreFormat{Number: BaseFormat}
+	for i, feature := range known {
+		if used&(1<<i) != 0 {
+			f.Number, f.Features = feature.Format, append(f.Features, feature)
+		}
+	}
+	return f
+}
+
+// All returns the set of all features.
+func (known Features) All() FeatureSet { return 1<<len(known) - 1 }
+
+// FeatureSet has a bit for each of some Features: the first has the lowest.
+type FeatureSet uint64
+
+// StoreFormat says which format a store has. The zero value says nothing.
+type StoreFormat struct {
+	// Number is the newest format that a program must know to open the store: that of the last of
+	// Features, or BaseFormat; less in a store that an older version made and that is only read.
+	Number int
+
+	// Features are in use, or a transaction was about to use them: ascending.
+	Features []Feature
+}
+
+// Needs are the features that a transaction needs, for engines. The zero value is none.
+type Needs struct {
+	Features FeatureSet
+	Unknown  *FormatError // names those that are not known; or nil
+}
+
+// Add adds a feature, of which only the number may be given.
+func (n *Needs) Add(known Features, f Feature) {
+	i := f.Format - BaseFormat - 1
+	if i >= 0 && i < len(known) && (f.Name == "" || f.Name == known[i].Name) {
+		n.Features |= 1 << i
+		return
+	}
+	if n.Unknown == nil {
+		n.Unknown = &FormatError{What: "database", Newest: known.Newest()}
+	}
+	n.Unknown.Found = max(n.Unknown.Found, f.Format)
+	if f.Name != "" {
+		n.Unknown.Features = append(n.Unknown.Features, f.Name)
+	}
+}
+
+// Err returns Unknown as an error.
+func (n *Needs) Err() error {
+	if n.Unknown == nil {
+		return nil
+	}
+	return n.Unknown
+}
