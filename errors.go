@@ -105,7 +105,7 @@ var (
 	ErrUnique = errs.ErrUnique
 
 	// ErrIndex is returned for a declaration of an index that cannot be, and
-	// for an index that is not there.
+	// for an index that is not there. Every *KindError is one.
 	ErrIndex = errs.ErrIndex
 
 	// ErrIndexExists is returned when another index has the name.

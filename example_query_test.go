@@ -560,6 +560,19 @@ func ExampleUniqueError() {
 	// Output: Email ["a@example.org"] users/ann
 }
 
+// An index of a kind that this version does not know is refused.
+func ExampleKindError() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	err := db.EnsureIndex(ctx, "Users", jay.Index{Fields: []string{"Email"}, Kind: "phonetic"})
+	var unknown *jay.KindError
+	if errors.As(err, &unknown) {
+		fmt.Println(unknown.Kind, errors.Is(err, jay.ErrIndex))
+	}
+	// Output: phonetic true
+}
+
 // A query of a transaction sees what the transaction has written.
 func ExampleTx_Query() {
 	ctx := context.Background()

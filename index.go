@@ -17,6 +17,7 @@ import (
 //	Fields  []string  one to eight paths, such as "Address.City"; "-Total" is descending
 //	Unique  bool      refuses a document that has the values of another one
 //	Where   string    indexes only documents of which this condition is true
+//	Kind    string    its kind; "" for an ordered index, the only one there is
 type Index = index.Index
 
 // IndexState is the stage of an index's life: IndexBuilding, IndexReady or
@@ -54,6 +55,15 @@ type IndexInfo = index.Info
 //	ID          string  the refused document
 //	Other       string  the document that has the values
 type UniqueError = index.UniqueError
+
+// KindError is returned for an index of a kind that this version does not know: by
+// EnsureIndex, and by writes into a collection that a newer version has given one. Nothing
+// was changed. errors.Is(err, ErrIndex) is true. Its fields (see package index):
+//
+//	Index       string  the name of the index
+//	Collection  string  its collection
+//	Kind        string  its kind
+type KindError = index.KindError
 
 // Indexes returns the indexes of a collection, or all of them if collection
 // is "", by collection and name.

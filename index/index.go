@@ -40,6 +40,11 @@ type Index struct {
 	// the documents of which it is true. A query uses the index only if it has
 	// the same condition. The default is none.
 	Where string `json:"where,omitempty"`
+
+	// Kind is the kind of the index. This version has one, the ordered index, whose
+	// name is "": it serves comparisons, ranges, prefixes and orders. Another name is
+	// refused with a *KindError.
+	Kind string `json:"kind,omitempty"`
 }
 
 // State is what an index can be used for.
@@ -82,3 +87,21 @@ func (e *UniqueError) Error() string {
 
 // Is makes errors.Is(err, ErrUnique) true.
 func (e *UniqueError) Is(target error) bool { return target == errs.ErrUnique }
+
+// KindError is returned for an index of a kind that this version does not know: when it
+// is declared, and when a document is written into a collection that a newer version has
+// given one. Documents of such a collection can be read. errors.Is(err, jay.ErrIndex) is
+// true.
+type KindError struct {
+	Index      string
+	Collection string
+	Kind       string
+}
+
+// Error names the kind and the index.
+func (e *KindError) Error() string {
+	return fmt.Sprintf("jay: index %q of %s is of kind %q, which this version does not know", errs.Shorten(e.Index), e.Collection, errs.Shorten(e.Kind))
+}
+
+// Is makes errors.Is(err, ErrIndex) true.
+func (e *KindError) Is(target error) bool { return target == errs.ErrIndex }

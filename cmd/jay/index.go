@@ -142,7 +142,7 @@ func findBuilt(before, after []jay.IndexInfo, ix jay.Index) (info jay.IndexInfo,
 	i := slices.IndexFunc(after, func(a jay.IndexInfo) bool { return strings.EqualFold(a.Name, strings.TrimSpace(name)) })
 	if i < 0 { // the paths are not in canonical form
 		i = slices.IndexFunc(after, func(a jay.IndexInfo) bool {
-			return len(a.Fields) == len(ix.Fields) && a.Unique == ix.Unique && a.Where == ix.Where
+			return len(a.Fields) == len(ix.Fields) && a.Unique == ix.Unique && a.Where == ix.Where && a.Kind == ix.Kind
 		})
 	}
 	return after[max(i, 0)], false

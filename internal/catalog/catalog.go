@@ -43,6 +43,7 @@ type Index struct {
 	Number     uint32
 	Replaces   uint32 // the number of the index that this one replaces, or 0
 	Info       index.Info
+	Unknown    error  // a *index.KindError if no kind of this version has its name; then there is nothing below Collection
 	Collection string // folded
 	Fields     []Field
 	Filter     query.Expr // nil for none
@@ -70,6 +71,7 @@ type Catalog struct {
 // Collection holds what a write needs to know of the indexes of one collection.
 type Collection struct {
 	Indexes     []*Index
+	Unknown     error      // why nothing may be written: that of one index, or nil
 	extractions *sync.Pool // of *extraction, for all fields
 	slots       [][]int    // by index: the reader's slots of its fields
 }
@@ -92,6 +94,10 @@ func New(record Record) (*Catalog, error) {
 		if ci == nil {
 			ci = new(Collection)
 			c.ByCollection[ix.Collection] = ci
+		}
+		if ix.Unknown != nil {
+			ci.Unknown = ix.Unknown
+			continue
 		}
 		ci.Indexes = append(ci.Indexes, ix)
 	}
@@ -133,9 +139,14 @@ func (ci *Collection) Prepare() {
 	ci.extractions = &sync.Pool{New: func() any { return ci.newExtraction(reader.Clone(), len(fields)) }}
 }
 
-// Open parses the declaration of one index.
+// Open parses the declaration of one index. One of an unknown kind is opened, too, so that
+// the database can be read: see Index.Unknown.
 func Open(e RecordEntry) (*Index, error) {
 	ix := &Index{Number: e.Number, Replaces: e.Replaces, Info: e.Info, Collection: format.FoldName(e.Collection)}
+	if e.Kind != "" {
+		ix.Unknown = &index.KindError{Index: e.Name, Collection: e.Collection, Kind: e.Kind}
+		return ix, nil
+	}
 	for _, text := range e.Fields {
 		f, err := parseIndexField(text)
 		if err != nil {

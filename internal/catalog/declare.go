@@ -15,6 +15,9 @@ func Canonical(ix index.Index, collection string) (index.Index, error) {
 	if err := metadata.CheckCollection(collection); err != nil || collection == "" {
 		return ix, errs.First(err, fmt.Errorf("%w: an index needs a collection", errs.ErrIndex))
 	}
+	if ix.Kind != "" {
+		return ix, &index.KindError{Index: ix.Name, Collection: collection, Kind: ix.Kind}
+	}
 	if len(ix.Fields) == 0 || len(ix.Fields) > MaxFields {
 		return ix, fmt.Errorf("%w: an index has 1 to %d fields, not %d", errs.ErrIndex, MaxFields, len(ix.Fields))
 	}
@@ -69,5 +72,5 @@ func Cut(s string, n int) string {
 // IsSame reports whether two declarations describe the same index, whatever their
 // names.
 func IsSame(ix, other index.Index) bool {
-	return slices.Equal(ix.Fields, other.Fields) && ix.Unique == other.Unique && ix.Where == other.Where
+	return slices.Equal(ix.Fields, other.Fields) && ix.Unique == other.Unique && ix.Where == other.Where && ix.Kind == other.Kind
 }

@@ -373,6 +373,9 @@ func newEntries(indexes int) *Entries {
 // Extract returns the entries of a document's body in all indexes, or the
 // *metadata.Error of an index whose bounds it exceeds. They lie in slab, which may be nil.
 func (ci *Collection) Extract(body []byte, slab *Slab) (*Entries, error) {
+	if ci.Unknown != nil {
+		return nil, ci.Unknown
+	}
 	x := ci.extraction()
 	defer ci.release(x)
 	if err := x.begin(body, toWrite, nil); err != nil {

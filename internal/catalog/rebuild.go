@@ -58,9 +58,14 @@ func checkEntry(e RecordEntry) error {
 	if e.State != index.Building && e.State != index.Ready {
 		return fmt.Errorf("its state %.40q is not known", e.State)
 	}
-	if len(e.Fields) == 0 {
+	ix, err := Open(e)
+	switch {
+	case err != nil:
+		return err
+	case ix.Unknown != nil:
+		return ix.Unknown
+	case len(e.Fields) == 0:
 		return fmt.Errorf("it has no fields")
 	}
-	_, err := Open(e)
-	return err
+	return nil
 }

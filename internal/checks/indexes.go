@@ -240,6 +240,20 @@ func SetEntry(db any, key, value []byte) {
 	}
 }
 
+// EditIndexes replaces the record of all indexes. The database must be opened again after that.
+func EditIndexes(db any, edit func(record []byte) []byte) {
+	key := format.AppendKey(nil, format.SpaceMeta, format.IndexesName)
+	stored, closer, err := parts.Of(db).Env.Engine.Get(key)
+	if err != nil {
+		panic(err)
+	}
+	record := edit(bytes.Clone(stored))
+	if err := closer.Close(); err != nil {
+		panic(err)
+	}
+	SetEntry(db, key, record)
+}
+
 // IndexKeys returns how many entries, and records of the state of indexes, are
 // stored.
 func IndexKeys(db any) (n int, err error) {

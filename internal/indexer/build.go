@@ -37,6 +37,9 @@ const chunkBytes = 1 << 20
 func (in *Indexer) Build(t *Task) error {
 	begun := time.Now()
 	ctx, ix := t.Ctx, in.indexes.Load().ByNumber(t.Number)
+	if ix.Unknown != nil {
+		return ix.Unknown // the index stays: a version that knows its kind goes on
+	}
 	if err := in.passWrites(); err != nil {
 		return err
 	}

@@ -153,7 +153,11 @@ func (in *Indexer) taskOfReplacement(old *catalog.Index, info index.Info) *Task 
 }
 
 func existsAs(old index.Index) error {
-	return fmt.Errorf("%w: %.100q has the fields %v, unique %v, where %.100q", errs.ErrIndexExists, old.Name, old.Fields, old.Unique, old.Where)
+	kind := ""
+	if old.Kind != "" {
+		kind = fmt.Sprintf(", kind %.100q", old.Kind)
+	}
+	return fmt.Errorf("%w: %.100q has the fields %v, unique %v, where %.100q%s", errs.ErrIndexExists, old.Name, old.Fields, old.Unique, old.Where, kind)
 }
 
 // Drop returns the task that removes an index, and starts it if necessary.

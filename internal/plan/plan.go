@@ -92,7 +92,7 @@ func New(q *query.Query, c *catalog.Catalog, snapshot storage.Reader, rules ids.
 		collection := format.FoldName(q.From)
 		p.indexes = make([]*catalog.Index, 0, min(len(c.All), 8))
 		for _, ix := range c.All {
-			if ix.Collection == collection && ix.Info.State == index.Ready && p.implies(ix) {
+			if ix.Collection == collection && ix.Info.State == index.Ready && ix.Unknown == nil && p.implies(ix) {
 				p.indexes = append(p.indexes, ix)
 			}
 		}

@@ -16,7 +16,7 @@ func (v *verifier) describe(key []byte) string {
 		return "the first key"
 	}
 	if key[0] == format.SpaceIndex && len(key) >= 5 {
-		if ix := v.byNumber[binary.BigEndian.Uint32(key[1:])]; ix != nil {
+		if ix := v.byNumber[binary.BigEndian.Uint32(key[1:])]; ix != nil && ix.Unknown == nil {
 			return fmt.Sprintf("entry of index %q of %s: %s", ix.Info.Name, ix.Info.Collection, textOf(ix, key))
 		}
 	}

@@ -160,7 +160,7 @@ func (v *verifier) readCatalog(key, value []byte) {
 	}
 	for _, e := range record.Indexes {
 		ix, err := catalog.Open(e)
-		if err == nil && (len(ix.Fields) == 0 || e.State != index.Ready && e.State != index.Building && e.State != index.Dropping) {
+		if err == nil && (len(ix.Fields) == 0 && ix.Unknown == nil || e.State != index.Ready && e.State != index.Building && e.State != index.Dropping) {
 			err = fmt.Errorf("state %q, %d fields", e.State, len(ix.Fields))
 		}
 		if err != nil {
@@ -171,9 +171,12 @@ func (v *verifier) readCatalog(key, value []byte) {
 		if e.Number == 0 || e.Number >= record.Next || v.byNumber[e.Number] != nil {
 			v.damage(IndexNumber, key, "index %q has number %d, and the next one is to have %d", e.Name, e.Number, record.Next)
 		}
-		open := &openIndex{Index: ix, ready: e.State == index.Ready}
+		open := &openIndex{Index: ix, ready: e.State == index.Ready && ix.Unknown == nil}
 		v.byNumber[e.Number] = open
 		v.indexes = append(v.indexes, open)
+		if ix.Unknown != nil {
+			v.lacks("index %q of %s is of kind %q, which this version does not know: its entries are not compared with the documents", e.Name, e.Collection, e.Kind)
+		}
 		if e.State == index.Building {
 			v.lacks("index %q of %s is being built: its entries are not compared with the documents", e.Name, e.Collection)
 		}

@@ -162,6 +162,10 @@ func (t *Txn) StagePut(o *Op, etag uint64) error {
 // entries.
 func (t *Txn) stageDocument(o *Op, etag uint64, old *OldDocument, found bool) error {
 	folded := o.FoldedID
+	ci := t.indexes().Of(o.FoldedCollection)
+	if ci != nil && ci.Unknown != nil {
+		return ci.Unknown
+	}
 	if found { // a missing document is neither in the cache nor about to enter it
 		t.uncache(folded)
 	}
@@ -206,7 +210,7 @@ func (t *Txn) stageDocument(o *Op, etag uint64, old *OldDocument, found bool) er
 		t.stageTimes(folded, o.FoldedCollection, old.Times, o.Header.Times())
 	}
 	if !o.Verb.KeepsBody() { // else the entries stay as they are
-		if err := t.stageEntries(o, old); err != nil {
+		if err := t.stageEntries(o, ci, old); err != nil {
 			return err
 		}
 	}
@@ -214,10 +218,9 @@ func (t *Txn) stageDocument(o *Op, etag uint64, old *OldDocument, found bool) er
 	return nil
 }
 
-// stageEntries stages the index entries of o. Entries extracted before the
-// transaction are used only if the indexes are still the same: see extractAgain.
-func (t *Txn) stageEntries(o *Op, old *OldDocument) error {
-	ci := t.indexes().Of(o.FoldedCollection)
+// stageEntries stages the entries of o in the indexes of its collection, which may be nil. Entries
+// extracted before the transaction are used only if the indexes are still the same: see extractAgain.
+func (t *Txn) stageEntries(o *Op, ci *catalog.Collection, old *OldDocument) error {
 	if ci == nil {
 		return nil
 	}
@@ -302,6 +305,10 @@ func (t *Txn) stageDelete(o *Op) error {
 	}
 	collection := old.Collection
 	key := format.CollectionKey(collection)
+	ci := t.indexes().Of(key)
+	if ci != nil && ci.Unknown != nil {
+		return ci.Unknown
+	}
 	if err := t.stageDeletionRevision(o, &old, key, etag); err != nil { // while the document is there
 		return err
 	}
@@ -325,7 +332,7 @@ func (t *Txn) stageDelete(o *Op) error {
 	if old.Times != nil {
 		t.stageTimes(folded, key, old.Times, metadata.Times{})
 	}
-	if ci := t.indexes().Of(key); ci != nil {
+	if ci != nil {
 		if err := t.StageIndexes(ci, o.ID, folded, &old, nil); err != nil {
 			return err
 		}
