@@ -48,6 +48,8 @@ type Index struct {
 	Fields     []Field
 	Filter     query.Expr // nil for none
 	Matchers   *sync.Pool // of *query.Matcher, for Filter
+	Keeper     Keeper     // of its kind
+	Ordered    bool       // it is of the ordered kind
 }
 
 // Field is one field of an index.
@@ -66,6 +68,7 @@ type Catalog struct {
 	Record       Record
 	All          []*Index
 	ByCollection map[string]*Collection // those that writes maintain
+	AllOrdered   bool                   // they are, in all collections
 }
 
 // Collection holds what a write needs to know of the indexes of one collection.
@@ -78,7 +81,7 @@ type Collection struct {
 
 // New opens the indexes of a record.
 func New(record Record) (*Catalog, error) {
-	c := &Catalog{Record: record, ByCollection: make(map[string]*Collection)}
+	c := &Catalog{Record: record, ByCollection: make(map[string]*Collection), AllOrdered: true}
 	for _, e := range record.Indexes {
 		ix, err := Open(e)
 		if err != nil {
@@ -100,6 +103,7 @@ func New(record Record) (*Catalog, error) {
 			continue
 		}
 		ci.Indexes = append(ci.Indexes, ix)
+		c.AllOrdered = c.AllOrdered && ix.Ordered
 	}
 	for _, ci := range c.ByCollection {
 		ci.Prepare()
@@ -143,9 +147,13 @@ func (ci *Collection) Prepare() {
 // the database can be read: see Index.Unknown.
 func Open(e RecordEntry) (*Index, error) {
 	ix := &Index{Number: e.Number, Replaces: e.Replaces, Info: e.Info, Collection: format.FoldName(e.Collection)}
-	if e.Kind != "" {
+	kind := kindOf(e.Kind)
+	if kind == nil {
 		ix.Unknown = &index.KindError{Index: e.Name, Collection: e.Collection, Kind: e.Kind}
 		return ix, nil
+	}
+	if ix.Ordered = e.Kind == ""; !ix.Ordered && e.Unique {
+		return nil, fmt.Errorf("%w: index %q: only an ordered index can be unique", errs.ErrIndex, e.Name)
 	}
 	for _, text := range e.Fields {
 		f, err := parseIndexField(text)
@@ -154,10 +162,13 @@ func Open(e RecordEntry) (*Index, error) {
 		}
 		ix.Fields = append(ix.Fields, f)
 	}
+	var err error
+	if ix.Keeper, err = kind(ix); err != nil {
+		return nil, fmt.Errorf("index %q: %w", e.Name, err)
+	}
 	if e.Where == "" {
 		return ix, nil
 	}
-	var err error
 	if ix.Filter, err = query.ParseCondition(e.Where, nil); err != nil {
 		return nil, fmt.Errorf("index %q: where: %w", e.Name, err)
 	}
@@ -353,7 +364,7 @@ func (ix *Index) IsUnique(values []byte) bool {
 	return true
 }
 
-// AppendDecodedID appends the folded ID of the document that an entry belongs to.
+// AppendDecodedID appends the folded ID of the document that an entry of an ordered index belongs to.
 func (ix *Index) AppendDecodedID(dst, key, value []byte) ([]byte, error) {
 	rest := key[5:]
 	for range ix.Fields {

@@ -15,7 +15,7 @@ func Canonical(ix index.Index, collection string) (index.Index, error) {
 	if err := metadata.CheckCollection(collection); err != nil || collection == "" {
 		return ix, errs.First(err, fmt.Errorf("%w: an index needs a collection", errs.ErrIndex))
 	}
-	if ix.Kind != "" {
+	if kindOf(ix.Kind) == nil {
 		return ix, &index.KindError{Index: ix.Name, Collection: collection, Kind: ix.Kind}
 	}
 	if len(ix.Fields) == 0 || len(ix.Fields) > MaxFields {

@@ -27,8 +27,10 @@ const (
 // Its bytes belong to an Entries.
 type Entry struct {
 	Index    *Index
-	order    int    // of the index among those of its collection
-	Values   []byte // one part for each field
+	Values   []byte // one part for each field; of an added entry the Keeper's part of the key, and then the value
+	order    int32  // of the index among those of its collection
+	cut      int32  // where the value begins in Values, of an added entry
+	added    bool   // Entries.Add has made it: the index is not ordered
 	Unique   bool   // no other document may have these values: the index is unique and none is missing
 	Covering bool   // the entry holds all values of the document at the fields, as they are written there
 }
@@ -64,6 +66,9 @@ func (e *Entry) AppendKey(dst []byte, folded string) []byte { return AppendEntry
 // AppendEntryKey is Entry.AppendKey for an ID of either type.
 func AppendEntryKey[ID string | []byte](dst []byte, e *Entry, folded ID) []byte {
 	dst = format.AppendIndexPrefix(dst, e.Index.Number)
+	if e.added {
+		return format.AppendEntryID(append(dst, e.Values[:e.cut]...), folded, false)
+	}
 	dst = append(dst, e.Values...)
 	if e.Unique {
 		return dst // the ID is the value
@@ -85,6 +90,9 @@ func (e *Entry) AppendValue(dst []byte, id, folded string) []byte {
 
 // AppendEntryValue is Entry.AppendValue for IDs of either type.
 func AppendEntryValue[ID string | []byte](dst []byte, e *Entry, id, folded ID) []byte {
+	if e.added {
+		return append(dst, e.Values[e.cut:]...)
+	}
 	if e.Unique {
 		dst = append(append(dst, folded...), 0)
 	}
@@ -170,12 +178,27 @@ func (es *Entries) Like(e *Entry) int {
 		return -1
 	}
 	i, found := slices.BinarySearchFunc(es.List, e, func(a Entry, b *Entry) int {
-		return cmp.Or(a.order-b.order, bytes.Compare(a.Values, b.Values))
+		return cmp.Or(int(a.order-b.order), a.compare(b))
 	})
 	if !found {
 		return -1
 	}
 	return i
+}
+
+// compare orders the entries of a document in one index. It is 0 for those that are the same.
+func (e *Entry) compare(other *Entry) int {
+	return cmp.Or(bytes.Compare(e.Values, other.Values), int(e.cut-other.cut))
+}
+
+// sort sorts the entries of one index, from first on, and leaves one of equal ones. It notes that the
+// document has several.
+func (es *Entries) sort(ix *Index, first int) {
+	mine := es.List[first:]
+	slices.SortFunc(mine, func(a, b Entry) int { return a.compare(&b) })
+	mine = slices.CompactFunc(mine, func(a, b Entry) bool { return a.compare(&b) == 0 })
+	es.List = es.List[:first+len(mine)]
+	es.flag(ix, FlagMultiple)
 }
 
 // Text returns the entry's values as a JSON array.

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -50,7 +49,8 @@ type extraction struct {
 	ci     *Collection
 	reader *query.Reader
 	slots  []slotValues // by the reader's slot
-	counts []int        // by index: the number of combinations, 0 for none
+	counts []int        // by index: how many entries there may be, 0 for none
+	doc    Document     // the current one
 }
 
 // slotValues are the values of one field, and their encoded key parts once these
@@ -70,7 +70,9 @@ type keyPart struct {
 }
 
 func (ci *Collection) newExtraction(reader *query.Reader, fields int) *extraction {
-	return &extraction{ci: ci, reader: reader, slots: make([]slotValues, fields), counts: make([]int, len(ci.Indexes))}
+	x := &extraction{ci: ci, reader: reader, slots: make([]slotValues, fields), counts: make([]int, len(ci.Indexes))}
+	x.doc.x = x
+	return x
 }
 
 // purpose says what entries are extracted for, and so which bounds hold.
@@ -94,7 +96,7 @@ func (x *extraction) begin(body []byte, p purpose, wanted []bool) error {
 		if x.counts[i] = 0; !accepted {
 			continue
 		}
-		count := x.combinations(i)
+		count := ix.Keeper.Count(x.of(i))
 		if count <= maxIndexEntries {
 			x.counts[i] = count
 			continue
@@ -126,7 +128,7 @@ func (x *extraction) beginUnbounded(body []byte) error {
 		if err != nil {
 			return err
 		}
-		count := x.combinations(i)
+		count := ix.Keeper.Count(x.of(i))
 		switch {
 		case !accepted || count > maxIndexEntries && ix.Info.State != index.Ready:
 		case count > maxStoredEntries:
@@ -143,6 +145,7 @@ func (x *extraction) beginUnbounded(body []byte) error {
 func (x *extraction) reset(body []byte, limit int) {
 	x.reader.Reset(query.Doc{Body: body})
 	x.reader.Limit(limit)
+	x.doc.Body, x.doc.chunk, x.doc.flush = body, math.MaxInt, nil
 	for i := range x.slots {
 		s := &x.slots[i]
 		s.known, s.values, s.parts = false, nil, s.parts[:0]
@@ -150,6 +153,32 @@ func (x *extraction) reset(body []byte, limit int) {
 			s.arena, s.parts = nil, nil
 		}
 	}
+}
+
+// of returns the current document, for the Keeper of an index.
+func (x *extraction) of(i int) *Document {
+	x.doc.index = i
+	return &x.doc
+}
+
+// entries adds the entries of the current document in an index to out.
+func (x *extraction) entries(i int, out *Entries) error {
+	if x.counts[i] == 0 {
+		return nil
+	}
+	ix, first := x.ci.Indexes[i], len(out.List)
+	err := ix.Keeper.Extract(x.of(i), out)
+	if ix.Ordered {
+		return err
+	}
+	if err != nil {
+		out.List = out.List[:first]
+		return err
+	}
+	if len(out.List)-first > 1 {
+		out.sort(ix, first)
+	}
+	return x.doc.flushFull(out)
 }
 
 // missing is the value of a field that reaches nothing.
@@ -186,32 +215,18 @@ func (x *extraction) combinations(i int) int {
 }
 
 // checkBytes refuses a document whose entries have too many bytes. It computes the
-// total without making an entry: each value of a field occurs in as many entries as
-// the other fields have combinations. A first estimate from upper bounds accepts
-// most documents without encoding a value.
+// total without making an entry. A first estimate from upper bounds accepts most documents
+// without encoding a value.
 func (x *extraction) checkBytes() error {
-	most := 0
-	for i, count := range x.counts {
-		most += count * (EntryBytes + len(x.ci.slots[i])*query.MaxKey)
-	}
-	if most <= MaxEntryBytes || x.bytes((*slotValues).boundBytes) <= MaxEntryBytes {
-		return nil
-	}
-	for i, count := range x.counts {
-		if count > 0 {
-			for _, slot := range x.ci.slots[i] {
-				x.slot(slot).encode()
-			}
+	total := 0
+	for _, p := range [...]Precision{Roughly, Closely, Exactly} {
+		if total = x.bytes(p); total <= MaxEntryBytes {
+			return nil
 		}
 	}
-	total := x.bytes((*slotValues).encodedBytes)
-	if total <= MaxEntryBytes {
-		return nil
-	}
-	place := 0
-	most = 0
+	place, most := 0, 0
 	for i := range x.counts {
-		if n := x.indexBytes(i, (*slotValues).encodedBytes); n > most {
+		if n := x.indexBytes(i, Exactly); n > most {
 			most, place = n, i
 		}
 	}
@@ -223,32 +238,21 @@ func (x *extraction) checkBytes() error {
 	}
 }
 
-// bytes returns how many bytes all entries have, with of as the bytes of a field's
-// parts.
-func (x *extraction) bytes(of func(*slotValues) int) int {
+// bytes returns how many bytes all entries have.
+func (x *extraction) bytes(p Precision) int {
 	total := 0
 	for i := range x.counts {
-		total += x.indexBytes(i, of)
+		total += x.indexBytes(i, p)
 	}
 	return total
 }
 
-func (x *extraction) indexBytes(i int, of func(*slotValues) int) int {
-	count := x.counts[i]
-	if count == 0 {
+func (x *extraction) indexBytes(i int, p Precision) int {
+	if x.counts[i] == 0 {
 		return 0
 	}
-	total := count * EntryBytes
-	for _, slot := range x.ci.slots[i] {
-		s := x.slot(slot)
-		total += count / len(s.values) * of(s)
-	}
-	return total
+	return x.ci.Indexes[i].Keeper.Bytes(x.of(i), x.counts[i], p)
 }
-
-func (s *slotValues) boundBytes() int { return s.bound }
-
-func (s *slotValues) encodedBytes() int { return len(s.arena) }
 
 // encode encodes the key parts of all values, once for all indexes: a long value is
 // hashed for its part, which must not be repeated for each entry.
@@ -328,11 +332,7 @@ func (e *Entries) take(c *entryWalk, bytesWanted int) {
 	if !several {
 		return
 	}
-	mine := e.List[first:]
-	slices.SortFunc(mine, func(a, b Entry) int { return bytes.Compare(a.Values, b.Values) })
-	mine = slices.CompactFunc(mine, func(a, b Entry) bool { return bytes.Equal(a.Values, b.Values) })
-	e.List = e.List[:first+len(mine)]
-	e.flag(ix, FlagMultiple)
+	e.sort(ix, first)
 }
 
 func (e *Entries) takeOne(ix *Index, c *entryWalk, slots []int) {
@@ -348,7 +348,7 @@ func (e *Entries) takeOne(ix *Index, c *entryWalk, slots []int) {
 		}
 		covering = covering && !truncated && query.Recoverable(v)
 	}
-	e.List = append(e.List, Entry{Index: ix, order: c.order, Values: e.Arena[start:len(e.Arena):len(e.Arena)], Unique: unique, Covering: covering})
+	e.List = append(e.List, Entry{Index: ix, order: int32(c.order), Values: e.Arena[start:len(e.Arena):len(e.Arena)], Unique: unique, Covering: covering})
 }
 
 // appendPart appends the key part of one value to the arena, and returns the value.
@@ -383,8 +383,9 @@ func (ci *Collection) Extract(body []byte, slab *Slab) (*Entries, error) {
 	}
 	out := slab.begin(len(ci.Indexes))
 	for i := range ci.Indexes {
-		c := x.entryWalk(i)
-		out.take(&c, math.MaxInt)
+		if err := x.entries(i, out); err != nil {
+			return nil, err
+		}
 	}
 	slab.end(out)
 	return out, nil
@@ -425,9 +426,11 @@ func (b *Builder) Extract(out *Entries, body []byte) error {
 		return err
 	}
 	for i, wanted := range b.wanted {
-		if wanted {
-			c := b.x.entryWalk(i)
-			out.take(&c, math.MaxInt)
+		if !wanted {
+			continue
+		}
+		if err := b.x.entries(i, out); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -445,16 +448,14 @@ func (ci *Collection) EachStored(body []byte, fn func(*Entries) error) error {
 		return err
 	}
 	out := newEntries(len(ci.Indexes))
-	for i := range ci.Indexes {
-		for c := x.entryWalk(i); c.left > 0; {
-			out.take(&c, StoredChunk)
-			if len(out.Arena) < StoredChunk {
-				continue
-			}
-			if err := fn(out); err != nil {
-				return err
-			}
-			out.List, out.Arena = out.List[:0], out.Arena[:0]
+	x.doc.chunk, x.doc.flush = StoredChunk, fn
+	for i, ix := range ci.Indexes {
+		err := x.entries(i, out)
+		if _, refused := err.(*metadata.Error); refused && ix.Info.State != index.Ready {
+			continue // as one with too many entries
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return fn(out)

@@ -147,7 +147,7 @@ func NewBuildExtraction(ix *catalog.Index) *buildExtraction {
 }
 
 // extract returns the entries of a document. A body without an array has one entry
-// in each index, and MaxPerCollection of the longest are within the bounds: then
+// in each ordered index, and MaxPerCollection of the longest are within the bounds: then
 // the other indexes need not be considered.
 func (e *buildExtraction) extract(db *Indexer, body []byte) (*catalog.Entries, error) {
 	return e.among(db, body).ExtractForBuild(body, e.ix.Number)
@@ -155,8 +155,9 @@ func (e *buildExtraction) extract(db *Indexer, body []byte) (*catalog.Entries, e
 
 // among returns the indexes whose entries count together.
 func (e *buildExtraction) among(db *Indexer, body []byte) *catalog.Collection {
-	all := db.indexes.Load().Of(e.ix.Collection)
-	if all == nil || len(all.Indexes) == 1 || bytes.IndexByte(body, '[') < 0 {
+	current := db.indexes.Load()
+	all := current.Of(e.ix.Collection)
+	if all == nil || len(all.Indexes) == 1 || current.AllOrdered && bytes.IndexByte(body, '[') < 0 {
 		return e.single
 	}
 	return all

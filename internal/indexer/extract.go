@@ -164,13 +164,14 @@ func (x *extractor) document(folded, stored []byte) error {
 }
 
 // builder returns what makes the entries of a document. A body without an array has one entry
-// in each index, and MaxPerCollection of the longest are within the bounds: then
+// in each ordered index, and MaxPerCollection of the longest are within the bounds: then
 // the other indexes need not be considered.
 func (x *extractor) builder(body []byte) *catalog.Builder {
-	if bytes.IndexByte(body, '[') < 0 {
+	current := x.b.in.indexes.Load()
+	if current.AllOrdered && bytes.IndexByte(body, '[') < 0 {
 		return x.own
 	}
-	all := x.b.in.indexes.Load().Of(x.b.collection)
+	all := current.Of(x.b.collection)
 	if all == nil || len(all.Indexes) == 1 {
 		return x.own
 	}

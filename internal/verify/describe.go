@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/jaydb/jay/internal/format"
-	"github.com/jaydb/jay/query"
 )
 
 // describe says in words what a key is.
@@ -17,7 +16,7 @@ func (v *verifier) describe(key []byte) string {
 	}
 	if key[0] == format.SpaceIndex && len(key) >= 5 {
 		if ix := v.byNumber[binary.BigEndian.Uint32(key[1:])]; ix != nil && ix.Unknown == nil {
-			return fmt.Sprintf("entry of index %q of %s: %s", ix.Info.Name, ix.Info.Collection, textOf(ix, key))
+			return fmt.Sprintf("entry of index %q of %s: %s", ix.Info.Name, ix.Info.Collection, ix.Keeper.Describe(key))
 		}
 	}
 	if describe := spaces[key[0]].describe; describe != nil {
@@ -136,42 +135,6 @@ func describeIndexState(key []byte) string {
 		return ""
 	}
 	return fmt.Sprintf("state of index %d", binary.BigEndian.Uint32(key[1:]))
-}
-
-// textOf returns the values and the ID in an index key.
-func textOf(ix *openIndex, key []byte) string {
-	text, rest := []byte{'['}, key[5:]
-	for i := range ix.Fields {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		value, _ := query.DecodeKey(rest)
-		var ok bool
-		if rest, ok = query.SkipKey(rest); !ok {
-			return fmt.Sprintf("%x", shorten(key[5:]))
-		}
-		raw := string(value.Raw())
-		if raw == "" {
-			raw = "missing"
-		}
-		text = append(text, shortText(raw)...)
-	}
-	text = append(text, ']')
-	if len(rest) == 0 {
-		return string(text)
-	}
-	id, err := ix.AppendDecodedID(nil, key, nil)
-	if err != nil {
-		return fmt.Sprintf("%x", shorten(key[5:]))
-	}
-	return fmt.Sprintf("%s of document %q", text, shorten(id))
-}
-
-func shortText(s string) string {
-	if len(s) > 60 {
-		return strings.ToValidUTF8(s[:60], "") + "…"
-	}
-	return s
 }
 
 func describeAttachment(key []byte) string {

@@ -82,7 +82,7 @@ func (v *verifier) entry(r storage.Reader, key, value []byte) error {
 	if !ix.ready || !v.ledger.differs(key, value) {
 		return nil
 	}
-	folded, err := ix.AppendDecodedID(nil, key, value)
+	folded, err := ix.Keeper.AppendID(nil, key, value)
 	if err != nil {
 		v.damage(EntryRecord, key, "its key %x cannot be decoded", shorten(key))
 		return nil

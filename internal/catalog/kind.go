@@ -1,0 +1,181 @@
+package catalog
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"sync"
+
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/query"
+	"github.com/jaydb/jay/storage"
+)
+
+// Kinds of indexes
+//
+// A declaration names a kind. The kind makes a Keeper, which decides what documents have in the
+// index and how its keys are read. What is the same for all kinds lies elsewhere: the declaration
+// and its state (here), staging (internal/write), building and dropping (internal/indexer), checks
+// (internal/verify), repairs (ForRebuild and the indexer). The ordered index is the kind whose name is
+// "". What it has beyond the door is named in docs/decisions/0104-kinds-of-indexes.md.
+//
+// All entries of an index have keys of this form, under its number:
+//
+//	'x' number(4) key id 00 → value     of one document; key is the Keeper's
+//
+// But for those of unique ordered indexes, the key of an entry leads to its document.
+
+// Kind returns the Keeper of an index whose declaration has been read, or why there can be
+// none, as an ErrIndex.
+type Kind func(ix *Index) (Keeper, error)
+
+// Keeper decides what documents have in one index. All it knows of a document is its body. It is
+// immutable, and safe for concurrent use.
+type Keeper interface {
+	// Count returns how many entries a document may have, at least as many as Extract adds. The
+	// bounds of indexes are compared with it before an entry is made, so it must take one pass over the
+	// document at most.
+	Count(d *Document) int
+
+	// Bytes returns how many bytes that many entries of a document have, EntryBytes for
+	// each included. It is exact, or an upper bound, as asked for.
+	Bytes(d *Document, count int, p Precision) int
+
+	// Extract adds the entries of a document to e. The same body gives the same entries. It returns
+	// a *metadata.Error if the document cannot be in the index: then it cannot be written, and the index
+	// cannot be built. A Keeper that rather has the document without its value adds an entry
+	// that says so.
+	Extract(d *Document, e *Entries) error
+
+	// AppendID appends the folded ID of the document that an entry belongs to. It returns
+	// ErrCorrupt for a key or a value that Extract does not make.
+	AppendID(dst, key, value []byte) ([]byte, error)
+
+	// Describe says in words what an entry is, for people. Any bytes may be in the key.
+	Describe(key []byte) string
+}
+
+// Answerer is a Keeper of an index that helps to answer queries.
+type Answerer interface {
+	// Answer returns how the index answers a question, or nil if it cannot.
+	Answer(q *Question) *Answer
+}
+
+// Question is what a query asks of an index. Its documents are those of one collection, and
+// those with the condition of a partial index.
+type Question struct {
+	Conditions []query.Expr  // all of them must be true
+	Orders     []query.Order // in which answers are wanted; nil for no order
+}
+
+// Answer is how an index answers a question.
+type Answer struct {
+	Used    []int  // the positions of the conditions by which the candidates were chosen; may be empty if Ordered
+	Exact   []int  // those of Used that are true of each candidate, so that they are not checked again
+	Ordered bool   // the candidates come in the order asked for, equal ones by ID in the direction of the last order
+	Text    string // says how, for Explain
+
+	// Open returns the candidates: each document of which all conditions in Used are true, once,
+	// and perhaps others.
+	Open func(r storage.Reader) (Candidates, error)
+}
+
+// Candidates are documents that may be answers. They are not safe for concurrent use.
+type Candidates interface {
+	// Next returns the folded ID of the next one, nil at the end. It is valid until the next call.
+	Next() ([]byte, error)
+
+	Close() error
+}
+
+// Precision is how closely Keeper.Bytes counts.
+type Precision int
+
+// Each takes longer than the one before it.
+const (
+	Roughly Precision = iota // an upper bound, of the number of entries alone
+	Closely                  // an upper bound, of the lengths of the values
+	Exactly
+)
+
+// kinds are those that this process knows.
+var kinds = struct {
+	sync.RWMutex
+	byName map[string]Kind
+}{byName: map[string]Kind{"": openOrdered}}
+
+// Register makes a kind known under a name, in this process, and returns what makes it
+// unknown again. A database must not be open in between. It panics if the name is taken.
+func Register(name string, kind Kind) (undo func()) {
+	change := func(edit func(map[string]Kind)) {
+		kinds.Lock()
+		defer kinds.Unlock()
+		next := maps.Clone(kinds.byName)
+		edit(next)
+		kinds.byName = next
+	}
+	change(func(known map[string]Kind) {
+		if known[name] != nil {
+			panic(fmt.Sprintf("jay: there is a kind of indexes %q", name))
+		}
+		known[name] = kind
+	})
+	return func() { change(func(known map[string]Kind) { delete(known, name) }) }
+}
+
+// kindOf returns the kind with a name, or nil.
+func kindOf(name string) Kind {
+	kinds.RLock()
+	defer kinds.RUnlock()
+	return kinds.byName[name]
+}
+
+// Document is a document whose entries are made, as the Keeper of one index sees it. It is valid
+// until the call that it was given to returns.
+type Document struct {
+	Body []byte
+
+	x     *extraction
+	index int                  // the position of the index
+	chunk int                  // of how many bytes of entries flush is called
+	flush func(*Entries) error // or nil
+}
+
+// Values returns the values that a field of the index reaches, at least one: the missing
+// value stands for none. All fields of all indexes of a collection are read in one pass.
+func (d *Document) Values(field int) []query.Value { return d.x.slot(d.slot(field)).values }
+
+// Reached returns how many values a field of the index reaches, without keeping more of them than an
+// index may have.
+func (d *Document) Reached(field int) int { return d.x.reader.Reached(d.slot(field)) }
+
+func (d *Document) slot(field int) int { return d.x.ci.slots[d.index][field] }
+
+// flushFull calls flush if there are many entries, and removes them.
+func (d *Document) flushFull(e *Entries) error {
+	if d.flush == nil || len(e.Arena) < d.chunk {
+		return nil
+	}
+	err := d.flush(e)
+	e.List, e.Arena = e.List[:0], e.Arena[:0]
+	return err
+}
+
+// Add adds an entry of a document, for Keeper.Extract of a kind that is not ordered. Both are copied. The
+// key is the Keeper's part: where it ends must follow from itself. An entry that is there
+// already is added once; entries with one key have one value.
+func (e *Entries) Add(d *Document, key, value []byte) {
+	start := len(e.Arena)
+	e.Arena = append(append(e.Arena, key...), value...)
+	e.List = append(e.List, Entry{Index: d.x.ci.Indexes[d.index], order: int32(d.index), Values: e.Arena[start:len(e.Arena):len(e.Arena)], cut: int32(len(key)), added: true})
+}
+
+// EntryKey returns the Keeper's part of the key of an entry that Entries.Add has made, and the folded ID:
+// n is how many bytes that part has, if it has any.
+func EntryKey(key []byte, n int) (part, folded []byte, err error) {
+	rest := key[min(len(key), 5):]
+	if n < 0 || len(rest) < n+2 || rest[len(rest)-1] != 0 || bytes.IndexByte(rest[n:], 0) != len(rest)-n-1 {
+		return nil, nil, fmt.Errorf("index entry %x: %w", key, errs.ErrCorrupt)
+	}
+	return rest[:n], rest[n : len(rest)-1], nil
+}

@@ -1,0 +1,97 @@
+package catalog
+
+import (
+	"fmt"
+
+	"github.com/jaydb/jay/query"
+)
+
+// ordered is the Keeper of an ordered index: it has an entry for each combination of the
+// values of its fields, in their order.
+type ordered struct{ ix *Index }
+
+func openOrdered(ix *Index) (Keeper, error) { return ordered{ix}, nil }
+
+// Count implements Keeper.
+func (o ordered) Count(d *Document) int { return d.x.combinations(d.index) }
+
+// Bytes implements Keeper. Each value of a field occurs in as many entries as the other fields
+// have combinations.
+func (o ordered) Bytes(d *Document, count int, p Precision) int {
+	slots := d.x.ci.slots[d.index]
+	if p == Roughly {
+		return count * (EntryBytes + len(slots)*query.MaxKey)
+	}
+	total := count * EntryBytes
+	for _, slot := range slots {
+		s := d.x.slot(slot)
+		if p == Exactly {
+			s.encode()
+			total += count / len(s.values) * len(s.arena)
+		} else {
+			total += count / len(s.values) * s.bound
+		}
+	}
+	return total
+}
+
+// Extract implements Keeper.
+func (o ordered) Extract(d *Document, e *Entries) error {
+	for c := d.x.entryWalk(d.index); c.left > 0; {
+		e.take(&c, d.chunk)
+		if err := d.flushFull(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AppendID implements Keeper.
+func (o ordered) AppendID(dst, key, value []byte) ([]byte, error) {
+	return o.ix.AppendDecodedID(dst, key, value)
+}
+
+// Describe implements Keeper: it returns the values, and the ID if it is in the key.
+func (o ordered) Describe(key []byte) string {
+	text, rest := []byte{'['}, key[5:]
+	for i := range o.ix.Fields {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		value, _ := query.DecodeKey(rest)
+		var ok bool
+		if rest, ok = query.SkipKey(rest); !ok {
+			return Hex(key)
+		}
+		raw := string(value.Raw())
+		if raw == "" {
+			raw = "missing"
+		}
+		text = append(text, shortText(raw)...)
+	}
+	text = append(text, ']')
+	if len(rest) == 0 {
+		return string(text)
+	}
+	id, err := o.ix.AppendDecodedID(nil, key, nil)
+	if err != nil {
+		return Hex(key)
+	}
+	return fmt.Sprintf("%s of document %q", text, id[:min(len(id), maxShown)])
+}
+
+// maxShown is how many bytes of a key are shown.
+const maxShown = 100
+
+// Hex describes the key of an entry that cannot be decoded, for Keeper.Describe.
+func Hex(key []byte) string {
+	rest := key[5:]
+	return fmt.Sprintf("%x", rest[:min(len(rest), maxShown)])
+}
+
+func shortText(s string) string {
+	if len(s) > 60 {
+		return Cut(s, 60) + "…"
+	}
+	return s
+}
