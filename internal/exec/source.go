@@ -107,10 +107,13 @@ func (r *Run) answer(folded, value []byte, want docs.Filter) (*docs.Document, er
 	return doc, err
 }
 
-// indexSource yields the documents in the key ranges of one or several indexes.
+// indexSource yields the documents in the key ranges of one or several ordered indexes, and then
+// those that indexes of other kinds answer.
 type indexSource struct {
 	lookups
 	keyWalk
+	answers   []*catalog.Answer   // to come
+	offered   catalog.Candidates  // of the first of them; nil until it is open
 	seen      map[string]struct{} // documents yielded, where one may come twice
 	used      int                 // bytes of seen
 	intersect map[string]struct{} // if not nil, only these can be answers
@@ -166,9 +169,7 @@ func (r *Run) openIndexes(ctx context.Context) (source, error) {
 		if r.covers != nil {
 			c = r.covers[i]
 		}
-		for _, kr := range a.Ranges {
-			s.ranges = append(s.ranges, sourceRange{a.Index, c, kr})
-		}
+		s.add(a, c)
 		if len(r.plan.Access) > 1 || a.MayRepeat() {
 			s.seen = make(map[string]struct{})
 		}
@@ -182,18 +183,26 @@ func (r *Run) openIndexes(ctx context.Context) (source, error) {
 
 	// The IDs of the smaller path, in memory: candidates of the other must be among them.
 	other := &indexSource{lookups: lookups{r: r}}
-	for _, kr := range r.plan.Intersect.Ranges {
-		other.ranges = append(other.ranges, sourceRange{r.plan.Intersect.Index, nil, kr})
-	}
+	other.add(r.plan.Intersect, nil)
 	var err error
 	s.intersect, err = other.collect(ctx)
 	return s, err
 }
 
+// add adds a path.
+func (s *indexSource) add(a *plan.Path, c *plan.Cover) {
+	if a.Answer != nil {
+		s.answers = append(s.answers, a.Answer)
+	}
+	for _, kr := range a.Ranges {
+		s.ranges = append(s.ranges, sourceRange{a.Index, c, kr})
+	}
+}
+
 // startAfter leaves out the entries up to a cursor.
 func (s *indexSource) startAfter() {
 	if len(s.ranges) == 0 {
-		return // the condition is never true
+		return // the condition is never true, or another kind answers: Run.isAfter decides then
 	}
 	r := &s.ranges[0] // an ordered plan has no more than one
 	bound := r.boundParts(s.r.plan.Access[0].Equal)
@@ -228,10 +237,15 @@ func (r *sourceRange) boundParts(n int) []byte {
 func (s *indexSource) nextID(ctx context.Context) ([]byte, error) {
 	for {
 		ok, err := s.advance(ctx, s.r)
-		if err != nil || !ok {
+		if err != nil {
 			return nil, err
 		}
-		if s.id, err = s.ranges[0].ix.AppendDecodedID(s.id[:0], s.it.Key(), s.it.Value()); err != nil {
+		if ok {
+			s.id, err = s.ranges[0].ix.AppendDecodedID(s.id[:0], s.it.Key(), s.it.Value())
+		} else {
+			s.id, err = s.nextOffered()
+		}
+		if err != nil || s.id == nil {
 			return nil, err
 		}
 		if s.intersect != nil {
@@ -254,6 +268,36 @@ func (s *indexSource) nextID(ctx context.Context) ([]byte, error) {
 		}
 		return s.id, nil
 	}
+}
+
+// nextOffered returns the folded ID of the next candidate of the indexes that are not ordered, nil at
+// the end.
+func (s *indexSource) nextOffered() (id []byte, err error) {
+	for len(s.answers) > 0 {
+		if s.offered == nil {
+			if s.offered, err = s.answers[0].Open(s.r.snapshot); err != nil {
+				return nil, err
+			}
+		}
+		if id, err = s.offered.Next(); id != nil || err != nil {
+			s.r.stats.keys++
+			return id, err
+		}
+		s.answers = s.answers[1:]
+		if err := s.closeOffered(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+func (s *indexSource) closeOffered() error {
+	if s.offered == nil {
+		return nil
+	}
+	offered := s.offered
+	s.offered = nil
+	return offered.Close()
 }
 
 // advance moves to the next key.
@@ -413,6 +457,9 @@ func (s *lookups) fill(ctx context.Context, from candidates, want docs.Filter) e
 
 // fromEntry implements candidates.
 func (s *indexSource) fromEntry(id []byte, want docs.Filter) (doc *docs.Document, covered bool) {
+	if len(s.ranges) == 0 {
+		return nil, false // an index of another kind has answered
+	}
 	c := s.ranges[0].cover
 	if c == nil {
 		return nil, false
@@ -468,7 +515,7 @@ func (s *indexSource) countEntries(ctx context.Context) (n int64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	if s.seen != nil {
+	if s.seen != nil || len(s.answers) > 0 {
 		for {
 			id, err := s.nextID(ctx)
 			if err != nil || id == nil {
@@ -543,8 +590,8 @@ func (s *indexSource) collect(ctx context.Context) (_ map[string]struct{}, err e
 }
 
 func (s *indexSource) close() error {
-	err := s.stop()
-	s.ranges = nil
+	err := errs.First(s.stop(), s.closeOffered())
+	s.ranges, s.answers = nil, nil
 	return errs.First(err, s.lookups.close())
 }
 

@@ -42,7 +42,7 @@ type member struct {
 // to be checked. It returns nil if the entries lack something that the query looks
 // at, or if the query asks for whole documents.
 func NewCover(q *query.Query, counting bool, ix *catalog.Index, where query.Expr) *Cover {
-	if !asksForParts(q, counting) {
+	if !ix.Ordered || !asksForParts(q, counting) {
 		return nil
 	}
 	c := &Cover{ix: ix}

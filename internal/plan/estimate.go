@@ -11,6 +11,9 @@ func (p *planner) estimate(a *Path, limit int) error {
 		return nil // counted to its end before, or as far as limit
 	}
 	a.estimate, a.more = 0, false
+	if a.Answer != nil {
+		return p.estimateAnswer(a, limit)
+	}
 	for _, r := range a.Ranges {
 		it, err := p.snapshot.Iterate(r.Lo, r.Hi)
 		if err != nil {
@@ -32,6 +35,27 @@ func (p *planner) estimate(a *Path, limit int) error {
 		}
 	}
 	return nil
+}
+
+// estimateAnswer is estimate for an index that is not ordered.
+func (p *planner) estimateAnswer(a *Path, limit int) (err error) {
+	found, err := a.Answer.Open(p.snapshot)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errs.First(err, found.Close()) }()
+	for {
+		id, err := found.Next()
+		if id == nil || err != nil {
+			return err
+		}
+		if a.estimate >= limit {
+			a.more = true
+			return nil
+		}
+		a.estimate++
+		p.keys++
+	}
 }
 
 // areFew reports whether ranges have at most EstimateKeys keys together.

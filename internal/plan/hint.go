@@ -36,6 +36,9 @@ func (p *planner) hinted(c *catalog.Catalog) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if pl == nil && len(p.paths) == 0 && !ix.Ordered {
+		return nil, p.refuseHint(fmt.Sprintf("a %.100s index on %s answers neither a condition nor the order of the query", ix.Info.Kind, strings.Join(ix.Info.Fields, ", ")))
+	}
 	if pl == nil && len(p.paths) == 0 {
 		return nil, p.refuseHint(fmt.Sprintf("neither a condition nor the order of the query uses its first field, %s, and it does not have all fields that the query needs", ix.Info.Fields[0]))
 	}

@@ -14,9 +14,11 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Path is an access path: key ranges of one index.
+// Path is an access path: key ranges of one ordered index, or what an index of another kind
+// answers.
 type Path struct {
 	Index    *catalog.Index
+	Answer   *catalog.Answer // nil for an ordered index. Of the fields below only used, exact, estimate and more are set beside it.
 	flags    byte
 	Ranges   []KeyRange // of whole keys, in rising order
 	Equal    int        // leading fields that are bound to single values
@@ -31,6 +33,10 @@ type Path struct {
 // addPath adds the path of an index, if the conjuncts bind its fields or the order
 // uses it.
 func (p *planner) addPath(ix *catalog.Index) error {
+	if !ix.Ordered {
+		p.addAnswer(ix)
+		return nil
+	}
 	if !p.appliesTo(ix.Fields[0]) && !p.covers(&Path{Index: ix}) {
 		return nil // saves reading its flags
 	}
@@ -90,6 +96,21 @@ func (p *planner) addPath(ix *catalog.Index) error {
 	return nil
 }
 
+// addAnswer adds the path of an index that is not ordered, if it answers the query.
+func (p *planner) addAnswer(ix *catalog.Index) {
+	k, ok := ix.Keeper.(catalog.Answerer)
+	if !ok {
+		return
+	}
+	q := &catalog.Question{Conditions: p.conjuncts}
+	if len(p.q.GroupBy) == 0 {
+		q.Orders = p.q.OrderBy
+	}
+	if answer := k.Answer(q); answer != nil {
+		p.paths = append(p.paths, &Path{Index: ix, Answer: answer, used: slices.Clip(answer.Used), exact: answer.Exact})
+	}
+}
+
 // join returns the elements of both. It may share memory with one of them.
 func join(a, b []int) []int {
 	if len(a) == 0 {
@@ -115,7 +136,7 @@ func (a *Path) Binds(field query.Field) bool {
 // IsMinMax reports whether the query asks only for the minimum and the maximum of
 // the field by which the entries of the path are ordered.
 func (a *Path) IsMinMax(q *query.Query) bool {
-	if len(q.GroupBy) > 0 || q.Having != nil || a.flags&(catalog.FlagMultiple|catalog.FlagCut) != 0 || a.Equal >= len(a.Index.Fields) {
+	if a.Answer != nil || len(q.GroupBy) > 0 || q.Having != nil || a.flags&(catalog.FlagMultiple|catalog.FlagCut) != 0 || a.Equal >= len(a.Index.Fields) {
 		return false
 	}
 	return !slices.ContainsFunc(q.Select, func(c query.Column) bool {
@@ -135,6 +156,9 @@ func (a *Path) isPoints() bool { return a.Equal == len(a.Index.Fields) && !a.bou
 // String describes a path, for Explain.
 func (a *Path) String() string {
 	text := fmt.Sprintf("index %q", a.Index.Info.Name)
+	if a.Answer != nil {
+		return fmt.Sprintf("%s index %q, %s", a.Index.Info.Kind, a.Index.Info.Name, a.Answer.Text)
+	}
 	if len(a.used) == 0 {
 		return text + ", all of it"
 	}
@@ -217,6 +241,12 @@ func (p *planner) appliesTo(f catalog.Field) bool {
 // orderBy returns how the order of a path serves the query.
 func (p *planner) orderBy(a *Path) orderMatch {
 	if len(p.q.OrderBy) == 0 || len(p.q.GroupBy) > 0 || len(a.Ranges) > 1 {
+		return orderNone
+	}
+	if a.Answer != nil {
+		if a.Answer.Ordered {
+			return orderForward
+		}
 		return orderNone
 	}
 	if p.idOrder() && a.isPoints() && a.flags&catalog.FlagCut == 0 { // entries of one value are in the order of IDs
