@@ -229,15 +229,35 @@ func FirstEntry(db any) (key, value []byte) {
 	return key, value
 }
 
-// SetEntry writes an entry past all that keeps them right.
+// SetEntry writes an entry, synced, past all that keeps them right.
 func SetEntry(db any, key, value []byte) {
-	err := parts.Of(db).Env.Engine.Update(context.Background(), false, func(tx storage.Tx) error {
+	err := parts.Of(db).Env.Engine.Update(context.Background(), true, func(tx storage.Tx) error {
 		tx.Set(key, value, nil)
 		return nil
 	})
 	if err != nil {
 		panic(err)
 	}
+}
+
+// RemoveEntry removes an entry, synced, past all that keeps them right.
+func RemoveEntry(db any, key []byte) {
+	err := parts.Of(db).Env.Engine.Update(context.Background(), true, func(tx storage.Tx) error {
+		tx.Delete(key)
+		return nil
+	})
+	if err != nil {
+		panic(err)
+	}
+}
+
+// Entries returns the entries of all indexes.
+func Entries(db any) map[string]string {
+	entries, err := storedKeys(parts.Of(db).Env.Engine, []byte{format.SpaceIndex})
+	if err != nil {
+		panic(err)
+	}
+	return entries
 }
 
 // EditIndexes replaces the record of all indexes. The database must be opened again after that.

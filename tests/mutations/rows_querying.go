@@ -62,4 +62,19 @@ var querying = []mutation{
 		edits: []edit{{"internal/indexer/build.go", "\treturn in.env.Engine.Update(in.ctx, false, func(storage.Tx) error { return nil })\n", "\treturn nil\n"}},
 		tests: []tests{{"internal/indexer", "TestBuild_WriteUnderWay$"}},
 	},
+	{
+		name:  "documents are written into a collection with an index of an unknown kind",
+		edits: []edit{{"internal/write/stage.go", "\tif ci != nil && ci.Unknown != nil {\n\t\treturn ci.Unknown\n\t}\n\tif found {", "\tif found {"}},
+		tests: []tests{{"internal/catalog", "TestKind_Unknown$"}},
+	},
+	{
+		name:  "what another kind of index finds is not checked on documents",
+		edits: []edit{{"internal/plan/path.go", "exact: answer.Exact}", "exact: answer.Used}"}},
+		tests: []tests{{"internal/kindtest", "TestHash$"}},
+	},
+	{
+		name:  "the entries of another kind of index are not sorted",
+		edits: []edit{{"internal/catalog/extract.go", "\t\tout.sort(ix, first)\n", "\t\tout.flag(ix, FlagMultiple)\n"}},
+		tests: []tests{{"internal/kindtest", "TestHash$"}},
+	},
 }
