@@ -31,6 +31,7 @@ type Subject struct {
 
 	Body      func(r *rand.Rand) string // of a document
 	Condition func(r *rand.Rand) string // in RQL, some of which the index answers
+	Order     string                    // in RQL, in which the index gives answers; "" for none
 
 	Explained string      // what Explain says of an answer, beside the name of the index
 	Invalid   []jay.Index // declarations that are ErrIndex
@@ -110,6 +111,7 @@ type pair struct {
 	random     *rand.Rand
 	collection string
 	answered   int // queries that the index has answered
+	ordered    int // of those, with the order of the Subject, the ones that were not sorted
 }
 
 func (s *Subject) pair(t *testing.T, with *jay.DB, seed uint64) *pair {
@@ -201,6 +203,34 @@ func (p *pair) compare(t *testing.T, where string) {
 	if used(t, p.with, text) {
 		p.answered++
 	}
+	if p.s.Order == "" {
+		return
+	}
+	text += " order by " + p.s.Order
+	got, want := pages(t, p.with, text), jaytest.Rows(t, p.without, text)
+	if !slices.Equal(got, want) {
+		t.Fatalf("%s: got the pages %q with the index, and %q without", text, got, want)
+	}
+	if used(t, p.with, text) && strings.Contains(explained(t, p.with, text), "already in order") {
+		p.ordered++
+	}
+}
+
+// pages returns the IDs that a query finds, page by page.
+func pages(t *testing.T, db *jay.DB, rql string) (found []string) {
+	t.Helper()
+	q, err := db.RQL(rql, nil)
+	jaytest.Must(t, err)
+	for next := ""; ; {
+		page, err := q.Limit(3).After(next).Page(ctx)
+		jaytest.Must(t, err)
+		for _, row := range page.Items {
+			found = append(found, row.Document.ID())
+		}
+		if next = page.Next; next == "" {
+			return found
+		}
+	}
 }
 
 // used reports whether the index has answered a query.
@@ -223,6 +253,9 @@ func (p *pair) end(t *testing.T) {
 	t.Helper()
 	if p.answered == 0 {
 		t.Error("the index has answered no query")
+	}
+	if p.s.Order != "" && p.ordered == 0 {
+		t.Error("the index has given no answers in its order")
 	}
 }
 
@@ -258,6 +291,9 @@ func (s *Subject) histories(t *testing.T) {
 func (p *pair) inTransaction(t *testing.T) {
 	t.Helper()
 	body, where := json.RawMessage(p.s.Body(p.random)), p.s.Condition(p.random)
+	if p.s.Order != "" {
+		where += " order by " + p.s.Order
+	}
 	var found [2][]string
 	for i, db := range []*jay.DB{p.with, p.without} {
 		jaytest.Must(t, db.Update(ctx, func(tx *jay.Tx) error {
@@ -277,7 +313,9 @@ func (p *pair) inTransaction(t *testing.T) {
 			}
 			return nil
 		}))
-		slices.Sort(found[i])
+		if p.s.Order == "" {
+			slices.Sort(found[i])
+		}
 	}
 	if !slices.Equal(found[0], found[1]) {
 		t.Fatalf("in a transaction, %s: got %q with the index, and %q without", where, found[0], found[1])
