@@ -87,8 +87,7 @@ func TestOptions_Engine(t *testing.T) {
 	}
 }
 
-// Ensure that options of the default engine are refused beside another, and a store that
-// others may write to, too.
+// Ensure that options of the default engine are refused beside another.
 func TestOptions_Engine_Refused(t *testing.T) {
 	driver := new(stores.Driver)
 	for name, set := range map[string]func(*jay.Options){
@@ -109,9 +108,6 @@ func TestOptions_Engine_Refused(t *testing.T) {
 	}
 	if _, err := jay.Open("a", &jay.Options{Engine: driver, MinFreeBytes: 1}); err == nil || !strings.Contains(err.Error(), "room") {
 		t.Errorf("a reserve of a disk that there is not: %v", err)
-	}
-	if _, err := jay.Open("a", &jay.Options{Engine: &stores.Driver{Shared: true}}); !errors.Is(err, jay.ErrUsage) {
-		t.Errorf("a shared store: %v, want ErrUsage", err)
 	}
 	open(t, "a", &jay.Options{Engine: driver}) // nothing is left open
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/requests"
+	"github.com/jaydb/jay/internal/shared"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/patch"
 	"github.com/jaydb/jay/query"
@@ -163,6 +164,10 @@ var (
 	// ErrUsage is returned for a call that can never work, such as a Replace
 	// without an ID.
 	ErrUsage = ids.ErrUsage
+
+	// ErrShared is returned for what a database does not do in a store that other processes
+	// may write to (Options.Engine): they would not know of it. It is an ErrUsage.
+	ErrShared = shared.ErrRefused
 
 	// ErrType is returned when a Go type cannot be kept as documents.
 	ErrType = errs.ErrType

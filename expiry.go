@@ -82,6 +82,7 @@ func (db *DB) ConfigureExpiration(ctx context.Context, c ExpirationConfiguration
 
 // ExpirationConfiguration returns whether documents expire.
 func (db *DB) ExpirationConfiguration() ExpirationConfiguration {
+	db.core.Refresh()
 	return ExpirationConfiguration{db.core.Env.ExpirationDisabled.Load()}
 }
 
@@ -94,6 +95,7 @@ func (db *DB) ConfigureRefresh(ctx context.Context, c RefreshConfiguration) erro
 
 // RefreshConfiguration returns whether documents are refreshed.
 func (db *DB) RefreshConfiguration() RefreshConfiguration {
+	db.core.Refresh()
 	return RefreshConfiguration{db.core.Env.RefreshDisabled.Load()}
 }
 

@@ -61,6 +61,7 @@ func open(dir string, given *Options, how opening) (*DB, error) {
 	db := &DB{opts: opts}
 	inner := opts.inner()
 	inner.Restoring, inner.Rebuilding = how.restoring, how.rebuilding
+	inner.CacheAsked = given != nil && given.DocumentCacheBytes > 0
 	if how.inMemory {
 		engine := opts.engine()
 		engine.InMemory = true

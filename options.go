@@ -409,6 +409,14 @@ type Options struct {
 	// FS, CacheBytes, MemTableBytes, GroupReadable and Loads belong to the default engine: with
 	// another, set its own options. OpenMemory refuses it with ErrOption.
 	//
+	// If others may write to the store (storage.Engine.Shared), any number of processes can have the
+	// database open at once. Each remembers nothing that another may change, and draws its etags from
+	// the store, so that writes of several processes wait for one another. There is no cache of
+	// documents: DocumentCacheBytes above 0 is ErrShared. So are Cluster, AcceptLoss, CopyTag, but for
+	// Restore, and other PrefixCollections than those that are stored. RenameCollection, the work on
+	// subscriptions, and RaiseCounters of HiLo tags return ErrShared, too. What other processes may still
+	// read stays: records of deletions, and chunks of attachments that are removed.
+	//
 	// The default is the engine of package storage/lsm: Pebble, in files of a directory.
 	Engine storage.Driver
 }

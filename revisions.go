@@ -107,6 +107,7 @@ func (r Revisions) Configure(ctx context.Context, c RevisionsConfiguration) erro
 
 // Configuration returns the configuration. The caller owns it.
 func (r Revisions) Configuration() RevisionsConfiguration {
+	r.db.Refresh()
 	inner := r.db.Revisions.Config()
 	c := RevisionsConfiguration{Collections: make(map[string]RevisionRule, len(inner.Collections))}
 	if inner.Default != nil {
@@ -505,7 +506,7 @@ func (r Revisions) purge(p RevisionPurge) (*revisions.Purge, error) {
 	out := &revisions.Purge{FoldedID: r.db.Env.Rules.Fold(p.ID), Collection: collection, Deleted: p.Deleted, Criterion: revisions.Everything}
 	switch {
 	case p.Retention:
-		out.Retention, out.Rules, out.Now = true, r.db.Revisions.Load(), metadata.Ticks(r.db.Env.Now())
+		out.Retention, out.Rules, out.Now = true, &r.db.Revisions, metadata.Ticks(r.db.Env.Now())
 	case !p.Before.IsZero():
 		out.Criterion = revisions.ReplacedBefore(p.Before)
 	}

@@ -144,7 +144,8 @@ type Engine interface {
 
 	// Shared says whether other engines, of this process or of others, may write to the
 	// store while this one has it open. If so, only what was read in a transaction, or from a
-	// snapshot, is known: what an earlier call has found may have changed.
+	// snapshot, is known: what an earlier call has found may have changed. The numbers of Tx.Sequence are
+	// those of this engine alone, and a database draws its own from a key of the store.
 	Shared() bool
 
 	// Stats returns figures about memory and disk. It is cheap. An engine leaves

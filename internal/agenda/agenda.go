@@ -17,6 +17,10 @@ import (
 
 // Agenda is the agenda of an open database. It is safe for concurrent use.
 type Agenda struct {
+	// Shared says that other processes have entries that this one does not hear of: so every instant
+	// may have some. It is set before the first call.
+	Shared bool
+
 	used    atomic.Bool   // something was staged or found since Open
 	waiting atomic.Int64  // Unix nanoseconds of the worker's next scan; always during a scan
 	wake    chan struct{} // capacity 1
@@ -102,6 +106,9 @@ func (a *Agenda) Looks() (from time.Time) {
 	for _, at := range a.staged {
 		a.lower(at)
 	}
+	if a.Shared {
+		return time.Time{}
+	}
 	return a.from
 }
 
@@ -171,7 +178,7 @@ func (a *Agenda) Begin() Mark {
 func (a *Agenda) From(m Mark) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.lowers != m.lowers {
+	if a.lowers != m.lowers || a.Shared {
 		return time.Time{} // the snapshot may have an entry before m.from
 	}
 	return m.from

@@ -37,7 +37,14 @@ func (s *Store) Resume() error {
 
 // Wake makes the worker look for streams to be removed. After an error the worker tries
 // again at the next Wake or Open.
-func (s *Store) Wake() { s.worker.Wake() }
+//
+// On a shared store it does nothing: the readers and the uploads of other processes are not
+// known. What is to be removed stays marked.
+func (s *Store) Wake() {
+	if !s.env.Engine.Shared() {
+		s.worker.Wake()
+	}
+}
 
 // abandon makes the worker remove the chunks of an upload to which no transaction refers.
 // If a transaction in doubt may refer to it, the record of the upload decides.

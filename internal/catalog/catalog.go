@@ -303,6 +303,15 @@ func (r *Record) Count(foldedCollection string) (kept, automatic int) {
 	return kept, automatic
 }
 
+// Entry returns the record of an index, or nil.
+func (r *Record) Entry(number uint32) *RecordEntry {
+	i := slices.IndexFunc(r.Indexes, func(e RecordEntry) bool { return e.Number == number })
+	if i < 0 {
+		return nil
+	}
+	return &r.Indexes[i]
+}
+
 // Move changes the state of an index. It panics for a transition that the table in
 // internal/indexer/task.go does not have.
 func (r *Record) Move(number uint32, to index.State) {

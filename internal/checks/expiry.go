@@ -2,6 +2,7 @@ package checks
 
 import (
 	"context"
+	"time"
 
 	"github.com/jaydb/jay/internal/expiry"
 	"github.com/jaydb/jay/internal/knobs"
@@ -34,4 +35,12 @@ func SetSweepBatches(documents, batches int) (restore func()) {
 	return func() {
 		expiry.BatchDeletions, expiry.BatchRefreshes, expiry.RoundBatches = deletions, refreshes, round
 	}
+}
+
+// SetSweepInterval bounds the sleep of the sweepers' workers, and returns what undoes that. No
+// database may be open.
+func SetSweepInterval(longest time.Duration) (restore func()) {
+	old := expiry.LookInterval
+	expiry.LookInterval = longest
+	return func() { expiry.LookInterval = old }
 }

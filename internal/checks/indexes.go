@@ -96,7 +96,10 @@ func Indexes(db any) (err error) {
 		return err
 	}
 	defer p.Env.Exit()
-	c, snapshot := p.Indexes.View(p.Env.Engine.Snapshot)
+	c, snapshot, err := p.View(p.Env.Engine.Snapshot)
+	if err != nil {
+		return err
+	}
 	defer func() { err = errors.Join(err, snapshot.Close()) }()
 
 	want, flags, err := expectedEntries(c, snapshot)

@@ -19,6 +19,7 @@ import (
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/indexer"
 	"github.com/jaydb/jay/internal/knobs"
+	"github.com/jaydb/jay/internal/shared"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
@@ -30,6 +31,9 @@ func Rename(ctx context.Context, db *core.Database, from, to string, progress fu
 	r := renaming{db: db, Rename: format.Rename{From: from, To: to}, progress: progress}
 	if err = r.checkNames(); err == nil {
 		err = ctx.Err()
+	}
+	if err == nil && db.Env.Engine.Shared() {
+		err = fmt.Errorf("%w: another process may rename it, too", shared.ErrRefused)
 	}
 	if err == nil {
 		err = r.run(ctx)

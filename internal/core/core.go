@@ -27,6 +27,7 @@ import (
 	"github.com/jaydb/jay/internal/indexer"
 	"github.com/jaydb/jay/internal/observe"
 	"github.com/jaydb/jay/internal/revisions"
+	"github.com/jaydb/jay/internal/shared"
 	"github.com/jaydb/jay/internal/subs"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/storage"
@@ -43,6 +44,9 @@ type Database struct {
 	PrefixCollections bool // prefixes of IDs suggest collections
 	InMemory          bool
 	readOnly          bool
+
+	shared *shared.Engine // that of Env, on a shared store; nil on a store of one's own
+	alone  bool           // no other process can have a shared store open: Restore has not made it whole yet
 
 	Reserved *counters.Reserved
 	Indexes  *catalog.Current

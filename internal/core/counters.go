@@ -10,6 +10,7 @@ import (
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/budget"
 	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/shared"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/storage"
 )
@@ -100,6 +101,9 @@ func (db *Database) raiseClients(raised map[string]int64) {
 
 // checkCounters refuses counters that RaiseCounters does not accept.
 func (db *Database) checkCounters(c Counters) error {
+	if len(c.HiLo) > 0 && db.shared != nil && !db.alone {
+		return fmt.Errorf("%w: other processes have ranges of hilo numbers, below those that are raised", shared.ErrRefused)
+	}
 	if c.Etag > maxRaise {
 		return fmt.Errorf("%w: counter etag = %d is not between 0 and 1<<62", ids.ErrUsage, c.Etag)
 	}

@@ -31,6 +31,7 @@ import (
 	"github.com/jaydb/jay/internal/revisions"
 	"github.com/jaydb/jay/internal/room"
 	"github.com/jaydb/jay/internal/settings"
+	"github.com/jaydb/jay/internal/shared"
 	"github.com/jaydb/jay/internal/subs"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
@@ -57,6 +58,7 @@ type Options struct {
 	MaxAttachmentBytes int64
 	MaxAttachments     int
 	DocumentCacheBytes int64 // below 0 for no cache
+	CacheAsked         bool  // the user has set DocumentCacheBytes, above 0
 	CacheBytes         int64 // of the engine's cache
 	MinFreeBytes       uint64
 
@@ -91,9 +93,11 @@ func (db *Database) Open(dir string, o *Options) (err error) {
 		}
 	}()
 	if engine.Shared() {
-		// The catalog, the rules, the counts, the horizon, the agenda, heads and documents are
-		// remembered from one call to the next.
-		return fmt.Errorf("jay: open %q: %w: others may write to the store, and a database needs one of its own", dir, ids.ErrUsage)
+		if o, err = o.forShared(); err != nil {
+			return fmt.Errorf("jay: open %q: %w", dir, err)
+		}
+		db.shared, db.alone = shared.New(engine), o.Restoring
+		engine = db.shared
 	}
 	db.Env = newEnv(dir, engine, o)
 	if err := db.openOn(engine, o); err != nil {
@@ -130,6 +134,7 @@ func (db *Database) openOn(engine storage.Engine, o *Options) (err error) {
 	}
 	db.Writer = &write.Writer{Env: e, Agenda: agenda.New(), Docs: db.Docs, Heads: headsOf(o), Resolver: db.Resolver, Reserved: db.Reserved, Indexes: db.Indexes, Horizon: db.Horizon, Attachments: db.Contents, Counts: db.Counts, Revisions: &db.Revisions, PrefixOf: o.PrefixOf, PrefixCollections: db.PrefixCollections}
 	db.Writer.Lines.Limit = knobs.TurnLimit
+	db.Writer.Agenda.Shared = db.shared != nil
 	db.HiLo, db.Ranges = o.HiLo, hilo.New(e, db.Docs, db.Writer, o.HiLo)
 	db.Client = db.Ranges.NewClient(hilo.Ungated{})
 	db.Writer.Client = db.Client
@@ -155,6 +160,9 @@ func (db *Database) openOn(engine storage.Engine, o *Options) (err error) {
 		return err
 	}
 	db.Retention = revisions.NewRetention(e, &db.Revisions)
+	if err := db.follow(o); err != nil {
+		return err
+	}
 	if err := db.resume(o); err != nil {
 		return err
 	}
@@ -204,7 +212,9 @@ func newEnv(dir string, engine storage.Engine, o *Options) *env.Env {
 
 // load reads what is known about the database before its first call.
 func (db *Database) load(o *Options) error {
-	stored, err := settings.Open(context.Background(), db.Env, o.Settings)
+	of := o.Settings
+	of.Alone = db.alone
+	stored, err := settings.Open(context.Background(), db.Env, of)
 	if err != nil {
 		return err
 	}

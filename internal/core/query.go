@@ -23,7 +23,10 @@ func (db *Database) StartRun(ctx context.Context, q *query.Query, o exec.Options
 	}
 	defer db.Env.Exit()
 	begun := db.BeginMoment()
-	c, snapshot := db.Indexes.View(db.Env.Engine.Snapshot)
+	c, snapshot, err := db.View(db.Env.Engine.Snapshot)
+	if err != nil {
+		return nil, err
+	}
 	at := db.EndMoment(begun)
 	started := false
 	defer func() {

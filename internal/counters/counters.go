@@ -175,8 +175,11 @@ type Txn struct {
 // Sequence implements ids.Counters.
 func (t *Txn) Sequence() (uint64, error) {
 	etag, err := t.Tx.Sequence()
+	if errors.Is(err, storage.ErrSequenceExhausted) {
+		err = fmt.Errorf("%w: %w", ids.ErrExhausted, err)
+	}
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", ids.ErrExhausted, err)
+		return 0, err
 	}
 	if t.etags == 0 {
 		t.etags = t.Reserved.Etags()
@@ -239,7 +242,11 @@ func (t *Txn) reserveIdentity(name string, n uint64) uint64 {
 // SetIdentity implements ids.Counters.
 func (t *Txn) SetIdentity(name string, n int64) error {
 	record := format.Identity{Last: uint64(n), Node: t.Reserved.env.Node}
-	if !t.Reserved.env.Synced {
+	switch {
+	case t.Reserved.env.Synced:
+	case t.Reserved.env.Engine.Shared():
+		t.Tx.RequireSync() // to the other processes, numbers up to a reservation would count as used
+	default:
 		record.Ceiling = t.reserveIdentity(name, record.Last)
 		if invariants.Enabled && record.Ceiling < record.Last {
 			invariants.Broken("identity %q is at %d, and reserved up to %d", name, record.Last, record.Ceiling)
@@ -266,6 +273,9 @@ func (c *Reserved) load() error {
 	}
 	c.env.Engine.StartSequence(ceiling)
 	c.etag, c.floor = ceiling, ceiling
+	if c.env.Engine.Shared() {
+		c.etag = math.MaxInt64 // the store has the last one that was drawn: package shared
+	}
 	if !c.env.Synced {
 		var session [8]byte
 		if _, err := io.ReadFull(c.env.Random(), session[:]); err != nil {
@@ -335,17 +345,20 @@ func lastKey(r storage.Reader, prefix []byte) ([]byte, error) {
 // Close: a database that is closed properly has no holes. also stages more in the same
 // transaction.
 func (c *Reserved) Release(ctx context.Context, also func(storage.Tx) error) error {
-	if c.etag == c.floor && len(c.until) == 0 {
-		return nil // nothing was written
+	shared := c.env.Engine.Shared()
+	if (shared || c.etag == c.floor) && len(c.until) == 0 {
+		return nil // nothing was written, or the store knows it
 	}
 	return c.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
-		// The etag drawn here is only read, not used. After the last possible etag
-		// there is none to draw.
-		last := uint64(math.MaxInt64)
-		if next, err := tx.Sequence(); err == nil {
-			last = next - 1
+		if !shared {
+			// The etag drawn here is only read, not used. After the last possible etag
+			// there is none to draw.
+			last := uint64(math.MaxInt64)
+			if next, err := tx.Sequence(); err == nil {
+				last = next - 1
+			}
+			tx.Set(format.AppendKey(nil, format.SpaceMeta, format.EtagName), binary.BigEndian.AppendUint64(nil, last), nil)
 		}
-		tx.Set(format.AppendKey(nil, format.SpaceMeta, format.EtagName), binary.BigEndian.AppendUint64(nil, last), nil)
 		t := Txn{Reserved: c, Tx: tx}
 		for name := range c.until {
 			record, err := t.identity(name)
@@ -386,6 +399,10 @@ func (c *Reserved) Exchanged(index uint64) {
 // LastEtag returns the number of the newest write, or the floor of etags.
 func (c *Reserved) LastEtag(r storage.Reader) (uint64, error) {
 	newest, err := NewestChange(c.env, r)
+	if err == nil && c.env.Engine.Shared() {
+		last, err := etagAt(r, format.EtagName)
+		return max(newest, last), err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return max(newest, c.floor, c.index), err
@@ -442,6 +459,15 @@ func (c *Reserved) RaiseEtag(ctx context.Context, n uint64) error {
 		return err
 	}
 	defer c.reserving.unlock()
+	if c.env.Engine.Shared() {
+		return c.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
+			last, err := etagAt(tx, format.EtagName)
+			if err == nil && last < n {
+				tx.Set(format.AppendKey(nil, format.SpaceMeta, format.EtagName), binary.BigEndian.AppendUint64(nil, n), nil)
+			}
+			return err
+		})
+	}
 	if n <= c.floor {
 		return nil
 	}

@@ -172,8 +172,8 @@ func readOne(r getter, name string) (state format.CountState, found bool, err er
 }
 
 // IsReady reports whether everything is counted: then a transaction need not read
-// the state. As this process is the only writer, memory has it; an engine that is
-// shared must be asked in the transaction until it says so.
+// the state. Memory has it, also of a shared store: what is counted stays so, as only
+// accepted damage begins the count anew, which is refused there.
 func (c *Counts) IsReady() bool { return c.ready.Load() }
 
 // State returns how far the documents are counted, as a transaction sees it.

@@ -57,6 +57,9 @@ type Env struct {
 	// deletions, and reservations of numbers for writers.
 	OwnSyncs atomic.Int64
 
+	// Fresh is Refresh, on a shared store; nil on a store of one's own.
+	Fresh func() error
+
 	Pins    Pins
 	gate    callGate
 	handles handles
@@ -81,12 +84,25 @@ func (e *Env) Random() io.Reader {
 }
 
 // Enter begins a call, or returns ErrClosed. Exit ends it. User code must not run
-// in between: Close waits for the calls inside.
+// in between: Close waits for the calls inside. On a shared store, the call finds what
+// others have changed before it; an error of that store is returned.
 func (e *Env) Enter() error {
 	if !e.gate.enter() {
 		return errs.ErrClosed
 	}
-	return nil
+	err := e.Refresh()
+	if err != nil {
+		e.gate.exit()
+	}
+	return err
+}
+
+// Refresh makes sure that what is remembered of a shared store is not older than the call.
+func (e *Env) Refresh() error {
+	if e.Fresh == nil {
+		return nil
+	}
+	return e.Fresh()
 }
 
 // Exit ends a call that Enter began.

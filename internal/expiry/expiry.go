@@ -100,7 +100,7 @@ func (s *Sweeper) Resume() error {
 	if err := errors.Join(it.Error(), it.Close()); err != nil {
 		return err
 	}
-	if any {
+	if any || s.agenda.Shared {
 		s.agenda.Wake()
 	}
 	s.resumeBuild()
@@ -132,6 +132,13 @@ func (s *Sweeper) work() {
 			case err != nil:
 			case more:
 				wait = 0
+			case s.agenda.Shared: // others may add an entry at any time, and the worker does not hear of it
+				if !next.IsZero() {
+					wait = min(wait, next.Sub(now))
+				}
+				s.sleep(ctx, max(wait, Pause), Pause)
+				next = time.Time{}
+				continue
 			case next.IsZero():
 				if s.agenda.Leave() {
 					ended = true

@@ -25,19 +25,18 @@ func (s *Sweeper) Configure(ctx context.Context, kind byte, disabled bool) error
 	if kind == format.DueRefresh {
 		flag = &s.env.RefreshDisabled
 	}
+	if s.env.Engine.Shared() { // its engine follows the settings
+		err := change(ctx, s.env.Engine, kind, disabled)
+		s.agenda.Wake()
+		return err
+	}
 	was := flag.Load()
 	if disabled {
 		// Before the commit: transactions are staged one after another, so that those that
 		// have not seen the flag are committed before the settings are.
 		flag.Store(true)
 	}
-	err := settings.Change(context.WithoutCancel(ctx), s.env.Engine, func(stored *format.Settings) {
-		if kind == format.DueRefresh {
-			stored.RefreshDisabled = disabled
-		} else {
-			stored.ExpirationDisabled = disabled
-		}
-	})
+	err := change(ctx, s.env.Engine, kind, disabled)
 	if err != nil && !errors.Is(err, storage.ErrUnknownOutcome) {
 		flag.Store(was)
 		s.agenda.Wake()
@@ -48,4 +47,15 @@ func (s *Sweeper) Configure(ctx context.Context, kind byte, disabled bool) error
 		s.agenda.Wake()
 	}
 	return err
+}
+
+// change changes the settings on disk.
+func change(ctx context.Context, engine storage.Engine, kind byte, disabled bool) error {
+	return settings.Change(context.WithoutCancel(ctx), engine, func(stored *format.Settings) {
+		if kind == format.DueRefresh {
+			stored.RefreshDisabled = disabled
+		} else {
+			stored.ExpirationDisabled = disabled
+		}
+	})
 }

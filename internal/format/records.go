@@ -21,6 +21,11 @@ const MarkName = "deletes"
 // is left, so that none is looked for there again. Part of the on-disk format.
 const WalkedName = "walked"
 
+// DefinitionsName is the record under 'm' with the version of the definitions, a number that each change of
+// the indexes, the rules of revisions and the settings raises. Only stores that several processes
+// write to have it. Part of the on-disk format.
+const DefinitionsName = "definitions"
+
 // FloorPrefix begins the names under 'm' of those that need the records of deletions
 // after an etag. Part of the on-disk format. Must not change.
 const FloorPrefix = "floor/"

@@ -183,7 +183,13 @@ func (h *Horizon) Stop() {
 
 // RemoveSome removes a batch of records, and reports whether more may be removed.
 // Under synced durability their removal is on disk when it returns.
+//
+// On a shared store it removes none: what the transactions and the readers of other processes need is not
+// known.
 func (h *Horizon) RemoveSome(ctx context.Context) (more bool, err error) {
+	if h.env.Engine.Shared() {
+		return false, nil
+	}
 	h.batch.Lock()
 	defer h.batch.Unlock()
 	found, limit, err := h.find()
@@ -216,6 +222,9 @@ func (h *Horizon) RemoveSome(ctx context.Context) (more bool, err error) {
 // Finish finds the last records to remove, when there are no writers any more. The
 // caller stages their removal in its last transaction with stage.
 func (h *Horizon) Finish() (stage func(storage.Tx) error, err error) {
+	if h.env.Engine.Shared() {
+		return func(storage.Tx) error { return nil }, nil
+	}
 	h.batch.Lock()
 	defer h.batch.Unlock()
 	var all batch

@@ -37,6 +37,12 @@ const chunkBytes = 1 << 20
 func (in *Indexer) Build(t *Task) error {
 	begun := time.Now()
 	ctx, ix := t.Ctx, in.indexes.Load().ByNumber(t.Number)
+	if ix == nil { // another process has dropped it
+		return t.dropped()
+	}
+	if ix.Info.State == index.Ready { // another process has built it
+		return nil
+	}
 	if ix.Unknown != nil {
 		return ix.Unknown // the index stays: a version that knows its kind goes on
 	}
@@ -102,8 +108,8 @@ func (in *Indexer) logReady(t *Task, begun time.Time) {
 
 // passWrites waits for the write that is being staged. That write may have read the
 // catalog before the index was in it, so the build must scan from a state after its
-// commit: otherwise neither would add the document. This relies on the engine to
-// run transactions one at a time.
+// commit: otherwise neither would add the document. A write of another process conflicts
+// with the declaration of the index, which it has read (package shared), and runs again.
 func (in *Indexer) passWrites() error {
 	if err := in.env.Enter(); err != nil {
 		return err
@@ -200,6 +206,12 @@ func (in *Indexer) EnterChunk(ix *catalog.Index, chunk []builtDocument) error {
 	}
 	defer in.env.Exit()
 	return in.writer.Transact(in.ctx, false, func(t *write.Txn) error {
+		switch now := in.indexes.Load().ByNumber(ix.Number); {
+		case now == nil || now.Info.State == index.Dropping:
+			return droppedError(ix.Info.Name) // by another process, which would not find these entries
+		case now.Info.State == index.Ready:
+			return nil // another process has built it
+		}
 		for _, d := range chunk {
 			now, err := t.Version(d.foldedID)
 			if err != nil {
@@ -222,14 +234,24 @@ func (in *Indexer) EnterChunk(ix *catalog.Index, chunk []builtDocument) error {
 	})
 }
 
+// isKept reports whether writes maintain an index.
+func (in *Indexer) isKept(number uint32) bool {
+	ix := in.indexes.Load().ByNumber(number)
+	return ix != nil && ix.Info.State != index.Dropping
+}
+
 // FinishBuild makes the indexes of tasks ready, in one commit, and each in place of the one that it
 // replaces, if any. The commit waits for the disk, and so for every entry.
 func (in *Indexer) FinishBuild(tasks ...*Task) error {
 	return in.change(func(r *catalog.Record) error {
 		for _, t := range tasks {
-			if in.indexes.Load().ByNumber(t.Number).Replaces != 0 {
+			switch e := r.Entry(t.Number); {
+			case e == nil || e.State == index.Dropping:
+				return t.dropped() // by another process
+			case e.State == index.Ready: // another process has built it, too
+			case e.Replaces != 0:
 				r.Replace(t.Number)
-			} else {
+			default:
 				r.Move(t.Number, index.Ready)
 			}
 		}
@@ -240,12 +262,10 @@ func (in *Indexer) FinishBuild(tasks ...*Task) error {
 // removeIndexes removes indexes with all their entries. All of them begin to be dropped
 // in one commit, and are gone in another one.
 func (in *Indexer) removeIndexes(numbers []uint32) error {
-	current := in.indexes.Load()
-	isDropping := func(number uint32) bool { return current.ByNumber(number).Info.State == index.Dropping }
-	if !all(numbers, isDropping) {
+	if slices.ContainsFunc(numbers, in.isKept) {
 		err := in.change(func(r *catalog.Record) error {
 			for _, number := range numbers {
-				if !isDropping(number) {
+				if e := r.Entry(number); e != nil && e.State != index.Dropping {
 					r.Move(number, index.Dropping)
 				}
 			}
@@ -262,15 +282,12 @@ func (in *Indexer) removeIndexes(numbers []uint32) error {
 	}
 	return in.change(func(r *catalog.Record) error {
 		for _, number := range numbers {
-			r.Move(number, catalog.Gone)
+			if r.Entry(number) != nil { // else another process has dropped it, too
+				r.Move(number, catalog.Gone)
+			}
 		}
 		return nil
 	})
-}
-
-// all reports whether a claim is true of all numbers.
-func all(numbers []uint32, claim func(uint32) bool) bool {
-	return !slices.ContainsFunc(numbers, func(n uint32) bool { return !claim(n) })
 }
 
 // removeEntries removes the entries of an index that were there when it was called, and

@@ -55,27 +55,54 @@ func New(e *env.Env, d *docs.Reader, current *catalog.Current, w *write.Writer) 
 
 // Load makes the catalog that is on disk the current one, for Open.
 func Load(e *env.Env, current *catalog.Current) error {
+	c, err := Read(e.Engine)
+	if err == nil {
+		current.Replace(c)
+	}
+	return err
+}
+
+// Read returns the catalog that r shows.
+func Read(r docs.Getter) (*catalog.Catalog, error) {
 	record := catalog.Record{Next: 1}
-	value, closer, err := e.Engine.Get(format.AppendKey(nil, format.SpaceMeta, format.IndexesName))
+	value, closer, err := r.Get(format.AppendKey(nil, format.SpaceMeta, format.IndexesName))
 	switch {
 	case err == nil:
 		err = json.Unmarshal(value, &record)
 		if err := errs.First(err, closer.Close()); err != nil {
-			return fmt.Errorf("record of indexes: %w: %w", storage.ErrCorrupt, err)
+			return nil, fmt.Errorf("record of indexes: %w: %w", storage.ErrCorrupt, err)
 		}
 	case !errors.Is(err, storage.ErrNotFound):
-		return err
+		return nil, err
 	}
 	c, err := catalog.New(record)
 	if err != nil {
-		return fmt.Errorf("record of indexes: %w: %w", storage.ErrCorrupt, err)
+		return nil, fmt.Errorf("record of indexes: %w: %w", storage.ErrCorrupt, err)
 	}
-	current.Replace(c)
+	return c, nil
+}
+
+// refresh makes sure that the catalog is not older than the call.
+func (in *Indexer) refresh() error {
+	if in.env.Fresh == nil {
+		return nil
+	}
+	if err := in.env.Enter(); err != nil { // it refreshes
+		return err
+	}
+	in.env.Exit()
 	return nil
 }
 
+// isBuilding reports whether an index is being built.
+func (in *Indexer) isBuilding(number uint32) bool {
+	ix := in.indexes.Load().ByNumber(number)
+	return ix != nil && ix.Info.State == index.Building
+}
+
 // change commits a new list of indexes and makes it the current one. Only
-// tasks call it, and changes are serialized. edit may refuse.
+// tasks call it, and changes are serialized. edit may refuse, and runs again if another process
+// was quicker.
 func (in *Indexer) change(edit func(*catalog.Record) error) error {
 	select {
 	case in.changing <- struct{}{}:
@@ -88,23 +115,38 @@ func (in *Indexer) change(edit func(*catalog.Record) error) error {
 	}
 	defer in.env.Exit()
 
+	for {
+		c, err := in.tryChange(edit)
+		if errors.Is(err, errOvertaken) {
+			continue
+		}
+		if err == nil && !in.env.Engine.Shared() { // a shared engine follows the catalog
+			in.indexes.Replace(c)
+		}
+		return err
+	}
+}
+
+// errOvertaken means that another process has changed the list of indexes meanwhile.
+var errOvertaken = errors.New("the list of indexes has changed")
+
+// tryChange is change from the list that is known. It returns the new one.
+func (in *Indexer) tryChange(edit func(*catalog.Record) error) (*catalog.Catalog, error) {
 	old := in.indexes.Load()
 	record := catalog.Record{Next: old.Record.Next, Indexes: slices.Clone(old.Record.Indexes)}
 	if err := edit(&record); err != nil {
-		return err
+		return nil, err
 	}
 	c, err := catalog.New(record)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	err = in.env.Engine.Update(in.ctx, true, func(tx storage.Tx) error {
+	return c, in.env.Engine.Update(in.ctx, true, func(tx storage.Tx) error {
+		if in.indexes.Load() != old {
+			return errOvertaken
+		}
 		return env.SetJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.IndexesName), record)
 	})
-	if err != nil {
-		return err
-	}
-	in.indexes.Replace(c)
-	return nil
 }
 
 // Resume continues what the last process has left unfinished, for Open.

@@ -162,6 +162,9 @@ func existsAs(old index.Index) error {
 
 // Drop returns the task that removes an index, and starts it if necessary.
 func (in *Indexer) Drop(collection, name string) (*Task, error) {
+	if err := in.refresh(); err != nil {
+		return nil, err
+	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.stopped {
@@ -270,10 +273,10 @@ func (in *Indexer) forget(t *Task) {
 }
 
 // refuses reports whether a build has failed because of the contents of the
-// database: the index is impossible, and is removed. Close, a failed engine, a disk
+// database: the index is impossible, and is removed. Close, an engine that has failed or is away, a disk
 // without room for a sort and a panic say nothing about the index.
 func refuses(err error) bool {
-	for _, other := range []error{errs.ErrClosed, storage.ErrFailed, storage.ErrUnknownOutcome, errs.ErrIndex, context.Canceled, ErrTaskEnded, errSort} {
+	for _, other := range []error{errs.ErrClosed, storage.ErrFailed, storage.ErrUnknownOutcome, storage.ErrUnavailable, storage.ErrConflict, errs.ErrIndex, context.Canceled, ErrTaskEnded, errSort} {
 		if errors.Is(err, other) {
 			return false
 		}
@@ -313,8 +316,10 @@ func (in *Indexer) taskError(t *Task, err error) error {
 	return t.dropped()
 }
 
-func (t *Task) dropped() error {
-	return fmt.Errorf("%w: %.100q was dropped while it was being built", errs.ErrIndex, t.Info.Name)
+func (t *Task) dropped() error { return droppedError(t.Info.Name) }
+
+func droppedError(name string) error {
+	return fmt.Errorf("%w: %.100q was dropped while it was being built", errs.ErrIndex, name)
 }
 
 // logTask logs the failure of a task that no call waits for.
@@ -405,8 +410,39 @@ func (in *Indexer) Declare(t *Task) error {
 	return t.declareErr
 }
 
+// adopt gives a task the index that another process has declared for it since it was started.
+// Without another process it finds none.
+func adopt(r *catalog.Record, t *Task) (found bool, err error) {
+	var owner *catalog.RecordEntry // of the name
+	for i := range r.Indexes {
+		e := &r.Indexes[i]
+		switch {
+		case KeyOf(e.Collection, e.Name) != t.Key || e.State == index.Dropping:
+		case e.Replaces == 0:
+			owner = e
+		case e.Replaces == t.Replaces && catalog.IsSame(e.Index, t.Info.Index):
+			t.Number = e.Number
+			return true, nil
+		}
+	}
+	switch {
+	case owner == nil:
+		t.Replaces = 0
+	case owner.Number == t.Replaces:
+	case catalog.IsSame(owner.Index, t.Info.Index):
+		t.Number = owner.Number
+		return true, nil
+	default:
+		return false, existsAs(owner.Index)
+	}
+	return false, nil
+}
+
 // declareIn adds the index of a task to a record of indexes, and gives it its number.
 func (in *Indexer) declareIn(r *catalog.Record, t *Task) error {
+	if found, err := adopt(r, t); found || err != nil {
+		return err
+	}
 	kept, automatic := r.Count(t.Key.collection)
 	var begun []uint32 // replacements that were begun and declared otherwise
 	for _, e := range r.Indexes {

@@ -39,7 +39,7 @@ type team struct {
 func (in *Indexer) startTasks(tasks []*Task) {
 	var builders, others []*Task
 	for _, t := range tasks {
-		if !t.drop && (t.Number == 0 || in.indexes.Load().ByNumber(t.Number).Info.State == index.Building) {
+		if !t.drop && (t.Number == 0 || in.isBuilding(t.Number)) {
 			builders = append(builders, t)
 		} else {
 			others = append(others, t)
@@ -157,6 +157,9 @@ type Awaitable struct {
 // EnsureAll is Ensure for several indexes of a collection, whose names differ. Those that are
 // new are built together. With an error nothing was started.
 func (in *Indexer) EnsureAll(infos []index.Info, replace bool) ([]Awaitable, error) {
+	if err := in.refresh(); err != nil {
+		return nil, err
+	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.stopped {

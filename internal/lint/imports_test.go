@@ -61,6 +61,7 @@ func TestImports(t *testing.T) {
 			leaf("internal/revisions"),
 			leaf("internal/session"),
 			leaf("internal/settings"),
+			leaf("internal/shared"),
 			leaf("internal/subs"),
 			leaf("internal/txn"),
 			leaf("internal/write"),
@@ -79,6 +80,7 @@ func TestImports(t *testing.T) {
 		{"internal/pieces", nil},
 		{"internal/relay", nil},
 		{"internal/agenda", nil},
+		{"internal/shared", []string{leaf("ids"), leaf("storage"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/background", nil},
 		{"internal/expiry", []string{leaf("metadata"), leaf("storage"), leaf("internal/background"), leaf("internal/agenda"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/settings"), leaf("internal/write")}},
 		{"internal/backup", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/settings"), "github.com/klauspost/compress/zstd"}},
@@ -101,7 +103,7 @@ func TestImports(t *testing.T) {
 		{"internal/verify", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/revisions"), leaf("internal/subs")}},
 		{"internal/recovery", []string{leaf("ids"), leaf("index"), leaf("storage"), leaf("internal/backup"), leaf("internal/catalog"), leaf("internal/core"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/horizon"), leaf("internal/salvage"), leaf("internal/settings"), leaf("internal/verify")}},
 		{"internal/builder", []string{leaf("ids"), leaf("metadata"), leaf("patch"), leaf("query"), leaf("internal/budget"), leaf("internal/bulk"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/core"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/errs"), leaf("internal/exec"), leaf("internal/jsonpath"), leaf("internal/observe"), leaf("internal/spelling"), leaf("internal/txn"), leaf("internal/write")}},
-		{"internal/collections", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/builder"), leaf("internal/bulk"), leaf("internal/catalog"), leaf("internal/core"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/indexer")}},
+		{"internal/collections", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/builder"), leaf("internal/bulk"), leaf("internal/catalog"), leaf("internal/core"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/indexer"), leaf("internal/shared")}},
 		{"internal/kindtest", []string{module, leaf("jaytest"), leaf("internal/catalog"), leaf("internal/checks"), leaf("internal/jaytest")}},
 		{"internal/parts", []string{leaf("internal/codec"), leaf("internal/core"), leaf("internal/write")}},
 		{"internal/checks", []string{leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/counts"), leaf("internal/expiry"), leaf("internal/format"), leaf("internal/indexer"), leaf("internal/parts"), leaf("internal/revisions")}},
@@ -117,16 +119,16 @@ func TestImports(t *testing.T) {
 		{"internal/sorter", []string{leaf("storage"), leaf("internal/keybytes")}},
 		{"internal/horizon", []string{leaf("storage"), leaf("internal/background"), leaf("internal/counters"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/feed", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/counters"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/horizon")}},
-		{"internal/subs", []string{leaf("query"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exec"), leaf("internal/feed"), leaf("internal/format"), leaf("internal/horizon")}},
+		{"internal/subs", []string{leaf("query"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exec"), leaf("internal/feed"), leaf("internal/format"), leaf("internal/horizon"), leaf("internal/shared")}},
 		{"internal/attachments", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/background"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/counts", []string{leaf("internal/budget"), leaf("metadata"), leaf("storage"), leaf("internal/background"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/revisions", []string{leaf("internal/budget"), leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/background"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/hilo", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/write"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
-		{"internal/settings", []string{leaf("ids"), leaf("storage"), leaf("internal/counts"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
+		{"internal/settings", []string{leaf("ids"), leaf("storage"), leaf("internal/counts"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/shared")}},
 		{"internal/turns", nil},
 		{"internal/heads", nil},
 		{"internal/write", []string{leaf("internal/budget"), leaf("cluster"), leaf("internal/accord"), leaf("ids"), leaf("index"), leaf("metadata"), leaf("patch"), leaf("storage"), leaf("internal/agenda"), leaf("internal/attachments"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exchange"), leaf("internal/format"), leaf("internal/heads"), leaf("internal/horizon"), leaf("internal/jsonpath"), leaf("internal/parallel"), leaf("internal/requests"), leaf("internal/revisions"), leaf("internal/turns")}},
-		{"internal/core", []string{leaf("internal/budget"), leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/accord"), leaf("internal/agenda"), leaf("internal/attachments"), leaf("internal/backup"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exchange"), leaf("internal/exec"), leaf("internal/expiry"), leaf("internal/feed"), leaf("internal/format"), leaf("internal/heads"), leaf("internal/hilo"), leaf("internal/horizon"), leaf("internal/indexer"), leaf("internal/observe"), leaf("internal/relay"), leaf("internal/requests"), leaf("internal/revisions"), leaf("internal/room"), leaf("internal/settings"), leaf("internal/subs"), leaf("internal/write")}},
+		{"internal/core", []string{leaf("internal/budget"), leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/accord"), leaf("internal/agenda"), leaf("internal/attachments"), leaf("internal/backup"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exchange"), leaf("internal/exec"), leaf("internal/expiry"), leaf("internal/feed"), leaf("internal/format"), leaf("internal/heads"), leaf("internal/hilo"), leaf("internal/horizon"), leaf("internal/indexer"), leaf("internal/observe"), leaf("internal/relay"), leaf("internal/requests"), leaf("internal/revisions"), leaf("internal/room"), leaf("internal/settings"), leaf("internal/subs"), leaf("internal/write"), leaf("internal/shared")}},
 		{"internal/bulk", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/core"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/observe"), leaf("internal/relay"), leaf("internal/write")}},
 		{"internal/txn", []string{leaf("internal/budget"), leaf("ids"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/attachments"), leaf("internal/catalog"), leaf("internal/core"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exchange"), leaf("internal/exec"), leaf("internal/format"), leaf("internal/horizon"), leaf("internal/observe"), leaf("internal/turns"), leaf("internal/write")}},
 		{"internal/inspect", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/core"), leaf("internal/counters"), leaf("internal/docs"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/hilo"), leaf("internal/settings"), leaf("internal/write"), "github.com/tidwall/gjson"}},
@@ -219,6 +221,7 @@ func TestImports(t *testing.T) {
 	inside := map[string][]string{ // what single suites see besides
 		"tests/index":    {leaf("internal/checks")},                                                       // the entries as they are stored
 		"tests/storm":    {leaf("internal/checks")},                                                       // likewise
+		"tests/shared":   {leaf("cluster/clustertest"), leaf("storage/memory"), leaf("internal/checks")},  // the store that several share; likewise
 		"tests/txn":      {leaf("internal/checks")},                                                       // how many have a turn or wait for one
 		"tests/query":    {leaf("internal/checks"), leaf("internal/jsonpath"), leaf("internal/plan")},     // the entries, the evaluator's paths, the planner's limits
 		"tests/crash":    {leaf("internal/checks")},                                                       // what is stored

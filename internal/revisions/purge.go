@@ -28,7 +28,7 @@ type Purge struct {
 	// ticks. Otherwise Criterion decides.
 	Retention bool
 	Aged      bool // with Retention, where a rule has KeepFor only
-	Rules     *Rules
+	Rules     *Current
 	Now       uint64
 	Criterion Criterion
 
@@ -42,7 +42,7 @@ func (p *Purge) criterion(s *state) (c Criterion, found bool) {
 	case p.Collection != "" && s.collection != p.Collection, p.Deleted && s.there:
 		return c, false
 	case p.Retention:
-		rule := p.Rules.Of(s.collection)
+		rule := p.Rules.Load().Of(s.collection) // in the transaction: as they are at its moment
 		if p.Aged && (rule == nil || rule.KeepFor == 0) {
 			return c, false
 		}

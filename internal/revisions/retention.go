@@ -81,11 +81,15 @@ func (r *Retention) work() {
 		case <-ctx.Done():
 			return
 		}
+		err := r.env.Refresh()
 		pause := r.rules.Load().pause()
 		if pause == 0 && r.leave() {
 			return
 		}
-		now, err := r.env.Clock()
+		var now time.Time
+		if err == nil {
+			now, err = r.env.Clock()
+		}
 		if err == nil && pause > 0 && (!now.Before(next) || next.Sub(now) > pause) { // too far ahead: the clock was set back
 			next = now.Add(pause)
 			err = r.pass(ctx, now)
@@ -101,7 +105,7 @@ func (r *Retention) work() {
 
 // pass removes the revisions that are no longer kept at now.
 func (r *Retention) pass(ctx context.Context, now time.Time) error {
-	p := Purge{Retention: true, Aged: true, Rules: r.rules.Load(), Now: metadata.Ticks(now)}
+	p := Purge{Retention: true, Aged: true, Rules: r.rules, Now: metadata.Ticks(now)}
 	for after, again := "", true; again; {
 		begun := time.Now()
 		done, err := p.Step(ctx, r.env, after)

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
@@ -161,24 +162,35 @@ type getter interface {
 
 // Open reads the configuration.
 func (c *Current) Open(e *env.Env) error {
-	value, closer, err := e.Engine.Get(configKey())
+	rules, err := Read(e.Engine)
+	if err == nil {
+		c.Replace(rules)
+	}
+	return err
+}
+
+// Replace makes rules, which are stored, the current ones.
+func (c *Current) Replace(rules *Rules) { c.rules.Store(rules) }
+
+// Read returns the rules that r shows, nil for none.
+func Read(r docs.Getter) (*Rules, error) {
+	value, closer, err := r.Get(configKey())
 	if err == storage.ErrNotFound {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var stored Config
 	err = json.Unmarshal(value, &stored)
 	if err := errs.First(err, closer.Close()); err != nil {
-		return fmt.Errorf("record of the revisions: %w: %w", errs.ErrCorrupt, err)
+		return nil, fmt.Errorf("record of the revisions: %w: %w", errs.ErrCorrupt, err)
 	}
 	rules, err := newRules(stored)
 	if err != nil {
-		return fmt.Errorf("record of the revisions: %w: %w", errs.ErrCorrupt, err)
+		return nil, fmt.Errorf("record of the revisions: %w: %w", errs.ErrCorrupt, err)
 	}
-	c.rules.Store(rules)
-	return nil
+	return rules, nil
 }
 
 // Configure stores the configuration on disk and then applies it: transactions that run
@@ -201,7 +213,7 @@ func (c *Current) Configure(ctx context.Context, e *env.Env, config Config) erro
 		}
 		return env.SetJSON(tx, configKey(), rules.config)
 	})
-	if err != nil && !errors.Is(err, storage.ErrUnknownOutcome) {
+	if err != nil && !errors.Is(err, storage.ErrUnknownOutcome) || e.Engine.Shared() { // a shared engine follows them
 		return err
 	}
 	c.rules.Store(rules) // after an unknown outcome the database refuses all writes

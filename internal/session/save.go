@@ -384,6 +384,10 @@ func (s *Session) survived(ctx context.Context, a *inDoubtSave) (bool, error) {
 			return false, err
 		}
 	}
+	if s.db.Env.Engine.Shared() {
+		// Others write between first and the ceiling, too.
+		return false, fmt.Errorf("%w: nothing that the save has written is there, and others may have overwritten it", storage.ErrUnknownOutcome)
+	}
 	// Only the failed handle can have written etags between first and the ceiling.
 	return first > 0 && s.db.Reserved.Newest() >= first && s.db.Reserved.Newest() <= a.ceiling, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/shared"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -34,6 +35,9 @@ type Options struct {
 	// it has stored.
 	ExpirationDisabled, RefreshDisabled bool
 	AcceptLoss                          func(*storage.DamageError)
+
+	// Alone says that no other process can have the store open, even if it is shared.
+	Alone bool
 }
 
 // opening is an Open under way.
@@ -61,6 +65,9 @@ func Open(ctx context.Context, e *env.Env, options Options) (format.Settings, er
 		return stored, fmt.Errorf("node %d has no record: %w", stored.Node, errs.ErrCorrupt)
 	}
 	if tag := options.CopyTag; tag != "" && tag != e.Origins[stored.Node].Tag {
+		if e.Engine.Shared() && !options.Alone {
+			return stored, fmt.Errorf("%w: CopyTag: others may write under the node tag %q", shared.ErrRefused, e.Origins[stored.Node].Tag)
+		}
 		if stored, err = o.retag(ctx, stored, tag); err != nil {
 			return stored, err
 		}
@@ -91,6 +98,10 @@ func (o *opening) loadOrCreate(ctx context.Context) (format.Settings, error) {
 	if errors.Is(err, storage.ErrNotFound) {
 		if err = o.checkNew(); err == nil {
 			stored, err = o.create(ctx)
+		} else if o.env.Engine.Shared() {
+			if found, again := Load(o.env.Engine); again == nil {
+				stored, err = found, nil // another process has created it meanwhile
+			}
 		}
 	}
 	if err == nil && o.env.Engine.Creating() {
@@ -169,7 +180,16 @@ func (o *opening) create(ctx context.Context) (format.Settings, error) {
 	if err != nil {
 		return s, err
 	}
-	return s, o.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
+	fresh := s
+	err = o.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
+		found, err := Load(tx)
+		if err == nil { // another process was quicker
+			s = found
+			return nil
+		}
+		if s = fresh; !errors.Is(err, storage.ErrNotFound) {
+			return err
+		}
 		if err := set(tx, s); err != nil {
 			return err
 		}
@@ -179,6 +199,7 @@ func (o *opening) create(ctx context.Context) (format.Settings, error) {
 		}
 		return env.SetJSON(tx, format.NodeKey(s.Node), own)
 	})
+	return s, err
 }
 
 // set stages the settings.
@@ -204,6 +225,9 @@ func (o *opening) setPrefixCollections(ctx context.Context, stored format.Settin
 	on := o.options.PrefixCollections
 	if on == nil || *on == stored.PrefixCollections {
 		return stored, nil
+	}
+	if o.env.Engine.Shared() && !o.options.Alone {
+		return stored, fmt.Errorf("%w: PrefixCollections: others may have the database open, in which it is %v", shared.ErrRefused, stored.PrefixCollections)
 	}
 	stored.PrefixCollections = *on
 	return stored, o.env.Engine.Update(ctx, true, func(tx storage.Tx) error { return set(tx, stored) })

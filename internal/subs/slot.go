@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/shared"
 )
 
 // InUse is what Acquire does if the subscription has a worker already.
@@ -26,8 +27,11 @@ type slot struct {
 
 // Acquire makes the caller the worker of a subscription in this process. The caller must
 // call Release. Acquire must be called outside the gate: it may wait, until ctx ends or
-// the database is closed.
+// the database is closed. On a shared store it is refused: another process may have the worker.
 func (s *Store) Acquire(ctx context.Context, name string, mode InUse) (*Worker, error) {
+	if s.env.Engine.Shared() {
+		return nil, fmt.Errorf("%w: the work on a subscription", shared.ErrRefused)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := s.slots[name]

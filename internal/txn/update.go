@@ -140,7 +140,13 @@ func begin(db *core.Database, writable bool, issued *Issued) (*Tx, error) {
 		deletes = db.Horizon.Hold() // before the snapshot
 		take = db.Env.Engine.Latest // its commit follows in the log the commits that it reads
 	}
-	c, snapshot := db.Indexes.View(take)
+	c, snapshot, err := db.View(take)
+	if err != nil {
+		if deletes != nil {
+			deletes.Release()
+		}
+		return nil, err
+	}
 	t := &Tx{db: db, docs: db.Docs, writable: writable, snapshot: snapshot, deletes: deletes, catalog: c, issued: issued, moment: db.EndMoment(begun)}
 	db.Env.Register((*txHandle)(t))
 	return t, nil

@@ -102,7 +102,7 @@ func (v *verifier) record(name string, key, value []byte) {
 			v.damage(EtagRecord, key, "%v", err)
 		}
 		v.ceilingOK = err == nil
-	case name == format.MarkName, name == format.WalkedName:
+	case name == format.MarkName, name == format.WalkedName, name == format.DefinitionsName:
 		if _, err := etagIn(value); err != nil {
 			v.damage(EtagRecord, key, "%v", err)
 		}

@@ -236,8 +236,8 @@ func (t *Txn) stageEntries(o *Op, ci *catalog.Collection, old *OldDocument) erro
 	return t.StageIndexes(ci, o.ID, o.FoldedID, old, o.entries)
 }
 
-// indexes returns the indexes that this run of the transaction maintains. An
-// engine that several processes share must read them from the store here.
+// indexes returns the indexes that this run of the transaction maintains. On a shared store
+// they are those of its moment: see package shared.
 func (t *Txn) indexes() *catalog.Catalog {
 	if t.catalog == nil {
 		t.catalog = t.Writer.Indexes.Load()

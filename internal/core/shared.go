@@ -1,0 +1,95 @@
+package core
+
+import (
+	"fmt"
+
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/indexer"
+	"github.com/jaydb/jay/internal/revisions"
+	"github.com/jaydb/jay/internal/settings"
+	"github.com/jaydb/jay/internal/shared"
+	"github.com/jaydb/jay/storage"
+)
+
+// forShared returns the options for a store that others may write to: nothing is remembered of
+// documents. It refuses what cannot be done there.
+func (o *Options) forShared() (*Options, error) {
+	switch {
+	case o.Cluster.Coordinator != nil:
+		return nil, fmt.Errorf("%w: Cluster: nodes of a cluster have a store each", shared.ErrRefused)
+	case o.Engine.AcceptLoss != nil:
+		return nil, fmt.Errorf("%w: AcceptLoss: others rely on what it would write anew", shared.ErrRefused)
+	case o.CacheAsked:
+		return nil, fmt.Errorf("%w: DocumentCacheBytes (%d): a document may change at any time", shared.ErrRefused, o.DocumentCacheBytes)
+	}
+	own := *o
+	own.DocumentCacheBytes = -1
+	return &own, nil
+}
+
+// definitions are what a database remembers of a shared store: see package shared.
+type definitions struct {
+	db       *Database
+	catalog  *catalog.Catalog
+	rules    *revisions.Rules
+	settings format.Settings
+	resume   bool // background work may be done
+}
+
+// follow has the definitions follow a shared store from now on.
+func (db *Database) follow(o *Options) error {
+	if db.shared == nil {
+		return nil
+	}
+	err := db.shared.Start(func(r shared.Getter) (shared.Definitions, error) {
+		d := &definitions{db: db, resume: !db.readOnly && !o.Restoring}
+		var err error
+		if d.catalog, err = indexer.Read(r); err != nil {
+			return nil, err
+		}
+		if d.rules, err = revisions.Read(r); err != nil {
+			return nil, err
+		}
+		d.settings, err = settings.Load(r)
+		return d, err
+	})
+	db.Env.Fresh = db.shared.Refresh
+	return err
+}
+
+// Publish implements shared.Definitions.
+func (d *definitions) Publish() {
+	db := d.db
+	db.Indexes.Replace(d.catalog)
+	db.Revisions.Replace(d.rules)
+	db.Env.ExpirationDisabled.Store(d.settings.ExpirationDisabled)
+	db.Env.RefreshDisabled.Store(d.settings.RefreshDisabled)
+	if d.resume {
+		db.Retention.Resume() // a rule may be the first with KeepFor
+	}
+}
+
+// View returns the catalog and a snapshot from take that agree: the indexes are in the
+// snapshot as the catalog has them.
+func (db *Database) View(take func() storage.Snapshot) (*catalog.Catalog, storage.Snapshot, error) {
+	if db.shared == nil {
+		c, snapshot := db.Indexes.View(take)
+		return c, snapshot, nil
+	}
+	snapshot := take()
+	found, err := db.shared.At(snapshot)
+	if err != nil {
+		return nil, nil, errs.First(err, snapshot.Close())
+	}
+	return found.(*definitions).catalog, snapshot, nil
+}
+
+// Refresh makes sure that what is remembered of a shared store is not older than the call, for a
+// call without an error. If the store cannot be read, it stays as it was last seen.
+func (db *Database) Refresh() {
+	if db.shared != nil {
+		_ = db.Inside(func() error { return nil })
+	}
+}

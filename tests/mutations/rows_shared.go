@@ -1,0 +1,91 @@
+package main
+
+// sharing are changes to what a database does on a store that others may write to.
+var sharing = []mutation{
+	{
+		name:  "shared: documents and heads are remembered",
+		edits: []edit{{"internal/core/shared.go", "\town.DocumentCacheBytes = -1\n", ""}},
+		tests: []tests{{"tests/shared", "TestDocuments$|TestStorm$"}},
+	},
+	{
+		name: "shared: heads are remembered",
+		edits: []edit{{"internal/core/open.go", "\tif o.DocumentCacheBytes < 0 {\n\t\treturn nil\n\t}\n\treturn heads.New(o.CacheBytes / 8)",
+			"\treturn heads.New(max(o.CacheBytes, 64<<20) / 8)"}},
+		tests: []tests{{"tests/shared", "TestDocuments$|TestStorm$"}},
+	},
+	{
+		name:  "shared: a transaction does not follow the catalog",
+		edits: []edit{{"internal/core/shared.go", "\tdb.Indexes.Replace(d.catalog)\n", "\tif db.Indexes.Load() == nil || len(db.Indexes.Load().All) > 0 {\n\t\tdb.Indexes.Replace(d.catalog)\n\t}\n"}},
+		tests: []tests{{"tests/shared", "TestIndexes$"}},
+	},
+	{
+		name:  "shared: a query takes the catalog that is known, not that of its snapshot",
+		edits: []edit{{"internal/shared/engine.go", "if k := e.known.Load(); k != nil && k.version == version {", "if k := e.known.Load(); k != nil {"}},
+		tests: []tests{{"tests/shared", "TestIndexes$|TestStorm$"}},
+	},
+	{
+		name:  "shared: rules of revisions are not followed",
+		edits: []edit{{"internal/core/shared.go", "\tdb.Revisions.Replace(d.rules)\n", ""}},
+		tests: []tests{{"tests/shared", "TestRevisions$"}},
+	},
+	{
+		name:  "shared: settings are not followed",
+		edits: []edit{{"internal/core/shared.go", "\tdb.Env.ExpirationDisabled.Store(d.settings.ExpirationDisabled)\n", ""}},
+		tests: []tests{{"tests/shared", "TestExpiry$"}},
+	},
+	{
+		name:  "shared: a call does not look at the version first",
+		edits: []edit{{"internal/core/shared.go", "\tdb.Env.Fresh = db.shared.Refresh\n", ""}},
+		tests: []tests{{"tests/shared", "TestIndexes$|TestRevisions$"}},
+	},
+	{
+		name:  "shared: a change of definitions does not raise their version",
+		edits: []edit{{"internal/shared/engine.go", "\tif t.changes {\n", "\tif false && t.changes {\n"}},
+		tests: []tests{{"tests/shared", "TestIndexes$"}},
+	},
+	{
+		name:  "shared: etags come from memory",
+		edits: []edit{{"internal/shared/engine.go", "\t\tt.etag, t.drawn = max(last, t.engine.least.Load()), true\n", "\t\tif known := t.engine.least.Load(); known > 0 {\n\t\t\tlast = known\n\t\t}\n\t\tdefer func() { t.engine.StartSequence(t.etag) }()\n\t\tt.etag, t.drawn = last, true\n"}},
+		tests: []tests{{"tests/shared", "TestNumbers$"}},
+	},
+	{
+		name:  "shared: identities are reserved",
+		edits: []edit{{"internal/counters/counters.go", "\tcase t.Reserved.env.Engine.Shared():\n\t\tt.Tx.RequireSync() // to the other processes, numbers up to a reservation would count as used\n", ""}},
+		tests: []tests{{"tests/shared", "TestNumbers$"}},
+	},
+	{
+		name:  "shared: the last etag is the one that this process knows",
+		edits: []edit{{"internal/counters/counters.go", "if err == nil && c.env.Engine.Shared() {", "if false && c.env.Engine.Shared() {"}},
+		tests: []tests{{"tests/shared", "TestRaised$|TestStorm$"}},
+	},
+	{
+		name:  "shared: the agenda is trusted",
+		edits: []edit{{"internal/core/open.go", "\tdb.Writer.Agenda.Shared = db.shared != nil\n", ""}},
+		tests: []tests{{"tests/shared", "TestExpiry$"}},
+	},
+	{
+		name:  "shared: chunks are removed",
+		edits: []edit{{"internal/attachments/sweep.go", "\tif !s.env.Engine.Shared() {\n\t\ts.worker.Wake()\n\t}\n", "\ts.worker.Wake()\n"}},
+		tests: []tests{{"tests/shared", "TestAttachments$"}},
+	},
+	{
+		name:  "shared: a build writes entries of an index that is gone",
+		edits: []edit{{"internal/indexer/build.go", "\t\tcase now == nil || now.Info.State == index.Dropping:\n\t\t\treturn droppedError(ix.Info.Name) // by another process, which would not find these entries\n\t\tcase now.Info.State == index.Ready:", "\t\tcase now != nil && now.Info.State == index.Ready:"}},
+		tests: []tests{{"tests/shared", "TestIndexes_BuiltByBoth$"}},
+	},
+	{
+		name:  "shared: a list of indexes replaces the one that another has written",
+		edits: []edit{{"internal/indexer/indexer.go", "\t\tif in.indexes.Load() != old {\n", "\t\tif false && in.indexes.Load() != old {\n"}},
+		tests: []tests{{"tests/shared", "TestIndexes_DeclaredByBoth$|TestStorm$"}},
+	},
+	{
+		name:  "shared: an index that another has declared is declared again",
+		edits: []edit{{"internal/indexer/task.go", "\tif found, err := adopt(r, t); found || err != nil {\n\t\treturn err\n\t}\n", ""}},
+		tests: []tests{{"tests/shared", "TestIndexes_DeclaredByBoth$|TestStorm$"}},
+	},
+	{
+		name:  "shared: settings are made anew by whoever opens a new store",
+		edits: []edit{{"internal/settings/settings.go", "\t\tif err == nil { // another process was quicker\n", "\t\tif false && err == nil {\n"}},
+		tests: []tests{{"tests/shared", "TestOpen_Together$"}},
+	},
+}
