@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"runtime"
@@ -1093,15 +1094,19 @@ func TestCollections_LargeDocument(t *testing.T) {
 	db := memory(t, nil)
 	const size = 8 << 20
 	put(t, db, "big/1", `{"s":"`+strings.Repeat("x", size)+`"}`, jay.InCollection("Big"))
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	got := collectionsOf(t, db)
-	stats, err := db.Stats(ctx)
-	runtime.ReadMemStats(&after)
-	must(t, err)
-	equal(t, got, "Big 1")
-	equal(t, stats.Collections[0].Name, "Big")
-	if n := after.TotalAlloc - before.TotalAlloc; n > size/2 {
-		t.Errorf("%d bytes were allocated for the name of one collection", n)
+	least := uint64(math.MaxUint64)
+	for range 10 { // the engine, which writes the document into a table, may allocate meanwhile
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got := collectionsOf(t, db)
+		stats, err := db.Stats(ctx)
+		runtime.ReadMemStats(&after)
+		must(t, err)
+		equal(t, got, "Big 1")
+		equal(t, stats.Collections[0].Name, "Big")
+		if least = min(least, after.TotalAlloc-before.TotalAlloc); least <= size/2 {
+			return
+		}
 	}
+	t.Errorf("%d bytes were allocated for the name of one collection", least)
 }
