@@ -683,3 +683,59 @@ func ExampleDB_UpdateRQL() {
 	fmt.Println(n, done.Documents, string(doc.Body()))
 	// Output: 1 1 {"Total":5,"Checks":1,"Small":true}
 }
+
+// A program keeps in the database what it declares for it, and another one that opens a copy of it finds it there.
+func ExampleDefinitions() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	report := jay.DefinitionChange{Kind: "report", Name: "Users/ByCity", Value: json.RawMessage(`{"query":"from Users","columns":2}`)}
+	check(db.Definitions().Change(ctx, report))
+	list, err := db.Definitions().List(ctx, "report")
+	check(err)
+	for _, d := range list {
+		fmt.Println(d.Name, d.Number, string(d.Value))
+	}
+	// Output: users/bycity 1 {"query":"from Users","columns":2}
+}
+
+// The number of a definition says whether it was changed since it was read.
+func ExampleDefinition() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	check(db.Definitions().Change(ctx, jay.DefinitionChange{Kind: "report", Name: "ages", Value: json.RawMessage(`{"columns":2}`)}))
+	d, err := db.Definitions().Get(ctx, "report", "Ages")
+	check(err)
+	var report struct{ Columns int }
+	check(d.Decode(&report))
+	last, err := db.Definitions().Last(ctx)
+	check(err)
+	fmt.Println(report.Columns, d.Number == last)
+	// Output: 2 true
+}
+
+// Changes of one call are made together. One that is IfMissing leaves a definition that is there.
+func ExampleDefinitionChange() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	put := jay.DefinitionChange{Kind: "report", Name: "ages", Value: json.RawMessage(`{"columns":2}`)}
+	check(db.Definitions().Change(ctx, put))
+	standard := jay.DefinitionChange{Kind: "report", Name: "ages", Value: json.RawMessage(`{"columns":1}`), IfMissing: true}
+	other := jay.DefinitionChange{Kind: "report", Name: "names", Value: json.RawMessage(`{}`)}
+	check(db.Definitions().Change(ctx, standard, other))
+	list, err := db.Definitions().List(ctx, "report")
+	check(err)
+	for _, d := range list {
+		fmt.Println(d.Name, string(d.Value))
+	}
+	remove := jay.DefinitionChange{Kind: "report", Name: "ages"} // without a value
+	check(db.Definitions().Change(ctx, remove))
+	_, err = db.Definitions().Get(ctx, "report", "ages")
+	fmt.Println(errors.Is(err, jay.ErrNotFound))
+	// Output:
+	// ages {"columns":2}
+	// names {}
+	// true
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jaydb/jay/internal/core"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/observe"
 )
@@ -113,27 +114,27 @@ type Swept struct {
 // ErrClosed.
 func (db *DB) Sweep(ctx context.Context) (s Swept, err error) {
 	if db.core.Watch == nil {
-		return sweep(ctx, db)
+		return sweep(ctx, &db.core)
 	}
 	err = db.core.Watch.Do(ctx, observe.Operation{Verb: "sweep"}, func(ctx context.Context, o *observe.Operation) (err error) {
-		s, err = sweep(ctx, db)
+		s, err = sweep(ctx, &db.core)
 		o.Documents = s.Deleted + s.Refreshed
 		return err
 	})
 	return s, err
 }
 
-func sweep(ctx context.Context, db *DB) (Swept, error) {
+func sweep(ctx context.Context, db *core.Database) (Swept, error) {
 	if err := ctx.Err(); err != nil {
 		return Swept{}, err
 	}
-	if err := db.core.Env.Enter(); err != nil {
+	if err := db.Env.Enter(); err != nil {
 		return Swept{}, err
 	}
-	defer db.core.Env.Exit()
+	defer db.Env.Exit()
 	var s Swept
 	var err error
-	if s.Deleted, s.Refreshed, err = db.core.Expiry.Sweep(ctx, db.core.Env.Now()); err != nil {
+	if s.Deleted, s.Refreshed, err = db.Expiry.Sweep(ctx, db.Env.Now()); err != nil {
 		return s, fmt.Errorf("sweep: %w", err)
 	}
 	return s, nil

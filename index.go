@@ -2,12 +2,17 @@ package jay
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
 	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/core"
+	"github.com/jaydb/jay/internal/definitions"
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/indexer"
+	"github.com/jaydb/jay/storage"
 )
 
 // Index declares a secondary index on one collection, for EnsureIndex. Its fields
@@ -173,4 +178,115 @@ func (c *Collection[T]) EnsureIndexes(ctx context.Context, opts ...IndexOption) 
 // order of the fields. It returns ErrIndex for an invalid tag.
 func (c *Collection[T]) DeclaredIndexes() ([]Index, error) {
 	return catalog.Tagged(c.m.Type, c.m.Collection)
+}
+
+// Definitions are what programs declare for a database and keep in it, beside the documents: JSON objects, by kind
+// and name. jay serve keeps there the indexes and configurations that RavenDB's clients give it. They mean
+// nothing to package jay. Backups and checkpoints have them, queries and changes do not. DB.Definitions returns the
+// handle, which is safe for concurrent use.
+//
+// A kind has 1 to 64 lower-case letters, digits and hyphens. A name follows the rules of IDs, has at most 512
+// bytes, and case does not matter. A definition has at most 256 KiB, and is returned as it was given, so that
+// members which one program does not know are not lost.
+//
+// The first definition of a database raises its format to 5: older versions then refuse it.
+type Definitions struct{ db *core.Database }
+
+// Definitions returns the definitions of the database.
+func (db *DB) Definitions() Definitions { return Definitions{&db.core} }
+
+// Definition is a definition of a kind.
+type Definition struct {
+	Name   string          // folded
+	Number uint64          // of the change that has stored it: it grows with every change, and never repeats
+	Value  json.RawMessage // a JSON object
+}
+
+// Decode stores the value in *v as encoding/json does.
+func (d *Definition) Decode(v any) error {
+	if err := json.Unmarshal(d.Value, v); err != nil {
+		return fmt.Errorf("definition %q: %w", errs.Shorten(d.Name), err)
+	}
+	return nil
+}
+
+// DefinitionChange stores a definition in the place of the one that is there, or removes it.
+type DefinitionChange struct {
+	Kind, Name string
+	Value      json.RawMessage // nil removes the definition
+	IfMissing  bool            // a definition that is there stays as it is
+}
+
+// Get returns a definition, or ErrNotFound.
+func (d Definitions) Get(ctx context.Context, kind, name string) (*Definition, error) {
+	var found *definitions.Definition
+	err := d.read(ctx, func(r storage.Reader) (err error) {
+		found, err = definitions.Get(r, kind, name)
+		return err
+	})
+	if err == nil && found == nil {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("definition %q: %w", errs.Shorten(name), err)
+	}
+	return (*Definition)(found), nil
+}
+
+// List returns the definitions of a kind, in the order of their folded names.
+func (d Definitions) List(ctx context.Context, kind string) (all []*Definition, err error) {
+	err = d.read(ctx, func(r storage.Reader) error {
+		found, err := definitions.List(r, kind)
+		for _, one := range found {
+			all = append(all, (*Definition)(one))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("definitions of the kind %q: %w", errs.Shorten(kind), err)
+	}
+	return all, nil
+}
+
+// Last returns the number of the last change of a definition; 0 if there was none.
+func (d Definitions) Last(ctx context.Context) (n uint64, err error) {
+	err = d.read(ctx, func(r storage.Reader) (err error) {
+		n, err = definitions.Last(r)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("definitions: %w", err)
+	}
+	return n, nil
+}
+
+// read calls fn with what is committed, unless ctx has ended or the database is closed.
+func (d Definitions) read(ctx context.Context, fn func(storage.Reader) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return d.db.Inside(func() error { return fn(d.db.Env.Engine) })
+}
+
+// Change makes changes in one commit, all or none, which is on disk when Change returns. There are at most 1,024.
+// Removing a definition that is not there changes nothing. Bad kinds, names and values are ErrUsage, or an
+// *IDError.
+func (d Definitions) Change(ctx context.Context, changes ...DefinitionChange) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	all := make([]definitions.Change, len(changes))
+	for i, c := range changes {
+		all[i] = definitions.Change(c)
+	}
+	err := definitions.Check(all)
+	if err == nil {
+		err = d.db.Inside(func() error {
+			return d.db.Env.Engine.Update(ctx, true, func(tx storage.Tx) error { return definitions.Stage(tx, all) })
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("change definitions: %w", err)
+	}
+	return nil
 }

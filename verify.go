@@ -169,7 +169,7 @@ type RepairReport struct {
 
 // LostItem is something that Repair could not save, or not as it was.
 type LostItem struct {
-	What string `json:"what"` // "document", "attachment", "revision", "subscription", "record", "range" or "index"
+	What string `json:"what"` // "document", "attachment", "revision", "subscription", "definition", "record", "range" or "index"
 	ID   string `json:"id,omitempty"`
 	Why  string `json:"why"`
 }

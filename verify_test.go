@@ -165,6 +165,7 @@ func allKinds(t *testing.T) *jay.DB {
 	must(t, db.Revisions().Configure(ctx, jay.RevisionsConfiguration{Collections: map[string]jay.RevisionRule{"Notes": {}}}))
 	must(t, second(db.NextIdentity(ctx, "once", jay.RequestID("once"))))
 	must(t, db.Subscriptions().Ensure(ctx, jay.Subscription{Name: "mail", Query: "from Users", Deletions: true}))
+	must(t, db.Definitions().Change(ctx, jay.DefinitionChange{Kind: "kind", Name: "one", Value: json.RawMessage(`{}`)}))
 	put := func(id, body string, opts ...jay.WriteOption) jay.Metadata {
 		m, err := db.Put(ctx, id, json.RawMessage(body), opts...)
 		must(t, err)
@@ -596,6 +597,17 @@ var plants = []struct {
 		p.set(format.SubscriptionProgressKey("mail"), []byte(`{"position":99999999,"worker":0,"acknowledged":0}`))
 		p.set(meta("floor/subscription/mail"), number(99999999))
 	}, "subscription-ahead"},
+	{"a definition is no JSON", func(p *planting) {
+		p.set(format.DefinitionKey("kind", "one"), []byte("\x00\x00\x00\x00\x00\x00\x00\x01{]"))
+	}, "definition-record"},
+	{"a definition is cut off", func(p *planting) { p.set(format.DefinitionKey("kind", "one"), []byte("{}")) }, "definition-record"},
+	{"a definition has another name", func(p *planting) {
+		p.set(format.DefinitionKey("kind", "ONE"), p.get(format.DefinitionKey("kind", "one")))
+	}, "key-malformed"},
+	{"a key of no kind of a definition", func(p *planting) { p.set([]byte("gz"), []byte("x")) }, "key-malformed"},
+	{"the number of the last definition is lost", func(p *planting) { p.remove(format.LastDefinitionKey()) }, "definition-record"},
+	{"the number of the last definition is low", func(p *planting) { p.set(format.LastDefinitionKey(), number(0)) }, "definition-record"},
+	{"the number of the last definition is cut off", func(p *planting) { p.set(format.LastDefinitionKey(), []byte{1}) }, "definition-record"},
 	{"a request without its number", func(p *planting) { p.remove(format.RequestNumberKey(0)) }, "request-record"},
 	{"a request without its result", func(p *planting) { p.remove(format.RequestKey("once")) }, "request-record"},
 	{"a key of no kind of a request", func(p *planting) { p.set([]byte("qz"), []byte("x")) }, "key-malformed"},

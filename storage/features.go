@@ -25,7 +25,10 @@ type Feature struct {
 // Tx.RequireFeature where it is first written.
 //
 // Part of the on-disk format. A row must not change.
-var AllFeatures = [...]Feature{}
+var AllFeatures = [...]Feature{FeatureDefinitions}
+
+// FeatureDefinitions are definitions that are kept in the database.
+var FeatureDefinitions = Feature{5, "definitions"}
 
 // Features are what a program, or an engine of it, knows: AllFeatures, or those of another version in
 // tests. There are at most 64.

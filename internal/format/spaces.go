@@ -88,6 +88,7 @@ var Spaces = [...]Space{
 	{SpaceMembers, "entries of collections", "write", Derived, FollowsDocuments, ShortValues, KeptByRetag, DiskCollections},
 	{SpaceDocument, "documents", "write", Original, CarriedSinceBase, DocumentValues, KeptByRetag, DiskDocuments},
 	{SpaceChanges, "records of changes", "write", Original, CarriedSinceBase, ShortValues, KeptByRetag, DiskChanges},
+	{SpaceDefinitions, "definitions", "definitions", Original, CarriedWhole, ShortValues, KeptByRetag, DiskOther},
 	{SpaceHiLo, "HiLo tags", "counters", Original, CarriedWhole, ShortValues, ChangedByRetag, DiskOther},
 	{SpaceIdentity, "identities", "counters", Original, CarriedWhole, ShortValues, KeptByRetag, DiskOther},
 	{SpaceCounts, "counts", "counts", Derived, CarriedWhole, ShortValues, KeptByRetag, DiskOther},

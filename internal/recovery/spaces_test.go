@@ -46,6 +46,7 @@ func everySpace(t testing.TB, dir string) *jay.DB {
 	jaytest.Must(t, err)
 	_, err = db.CompareExchange().Put(ctx, "lock", 1, 0)
 	jaytest.Must(t, err)
+	jaytest.Must(t, db.Definitions().Change(ctx, jay.DefinitionChange{Kind: "raven-index", Name: "Users/ByTags", Value: []byte(`{"Maps":[]}`)}))
 	jaytest.Must(t, parts.Of(db).Env.Engine.Update(ctx, true, func(tx storage.Tx) error { // without a cluster
 		tx.Set(format.LostKey("calls|"), []byte(`{"spans":[[1,2]]}`), nil)
 		return nil

@@ -25,6 +25,7 @@ import (
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/definitions"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
@@ -49,7 +50,7 @@ type Source struct {
 
 // Lost is something that is not in the copy, or not as it was.
 type Lost struct {
-	What string // "document", "attachment", "revision", "subscription", "record" or "range"
+	What string // "document", "attachment", "revision", "subscription", "definition", "record" or "range"
 	ID   string // of the document, or the name
 	Why  string
 }
@@ -138,6 +139,7 @@ func Copy(ctx context.Context, from Source, to storage.Engine, config Config) (*
 		{"references", c.countReferences},
 		{"counters", c.copyCounters},
 		{"subscriptions", c.copySubscriptions},
+		{"definitions", c.copyDefinitions},
 		{"cluster", c.copyCluster},
 		{"settings", c.writeSettings},
 	} {
@@ -999,4 +1001,36 @@ func (c *copying) giveEtag(folded string, etag uint64) error {
 		return err
 	}
 	return c.set(key, append(h.AppendTail(h.AppendHead(nil)), body...))
+}
+
+// copyDefinitions copies the definitions that can be decoded, and the number of the last change.
+func (c *copying) copyDefinitions() error {
+	last, found := uint64(0), false
+	lo, hi := space(format.SpaceDefinitions)
+	err := c.each(lo, hi, func(key, value []byte) error {
+		if bytes.Equal(key, format.LastDefinitionKey()) {
+			if len(value) == 8 {
+				last, found = max(last, binary.BigEndian.Uint64(value)), true
+			}
+			return nil
+		}
+		kind, name, ok := format.SplitDefinitionKey(key)
+		if !ok || definitions.CheckKey(kind, name) != nil {
+			return nil
+		}
+		number, object, err := format.DecodeDefinition(value)
+		if err == nil {
+			err = definitions.CheckValue(object)
+		}
+		if err != nil {
+			c.lost("definition", name, "%v", err)
+			return nil
+		}
+		last, found = max(last, number), true
+		return c.set(key, value)
+	})
+	if err != nil || !found {
+		return err
+	}
+	return c.set(format.LastDefinitionKey(), binary.BigEndian.AppendUint64(nil, last))
 }

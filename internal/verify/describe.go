@@ -109,6 +109,16 @@ func describeRequest(key []byte) string {
 	return fmt.Sprintf("result of a request %q", shorten(key[1:]))
 }
 
+func describeDefinition(key []byte) string {
+	if kind, name, ok := format.SplitDefinitionKey(key); ok {
+		return fmt.Sprintf("definition %q of the kind %q", name, kind)
+	}
+	if bytes.Equal(key, format.LastDefinitionKey()) {
+		return "number of the last definition"
+	}
+	return ""
+}
+
 func describeCluster(key []byte) string {
 	if name, err := format.LostName(key); err == nil {
 		return fmt.Sprintf("lost numbers of identity %q", name)

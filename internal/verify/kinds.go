@@ -28,6 +28,7 @@ const (
 	ExchangeRecord    Kind = "exchange-record"
 	RequestRecord     Kind = "request-record"
 	ClusterRecord     Kind = "cluster-record"
+	DefinitionRecord  Kind = "definition-record"
 	RenameRecord      Kind = "rename-record"
 	FloorRecord       Kind = "floor-record"
 	FloorMissing      Kind = "floor-missing"
@@ -151,6 +152,7 @@ var meanings = map[Kind]Meaning{
 	RestoreUnfinished: {"what the restore has not come to: the database does not open", "restore again, into a new directory", false},
 	RequestRecord:     {"results of calls with a request ID, which repeated calls would be answered with", "jay repair leaves them behind", false},
 	ExchangeRecord:    {"the compare-exchange value", restore, false},
+	DefinitionRecord:  {"the definition, such as an index that a client of a server has defined", "define it again; jay repair leaves it out", false},
 	ClusterRecord:     {"of which cluster the database is a member, why numbers of an identity have no document, or documents of a cluster-wide transaction that is not decided", salvage, false},
 	RenameRecord:      {"how far the renaming of a collection was", "call RenameCollection again", false},
 	FloorRecord:       {"which records of deletions are still needed", rebuild, false},

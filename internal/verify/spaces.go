@@ -17,6 +17,7 @@ var spaces = map[byte]struct {
 	format.SpaceMembers:      {describe: describeMember, missing: MemberMissing, wrong: MemberValue},
 	format.SpaceDocument:     {describe: named("document %q")},
 	format.SpaceChanges:      {describe: describeChange, missing: ChangeMissing, wrong: ChangeWrong},
+	format.SpaceDefinitions:  {describe: describeDefinition},
 	format.SpaceHiLo:         {describe: named("HiLo tag %q")},
 	format.SpaceIdentity:     {describe: named("identity %q")},
 	format.SpaceCounts:       {describe: describeCount},

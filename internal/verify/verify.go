@@ -152,6 +152,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		{"counters", v.readCounters},
 		{"expiry", v.readTimes},
 		{"subscriptions", v.readSubscriptions},
+		{"definitions", v.readDefinitions},
 		{"results of requests", v.readRequests},
 		{"cluster", v.readCluster},
 		{"indexes", v.readIndexes},

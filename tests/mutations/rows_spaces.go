@@ -57,4 +57,14 @@ var spaces = []mutation{
 		edits: []edit{{"internal/settings/retag.go", "\t\tmarks.Leases = nil\n", "\t\t_ = marks.Leases\n"}},
 		tests: []tests{{"internal/recovery", "TestSpaces"}},
 	},
+	{
+		name:  "a definition does not raise the format",
+		edits: []edit{{"internal/definitions/definitions.go", "\ttx.RequireFeature(storage.FeatureDefinitions)\n", ""}},
+		tests: []tests{{"internal/definitions", "TestDefinitions"}},
+	},
+	{
+		name:  "a definition that is there is replaced by one for a missing one",
+		edits: []edit{{"internal/definitions/definitions.go", "c.Value == nil, there && c.IfMissing:", "c.Value == nil:"}},
+		tests: []tests{{"internal/definitions", "TestDefinitions"}},
+	},
 }
