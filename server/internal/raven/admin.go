@@ -68,19 +68,23 @@ func getDatabase(c *serve.Call) error {
 	if err != nil {
 		return err
 	}
+	opened, err := c.Server.Databases.Acquire(c.Ctx, name)
+	if err != nil {
+		return err
+	}
+	defer c.Server.Databases.Release(opened)
 	reply := map[string]any{"ConflictSolverConfig": nil, "Settings": map[string]string{}}
 	for field, value := range r.Given {
 		reply[field] = value
 	}
 	for _, d := range []*serve.Due{&serve.Expiration, &serve.Refresh} {
-		doc, err := c.Server.Databases.System.Get(c.Ctx, serve.DueID(d.Name, strings.ToLower(r.Name)))
-		if serve.IsMissing(err) {
-			continue // as it was given
-		}
+		stored, err := d.Stored(c.Ctx, opened.DB)
 		if err != nil {
 			return err
 		}
-		reply[d.Member] = doc.Body()
+		if stored != nil { // else as it was given
+			reply[d.Member] = stored.Value
+		}
 	}
 	for field, value := range map[string]any{"DatabaseName": r.Name, "Disabled": false, "Encrypted": false, "DatabaseState": "Normal", "LockMode": "Unlock",
 		"EtagForBackup": 0, "Etag": etag, "Topology": databaseTopology(c)} {
@@ -169,9 +173,6 @@ func deleteDatabases(c *serve.Call) error {
 	}
 	for _, name := range names {
 		err := c.Server.Databases.Drop(c.Ctx, name, request.HardDelete)
-		if err == nil {
-			err = c.Server.Configurations.Forget(c.Ctx, name)
-		}
 		if err == nil && request.HardDelete {
 			key, _ := serve.CheckName(name) // valid, as drop has accepted it
 			c.Server.Operations.Forget(key)

@@ -17,18 +17,18 @@ var configurationRoutes = []*serve.Route{
 
 // clientConfiguration returns the configuration of the database for its clients.
 func clientConfiguration(c *serve.Call) error {
-	now, found := c.Server.Configurations.Get(c.Database.Key)
+	now := c.Database.Client()
 	c.Reply.Del("Refresh-Client-Configuration") // this request fetches it
-	if !found {
+	if now == nil {
 		return c.JSON(http.StatusOK, map[string]any{"Etag": noConfiguration, "Configuration": nil})
 	}
 	// The configuration itself must contain its new etag.
 	members := make(map[string]json.RawMessage)
-	if err := json.Unmarshal(now.Given, &members); err != nil {
+	if err := now.Decode(&members); err != nil {
 		return err
 	}
-	members["Etag"] = json.RawMessage(strconv.FormatUint(now.Etag, 10))
-	return c.JSON(http.StatusOK, map[string]any{"Etag": now.Etag, "Configuration": members})
+	members["Etag"] = json.RawMessage(strconv.FormatUint(now.Number, 10))
+	return c.JSON(http.StatusOK, map[string]any{"Etag": now.Number, "Configuration": members})
 }
 
 // putClientConfiguration stores the configuration of the database for its clients.
@@ -52,7 +52,7 @@ func putClientConfiguration(c *serve.Call) error {
 			delete(members, name)
 		}
 	}
-	if err := c.Server.Configurations.Put(c.Ctx, c.Database.Key, serve.MustJSON(members)); err != nil {
+	if err := c.Database.PutClient(c.Ctx, c.DB, serve.MustJSON(members)); err != nil {
 		return err
 	}
 	c.Reply.Set("Refresh-Client-Configuration", "true")

@@ -29,8 +29,8 @@ func getDue(c *serve.Call, d *serve.Due) error {
 	return c.JSON(http.StatusOK, settings)
 }
 
-// putDue stores the configuration of expiration or refresh: in the database whether it is
-// disabled, and all of it in the server's own, which a crash between the two leaves as it
+// putDue stores the configuration of expiration or refresh in the database: whether it is
+// disabled, and then all of it as a definition, which a crash between the two leaves as it
 // was.
 func putDue(c *serve.Call, d *serve.Due) error {
 	if len(c.Body) > serve.MaxConfigurationBytes {
@@ -47,7 +47,7 @@ func putDue(c *serve.Call, d *serve.Due) error {
 	if err := d.Configure(c.Ctx, c.DB, settings.Disabled()); err != nil {
 		return err
 	}
-	if _, err := c.Server.Databases.System.Put(c.Ctx, serve.DueID(d.Name, c.Database.Key), serve.MustJSON(settings), jay.InCollection("Configurations")); err != nil {
+	if err := c.DB.Definitions().Change(c.Ctx, jay.DefinitionChange{Kind: serve.ConfigurationKind, Name: d.Name, Value: serve.MustJSON(settings)}); err != nil {
 		return err
 	}
 	return raftIndex(c)

@@ -291,7 +291,7 @@ func putIndexes(c *serve.Call) error {
 		if err := putIndex(c, &list[i]); err != nil {
 			return err
 		}
-		index, err := c.Server.Databases.Index(c.Ctx)
+		index, err := commandIndex(c)
 		if err != nil {
 			return err
 		}
@@ -331,7 +331,7 @@ func putIndex(c *serve.Call, d *verbs.Definition) error {
 	// The record comes first. So a crash may leave a definition with incomplete indexes,
 	// which a repeated request or a query detects, but never an index without a
 	// definition.
-	if _, err := c.Server.Databases.System.Put(c.Ctx, verbs.DefinitionID(c, d.Name), serve.MustJSON(d), jay.InCollection("Indexes")); err != nil {
+	if err := c.DB.Definitions().Change(c.Ctx, d.Change()); err != nil {
 		return err
 	}
 	if err := buildFields(c, d); err != nil {
@@ -356,9 +356,9 @@ func undefine(c *serve.Call, d, old *verbs.Definition) error {
 		return err
 	}
 	if old == nil {
-		return c.Server.Databases.System.Delete(c.Ctx, verbs.DefinitionID(c, d.Name))
+		return c.DB.Definitions().Change(c.Ctx, d.Removal())
 	}
-	if _, err := c.Server.Databases.System.Put(c.Ctx, verbs.DefinitionID(c, d.Name), serve.MustJSON(old), jay.InCollection("Indexes")); err != nil {
+	if err := c.DB.Definitions().Change(c.Ctx, old.Change()); err != nil {
 		return err
 	}
 	return buildFields(c, old)
@@ -415,7 +415,7 @@ func deleteIndex(c *serve.Call) error {
 		if err := dropFields(c, d, nil); err != nil {
 			return err
 		}
-		if err := c.Server.Databases.System.Delete(c.Ctx, verbs.DefinitionID(c, d.Name)); err != nil {
+		if err := c.DB.Definitions().Change(c.Ctx, d.Removal()); err != nil {
 			return err
 		}
 		c.Server.Hubs.PublishIndex(c.Database.Key, "IndexRemoved", d.Name)
@@ -648,7 +648,7 @@ func setIndexes(c *serve.Call, member string, allowed []string, set func(d *verb
 	}
 	c.Server.Defining.Lock()
 	defer c.Server.Defining.Unlock()
-	var b jay.Batch
+	var changes []jay.DefinitionChange
 	for _, name := range request.IndexNames {
 		d, err := verbs.FindDefinition(c, name)
 		if err != nil {
@@ -658,9 +658,9 @@ func setIndexes(c *serve.Call, member string, allowed []string, set func(d *verb
 			return verbs.MissingIndex(name)
 		}
 		set(d, value)
-		b.Put(verbs.DefinitionID(c, d.Name), serve.MustJSON(d), jay.InCollection("Indexes"))
+		changes = append(changes, d.Change())
 	}
-	if _, err := c.Server.Databases.System.Apply(c.Ctx, &b); err != nil {
+	if err := c.DB.Definitions().Change(c.Ctx, changes...); err != nil {
 		return err
 	}
 	return c.Empty(http.StatusNoContent)

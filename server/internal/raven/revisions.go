@@ -310,11 +310,21 @@ func putRevisionsConfig(c *serve.Call) error {
 
 // raftIndex replies with a number that grows with each command.
 func raftIndex(c *serve.Call) error {
-	index, err := c.Server.Databases.Index(c.Ctx)
+	index, err := commandIndex(c)
 	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, map[string]any{"RaftCommandIndex": index})
+}
+
+// commandIndex returns a number that grows with every command of the call's database, and of the server.
+func commandIndex(c *serve.Call) (uint64, error) {
+	index, err := c.Server.Databases.Index(c.Ctx)
+	if err != nil {
+		return 0, err
+	}
+	last, err := c.DB.Definitions().Last(c.Ctx)
+	return index + last, err
 }
 
 // enforceRevisions removes the revisions that the rules do not keep, as an operation.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jaydb/jay"
@@ -52,6 +53,9 @@ type Database struct {
 
 	Figures *figures // figures of its operations since the start of the server
 	dir     string   // one of Options.Directories, or ""
+
+	client   atomic.Pointer[jay.Definition] // the configuration for its clients, as it was read last, or nil
+	clientMu sync.Mutex                     // held while client changes
 
 	DB       *jay.DB       // nil while it is closed
 	users    int           // number of requests that use db
@@ -104,6 +108,9 @@ func openDatabases(o Options) (*Databases, error) {
 	}
 	if err := ds.openDirectories(context.Background()); err != nil {
 		return nil, errors.Join(fmt.Errorf("server: %w", err), ds.close())
+	}
+	if err := ds.moveAllDefinitions(context.Background()); err != nil {
+		return nil, errors.Join(fmt.Errorf("server: data directory %q: %w", o.Data, err), ds.close())
 	}
 	return ds, nil
 }
@@ -307,7 +314,20 @@ func (ds *Databases) start(ctx context.Context, d *Database, watches bool) (agai
 	return false, err
 }
 
+// openOne opens a database for requests.
 func (ds *Databases) openOne(d *Database, mustExist bool) (*jay.DB, error) {
+	db, err := ds.openFiles(d, mustExist)
+	if err != nil {
+		return nil, err
+	}
+	if err := ds.adopt(d, db); err != nil {
+		return nil, errors.Join(err, ds.closeOne(d.Key, db))
+	}
+	return db, nil
+}
+
+// openFiles opens the directory of a database.
+func (ds *Databases) openFiles(d *Database, mustExist bool) (*jay.DB, error) {
 	o := ds.opts.Database
 	o.MustExist = mustExist
 	o.ExpirationDisabled, o.RefreshDisabled = Expiration.isDisabledIn(d.Record.Given), Refresh.isDisabledIn(d.Record.Given) // of a new one
@@ -645,18 +665,11 @@ func (ds *Databases) seclude(ctx context.Context, key, name string) (*Database, 
 // forget removes the record of a database and all else that the server stores about it, in
 // one commit.
 func (ds *Databases) forget(ctx context.Context, key string) error {
-	var b jay.Batch
-	for _, id := range []string{recordPrefix + key, configurationPrefix + key, DueID(Expiration.Name, key), DueID(Refresh.Name, key)} {
-		b.Delete(id)
+	_, ids, err := formerDefinitions(ctx, ds.System, key) // not moved, as the database could not be opened
+	if err != nil {
+		return err
 	}
-	for doc, err := range ds.System.Documents(ctx, jay.Scan{Prefix: DefinitionPrefix + key + "/"}) {
-		if err != nil {
-			return err
-		}
-		b.Delete(doc.ID())
-	}
-	_, err := ds.System.Apply(ctx, &b)
-	return err
+	return deleteAll(ctx, ds.System, append(ids, recordPrefix+key))
 }
 
 // close closes all databases. No request may use one any more.
@@ -693,10 +706,6 @@ func (ds *Databases) Index(ctx context.Context) (uint64, error) {
 	return counters.Etag, err
 }
 
-// DefinitionPrefix begins the IDs of index definitions in the server's own database. The key
-// of the database follows, and then the name.
-const DefinitionPrefix = "indexes/"
-
 // Opened returns how many databases are open.
 func (ds *Databases) Opened() int {
 	ds.mu.Lock()
@@ -704,4 +713,77 @@ func (ds *Databases) Opened() int {
 	return ds.open
 }
 
-const configurationPrefix = "configurations/"
+// Client returns the configuration of the open database for its clients, and nil if there is none. It must not be changed.
+func (d *Database) Client() *jay.Definition { return d.client.Load() }
+
+// PutClient stores the configuration of the open database db for its clients.
+func (d *Database) PutClient(ctx context.Context, db *jay.DB, given json.RawMessage) error {
+	d.clientMu.Lock()
+	defer d.clientMu.Unlock()
+	err := db.Definitions().Change(ctx, jay.DefinitionChange{Kind: ConfigurationKind, Name: ClientConfiguration, Value: given})
+	if err != nil {
+		return err
+	}
+	return d.loadClient(context.WithoutCancel(ctx), db)
+}
+
+// loadClient reads the configuration for clients, which each request asks for.
+func (d *Database) loadClient(ctx context.Context, db *jay.DB) error {
+	now, err := db.Definitions().Get(ctx, ConfigurationKind, ClientConfiguration)
+	if IsMissing(err) {
+		now, err = nil, nil
+	}
+	if err == nil {
+		d.client.Store(now)
+	}
+	return err
+}
+
+// moveAllDefinitions opens each database of which the server still keeps definitions, which moves them. A database that
+// cannot be opened keeps them here until it can.
+func (ds *Databases) moveAllDefinitions(ctx context.Context) error {
+	for _, d := range ds.all() {
+		_, ids, err := formerDefinitions(ctx, ds.System, d.Key)
+		if err != nil {
+			return err
+		}
+		if len(ids) == 0 {
+			continue
+		}
+		opened, err := ds.Acquire(ctx, d.Record.Name)
+		if err != nil {
+			ds.opts.Logger.Warn("server: definitions are not moved into their database, as it cannot be opened", "database", d.Key, "err", err)
+			continue
+		}
+		ds.Release(opened)
+	}
+	return nil
+}
+
+// all returns the databases that can be opened. It is for the start, when there are no requests.
+func (ds *Databases) all() (list []*Database) {
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	for _, d := range ds.byKey {
+		if !d.deleting && d.broken == nil {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// adopt prepares a database that was opened for requests: definitions that an older server has kept are moved into it.
+func (ds *Databases) adopt(d *Database, db *jay.DB) error {
+	ctx := context.Background()
+	moved, err := moveDefinitions(ctx, ds.System, d.Key, db)
+	if err == nil {
+		err = d.loadClient(ctx, db)
+	}
+	if err != nil {
+		return fmt.Errorf("its definitions: %w", err)
+	}
+	if moved > 0 {
+		ds.opts.Logger.Info("server: definitions were moved into their database", "database", d.Key, "definitions", moved)
+	}
+	return nil
+}

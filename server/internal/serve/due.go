@@ -9,17 +9,10 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// dueConfigurationPrefix is the prefix of the IDs of configurations of expiration and
-// refresh. Whether they are disabled is a setting of the database itself; the rest is only
-// stored and returned: documents expire and are refreshed within a second of their time.
-const dueConfigurationPrefix = "due/"
-
-// DueID returns the ID of a configuration in the server's database.
-func DueID(name, key string) string { return dueConfigurationPrefix + name + "/" + key }
-
-// Due is one of the two configurations.
+// Due is one of the configurations of expiration and refresh. Whether they are disabled is a setting of the database; the
+// rest is a definition, which is only stored and returned: documents expire and are refreshed within a second of their time.
 type Due struct {
-	Name      string // in IDs and paths
+	Name      string // of the definition
 	Member    string // of a database record
 	frequency string
 	Disabled  func(*jay.DB) bool
@@ -79,6 +72,15 @@ func (d *Due) Parse(members map[string]json.RawMessage) (DueSettings, error) {
 		}
 	}
 	return out, nil
+}
+
+// Stored returns the configuration that was given to a database, and nil if there is none.
+func (d *Due) Stored(ctx context.Context, db *jay.DB) (*jay.Definition, error) {
+	stored, err := db.Definitions().Get(ctx, ConfigurationKind, d.Name)
+	if IsMissing(err) {
+		return nil, nil
+	}
+	return stored, err
 }
 
 // InRecord returns the configuration in a database record, and nil if it has none.

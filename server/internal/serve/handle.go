@@ -242,7 +242,7 @@ func (c *Call) refreshConfiguration() {
 	if sent == "" {
 		return
 	}
-	if now, found := c.Server.Configurations.Get(c.Database.Key); found && sent != strconv.FormatUint(now.Etag, 10) {
+	if now := c.Database.Client(); now != nil && sent != strconv.FormatUint(now.Number, 10) {
 		c.Reply.Set("Refresh-Client-Configuration", "true")
 	}
 }

@@ -29,10 +29,7 @@ func Open(o Options, endpoints *Table) (*Server, error) {
 	if s.Nodes, err = openNodes(&s.Options, s.Databases.ServerID); err != nil {
 		return nil, errors.Join(err, s.Databases.close())
 	}
-	if s.results, err = openResults(s.Ctx, s.Databases.System, o.MaxRememberedResults); err == nil {
-		s.Configurations, err = openConfigurations(s.Ctx, s.Databases.System)
-	}
-	if err != nil {
+	if s.results, err = openResults(s.Ctx, s.Databases.System, o.MaxRememberedResults); err != nil {
 		return nil, errors.Join(fmt.Errorf("server: data directory %q: %w", o.Data, err), s.Databases.close(), s.Nodes.close())
 	}
 	s.janitor.Go(s.closeIdle)

@@ -11,15 +11,14 @@ import (
 // Server answers requests about the databases of a data directory. Its methods are safe
 // for concurrent use.
 type Server struct {
-	Options        Options
-	Table          *Table // of the endpoints
-	Databases      *Databases
-	results        *results
-	Configurations *Configurations
-	Gate           *Gate // of requests
-	Streams        *Gate // of streams
-	Sockets        *Gate // of changes sockets
-	Memory         *Budget
+	Options   Options
+	Table     *Table // of the endpoints
+	Databases *Databases
+	results   *results
+	Gate      *Gate // of requests
+	Streams   *Gate // of streams
+	Sockets   *Gate // of changes sockets
+	Memory    *Budget
 
 	Began         time.Time
 	Operations    *Operations

@@ -3,6 +3,7 @@ package verbs
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"strings"
@@ -20,19 +21,45 @@ type Definition struct {
 	LockMode   string
 	Priority   string
 	Given      json.RawMessage
+
+	record map[string]json.RawMessage // as it is stored, with members that only another version knows; nil for a new one
+}
+
+// recorded has the members of the record of a Definition.
+type recorded Definition
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (d *Definition) UnmarshalJSON(text []byte) error {
+	if err := json.Unmarshal(text, (*recorded)(d)); err != nil {
+		return err
+	}
+	return json.Unmarshal(text, &d.record)
+}
+
+// Change returns the change that stores the definition. Members of its record that this version does not know stay.
+func (d *Definition) Change() jay.DefinitionChange {
+	value := serve.MustJSON((*recorded)(d))
+	if d.record != nil {
+		members := maps.Clone(d.record)
+		if err := json.Unmarshal(value, &members); err != nil {
+			panic(err) // it was made here
+		}
+		value = serve.MustJSON(members)
+	}
+	return jay.DefinitionChange{Kind: serve.IndexKind, Name: d.Name, Value: value}
+}
+
+// Removal returns the change that removes the definition.
+func (d *Definition) Removal() jay.DefinitionChange {
+	return jay.DefinitionChange{Kind: serve.IndexKind, Name: d.Name}
 }
 
 // IndexName returns the name of the index of a field.
 func (d *Definition) IndexName(field string) string { return d.Name + ":" + field }
 
-// DefinitionID returns the ID of the record of a definition in the server's own database.
-func DefinitionID(c *serve.Call, name string) string {
-	return serve.DefinitionPrefix + c.Database.Key + "/" + strings.ToLower(name)
-}
-
 // FindDefinition returns a definition, or nil.
 func FindDefinition(c *serve.Call, name string) (*Definition, error) {
-	doc, err := c.Server.Databases.System.Get(c.Ctx, DefinitionID(c, name))
+	stored, err := c.DB.Definitions().Get(c.Ctx, serve.IndexKind, name)
 	if serve.IsMissing(err) {
 		return nil, nil
 	}
@@ -40,17 +67,18 @@ func FindDefinition(c *serve.Call, name string) (*Definition, error) {
 		return nil, err
 	}
 	d := new(Definition)
-	return d, doc.Decode(d)
+	return d, stored.Decode(d)
 }
 
 // Definitions returns the definitions of the database, in the order of their names.
 func Definitions(c *serve.Call) (all []*Definition, err error) {
-	for doc, err := range c.Server.Databases.System.Documents(c.Ctx, jay.Scan{Prefix: serve.DefinitionPrefix + c.Database.Key + "/"}) {
-		if err != nil {
-			return nil, err
-		}
+	list, err := c.DB.Definitions().List(c.Ctx, serve.IndexKind)
+	if err != nil {
+		return nil, err
+	}
+	for _, stored := range list {
 		d := new(Definition)
-		if err := doc.Decode(d); err != nil {
+		if err := stored.Decode(d); err != nil {
 			return nil, err
 		}
 		all = append(all, d)

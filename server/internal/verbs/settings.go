@@ -14,11 +14,11 @@ import (
 func DueSettings(c *serve.Call, d *serve.Due) (serve.DueSettings, error) {
 	disabled := d.Disabled(c.DB)
 	var stored serve.DueSettings
-	doc, err := c.Server.Databases.System.Get(c.Ctx, serve.DueID(d.Name, c.Database.Key))
+	given, err := d.Stored(c.Ctx, c.DB)
 	switch {
+	case given != nil:
+		err = given.Decode(&stored)
 	case err == nil:
-		err = doc.Decode(&stored)
-	case serve.IsMissing(err):
 		var r serve.Record
 		if r, _, err = c.Server.Databases.RecordOf(c.Database.Key); err == nil {
 			stored, _ = d.InRecord(r.Given) // an older server did not check it
