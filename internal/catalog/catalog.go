@@ -49,6 +49,8 @@ type Index struct {
 	Filter     query.Expr // nil for none
 	Matchers   *sync.Pool // of *query.Matcher, for Filter
 	Keeper     Keeper     // of its kind
+	Decoder    Decoder    // the Keeper, or nil
+	Stager     Stager     // likewise; one of the two is there
 	Ordered    bool       // it is of the ordered kind
 }
 
@@ -75,6 +77,7 @@ type Catalog struct {
 type Collection struct {
 	Indexes     []*Index
 	Unknown     error      // why nothing may be written: that of one index, or nil
+	Stagers     []*Index   // those of Indexes that have one
 	extractions *sync.Pool // of *extraction, for all fields
 	slots       [][]int    // by index: the reader's slots of its fields
 }
@@ -127,6 +130,9 @@ func (ci *Collection) Prepare() {
 	var fields []query.Field
 	known := make(map[string]int)
 	for _, ix := range ci.Indexes {
+		if ix.Stager != nil {
+			ci.Stagers = append(ci.Stagers, ix)
+		}
 		var slots []int
 		for _, f := range ix.Fields {
 			slot, found := known[f.Text]
@@ -165,6 +171,11 @@ func Open(e RecordEntry) (*Index, error) {
 	var err error
 	if ix.Keeper, err = kind(ix); err != nil {
 		return nil, fmt.Errorf("index %q: %w", e.Name, err)
+	}
+	decodes, stages := false, false
+	ix.Decoder, decodes = ix.Keeper.(Decoder)
+	if ix.Stager, stages = ix.Keeper.(Stager); decodes == stages {
+		panic(fmt.Sprintf("jay: a kind of indexes is a Decoder or a Stager, and %q is both or neither", e.Kind))
 	}
 	if e.Where == "" {
 		return ix, nil

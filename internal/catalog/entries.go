@@ -201,6 +201,22 @@ func (es *Entries) sort(ix *Index, first int) {
 	es.flag(ix, FlagMultiple)
 }
 
+// Of returns the entries in one index. es may be nil.
+func (es *Entries) Of(ix *Index) []Entry {
+	if es == nil {
+		return nil
+	}
+	first := slices.IndexFunc(es.List, func(e Entry) bool { return e.Index.Number == ix.Number })
+	if first < 0 {
+		return nil
+	}
+	n := slices.IndexFunc(es.List[first:], func(e Entry) bool { return e.Index.Number != ix.Number })
+	if n < 0 {
+		return es.List[first:]
+	}
+	return es.List[first : first+n]
+}
+
 // Text returns the entry's values as a JSON array.
 func (e *Entry) Text() string {
 	text := []byte{'['}

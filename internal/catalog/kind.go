@@ -19,11 +19,13 @@ import (
 // (internal/verify), repairs (ForRebuild and the indexer). The ordered index is the kind whose name is
 // "". What it has beyond the door is named in docs/decisions/0104-kinds-of-indexes.md.
 //
-// All entries of an index have keys of this form, under its number:
+// A Keeper is either a Decoder or a Stager. The entries of a Decoder are stored as they are made,
+// under the number of the index, and their keys lead to their documents:
 //
-//	'x' number(4) key id 00 → value     of one document; key is the Keeper's
+//	'x' number(4) key id 00 → value     key is the Keeper's
 //
-// But for those of unique ordered indexes, the key of an entry leads to its document.
+// (An entry of a unique ordered index has the ID in its value.) A Stager keeps other keys under the number of its
+// index, such as sums, of which the entries of documents are parts.
 
 // Kind returns the Keeper of an index whose declaration has been read, or why there can be
 // none, as an ErrIndex.
@@ -47,12 +49,31 @@ type Keeper interface {
 	// that says so.
 	Extract(d *Document, e *Entries) error
 
+	// Describe says in words what a key of the index is, for people. Anything may follow the
+	// number of the index, or nothing.
+	Describe(key []byte) string
+}
+
+// Decoder is a Keeper whose entries are stored as Extract makes them.
+type Decoder interface {
 	// AppendID appends the folded ID of the document that an entry belongs to. It returns
 	// ErrCorrupt for a key or a value that Extract does not make.
 	AppendID(dst, key, value []byte) ([]byte, error)
+}
 
-	// Describe says in words what an entry is, for people. Any bytes may be in the key.
-	Describe(key []byte) string
+// Stager is a Keeper that stages its keys itself. It is built by commits, never by tables.
+type Stager interface {
+	// Stage stages that a document gives these entries, and no others, whatever it gave before. That may
+	// be the same, or not be known to the caller: a Stager keeps for each document what it has staged for it. It
+	// does nothing but read and stage keys under the number of its index, as it may run more than once.
+	Stage(tx storage.Tx, folded string, given []Entry) error
+
+	// GivenFacts calls add with what must be stored because of one entry of a document, and
+	// StoredFacts with what is stored under one key. A fact is any text, and has a weight: an index is whole if
+	// the weights of each fact add up to the same on both sides. Verify compares them. StoredFacts returns ErrCorrupt for
+	// a key or value that Stage does not write.
+	GivenFacts(folded string, e *Entry, add func(fact []byte, weight int64) error) error
+	StoredFacts(key, value []byte, add func(fact []byte, weight int64) error) error
 }
 
 // Answerer is a Keeper of an index that helps to answer queries.
@@ -169,6 +190,9 @@ func (e *Entries) Add(d *Document, key, value []byte) {
 	e.Arena = append(append(e.Arena, key...), value...)
 	e.List = append(e.List, Entry{Index: d.x.ci.Indexes[d.index], order: int32(d.index), Values: e.Arena[start:len(e.Arena):len(e.Arena)], cut: int32(len(key)), added: true})
 }
+
+// Given returns the key and the value that Entries.Add was given, for a Stager.
+func (e *Entry) Given() (key, value []byte) { return e.Values[:e.cut], e.Values[e.cut:] }
 
 // EntryKey returns the Keeper's part of the key of an entry that Entries.Add has made, and the folded ID:
 // n is how many bytes that part has, if it has any.

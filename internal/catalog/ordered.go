@@ -46,7 +46,7 @@ func (o ordered) Extract(d *Document, e *Entries) error {
 	return nil
 }
 
-// AppendID implements Keeper.
+// AppendID implements Decoder.
 func (o ordered) AppendID(dst, key, value []byte) ([]byte, error) {
 	return o.ix.AppendDecodedID(dst, key, value)
 }

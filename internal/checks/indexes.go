@@ -118,7 +118,7 @@ func Indexes(db any) (err error) {
 		if err != nil {
 			return err
 		}
-		if ix.Info.State != index.Ready {
+		if ix.Info.State != index.Ready || ix.Stager != nil { // Verify compares what a Stager keeps
 			continue
 		}
 		if missing := flags[ix.Number] &^ has; missing != 0 {

@@ -56,7 +56,7 @@ func (in *Indexer) Build(t *Task) error {
 	if err != nil {
 		return err
 	}
-	if _, ok := in.env.Engine.(storage.Ingester); ok && after == "" {
+	if _, ok := in.env.Engine.(storage.Ingester); ok && after == "" && ix.Stager == nil {
 		if many, err := in.isLarge(ix.Info.Collection); err != nil {
 			return err
 		} else if many {
@@ -205,6 +205,7 @@ func (in *Indexer) EnterChunk(ix *catalog.Index, chunk []builtDocument) error {
 		return err
 	}
 	defer in.env.Exit()
+	single := catalog.Single(ix)
 	return in.writer.Transact(in.ctx, false, func(t *write.Txn) error {
 		switch now := in.indexes.Load().ByNumber(ix.Number); {
 		case now == nil || now.Info.State == index.Dropping:
@@ -225,7 +226,7 @@ func (in *Indexer) EnterChunk(ix *catalog.Index, chunk []builtDocument) error {
 					return err
 				}
 			}
-			if err := t.StageIndexes(nil, d.id, d.foldedID, &write.OldDocument{}, d.entries); err != nil {
+			if err := t.StageIndexes(single, d.id, d.foldedID, &write.OldDocument{}, d.entries); err != nil {
 				return err
 			}
 		}

@@ -75,7 +75,7 @@ func (s *Subject) declared(t *testing.T) {
 		t.Errorf("got %+v, %v", list, err)
 	}
 	other := s.Index
-	other.Fields = []string{"Other"}
+	other.Fields = append([]string{"Other"}, s.Index.Fields[1:]...)
 	if err := db.EnsureIndex(ctx, things, other); !errors.Is(err, jay.ErrIndexExists) {
 		t.Errorf("other fields: got %v", err)
 	}
@@ -177,6 +177,7 @@ func (p *pair) drawn() (change func(db *jay.DB) error, what string) {
 func (p *pair) agree(t *testing.T) {
 	t.Helper()
 	jaytest.Must(t, checks.Indexes(p.with))
+	jaytest.Verify(t, p.with)
 	for range 10 {
 		p.compare(t, p.s.Condition(p.random))
 	}
@@ -352,7 +353,10 @@ var builders = map[string]func() (restore func()){
 		chunks, tables := checks.SetBuildChunks(3, 5), checks.SetBuildTables(1<<30, 1<<20, 1<<20)
 		return func() { tables(); chunks() }
 	},
-	"tables": func() func() { return checks.SetBuildTables(5, 64<<10, 16<<10) },
+	"tables": func() func() {
+		chunks, tables := checks.SetBuildChunks(3, 5), checks.SetBuildTables(5, 64<<10, 16<<10) // a Stager is built by commits all the same
+		return func() { tables(); chunks() }
+	},
 }
 
 // built: an index that is built while documents change has the entries of all.
@@ -568,7 +572,7 @@ func (s *Subject) figures(t *testing.T) {
 		t.Errorf("got %+v, %v", usage.Indexes, err)
 	}
 	report, err := db.Verify(ctx, nil)
-	if err != nil || report.IndexEntries != int64(len(checks.Entries(db))) || report.IndexEntries < 100 {
+	if err != nil || report.IndexEntries != int64(len(checks.Entries(db))) || report.IndexEntries < 50 {
 		t.Errorf("%d entries, %v", report.IndexEntries, err)
 	}
 	r := rand.New(rand.NewPCG(5, 0))

@@ -172,6 +172,12 @@ func (g *groups) name(name []byte) {
 	}
 }
 
+// hold adds to a number that is kept under several keys.
+func (g *groups) hold(name, key []byte, n int64) {
+	n += g.numbers[string(name)]
+	g.kept(name, key, n)
+}
+
 // kept notes a number that is kept.
 func (g *groups) kept(name, key []byte, n int64) {
 	if len(g.numbers) >= maxGroups {
@@ -205,6 +211,9 @@ func (v *verifier) compareGroups() error {
 			v.damage(CountWrong, format.CountKey(nil, rest), "there are %d, and the number is %d", found, kept)
 		case name[1] == 'b' && !v.unknown:
 			v.damage(CountWrong, format.CountKey(nil, rest), "its documents have %d bytes, and the number is %d", found, kept)
+		case name[1] == 'x' && !v.unknown:
+			number := binary.BigEndian.Uint32([]byte(rest))
+			v.damage(EntryWrong, format.AppendIndexPrefix(nil, number), "documents give it %q %d times, and it has it %d times", shorten([]byte(rest[4:])), found, kept)
 		case name[1] == 'r' && !v.unknownRevisions:
 			v.damage(RevisionCount, format.RevisionCountKey(nil, rest), "there are %d, and the number is %d", found, kept)
 		case name[1] == 'a' && !v.unknown && !v.unknownLists:

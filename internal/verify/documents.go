@@ -293,6 +293,11 @@ func countedBytes(collection string) []byte     { return append([]byte{0, 'b'}, 
 func countedRevisions(collection string) []byte { return append([]byte{0, 'r'}, collection...) }
 func countedContent(hash *format.Hash) []byte   { return append([]byte{0, 's'}, hash[:]...) }
 
+// countedFact is the name of a fact of an index: see catalog.Stager.
+func countedFact(number uint32, fact []byte) []byte {
+	return append(binary.BigEndian.AppendUint32([]byte{0, 'x'}, number), fact...)
+}
+
 // countedReference is the name of the attachments with a content. It has their size, too.
 func countedReference(hash *format.Hash, size int64) []byte {
 	return binary.BigEndian.AppendUint64(append([]byte{0, 'a'}, hash[:]...), uint64(size))
@@ -322,6 +327,15 @@ func (v *verifier) deriveEntries(d *document, fn func(key, value []byte) error) 
 	err := ci.EachStored(d.body, func(es *catalog.Entries) error {
 		for i := range es.List {
 			e := &es.List[i]
+			if e.Index.Stager != nil {
+				err := e.Index.Stager.GivenFacts(d.folded, e, func(fact []byte, weight int64) error {
+					return fn(countedFact(e.Index.Number, fact), binary.AppendUvarint(nil, uint64(weight)))
+				})
+				if err != nil {
+					return err
+				}
+				continue
+			}
 			v.key, v.value = e.AppendKey(v.key[:0], d.folded), e.AppendValue(v.value[:0], id, d.folded)
 			if err := fn(v.key, v.value); err != nil {
 				return err

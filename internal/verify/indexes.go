@@ -74,6 +74,11 @@ func (v *verifier) entry(r storage.Reader, key, value []byte) error {
 	}
 	if !v.again {
 		v.report.IndexEntries++
+	}
+	if ix.Stager != nil {
+		return v.stored(ix, key, value)
+	}
+	if !v.again {
 		if ix.ready {
 			v.ledger.add(key, value, -1)
 		}
@@ -82,7 +87,7 @@ func (v *verifier) entry(r storage.Reader, key, value []byte) error {
 	if !ix.ready || !v.ledger.differs(key, value) {
 		return nil
 	}
-	folded, err := ix.Keeper.AppendID(nil, key, value)
+	folded, err := ix.Decoder.AppendID(nil, key, value)
 	if err != nil {
 		v.damage(EntryRecord, key, "its key %x cannot be decoded", shorten(key))
 		return nil
@@ -113,4 +118,27 @@ func (v *verifier) entry(r storage.Reader, key, value []byte) error {
 		v.damage(EntryExtra, key, "document %q does not give it", folded)
 	}
 	return nil // a wrong value is noted at the document
+}
+
+// stored looks at a key of an index that stages its keys itself.
+func (v *verifier) stored(ix *openIndex, key, value []byte) error {
+	if !ix.ready {
+		return nil
+	}
+	err := ix.Stager.StoredFacts(key, value, func(fact []byte, weight int64) error {
+		name := countedFact(ix.Number, fact)
+		if !v.again {
+			v.ledger.add(name, nil, -weight)
+		} else if v.ledger.differs(name, nil) {
+			v.groups.hold(name, format.AppendIndexPrefix(nil, ix.Number), weight)
+		}
+		return nil
+	})
+	if IsDamage(err) {
+		if !v.again {
+			v.damage(EntryRecord, key, "it cannot be decoded: key %x, value %x", shorten(key), shorten(value))
+		}
+		return nil
+	}
+	return err
 }

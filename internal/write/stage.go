@@ -449,6 +449,9 @@ func (t *Txn) StageIndexes(ci *catalog.Collection, id, folded string, before *Ol
 		err := ci.EachStored(before.Body, func(old *catalog.Entries) error {
 			for i := range old.List {
 				e := &old.List[i]
+				if e.Index.Stager != nil {
+					continue
+				}
 				if same := after.Like(e); same >= 0 {
 					kept[same] = after.List[same].Covering == e.Covering
 				} else if err := t.stageRemoval(e, folded); err != nil {
@@ -461,11 +464,21 @@ func (t *Txn) StageIndexes(ci *catalog.Collection, id, folded string, before *Ol
 			return fmt.Errorf("old entries of %q: %w", folded, err)
 		}
 	}
+	if ci != nil {
+		for _, ix := range ci.Stagers {
+			if err := ix.Stager.Stage(t.Tx, folded, after.Of(ix)); err != nil {
+				return fmt.Errorf("index %q: %w", ix.Info.Name, err)
+			}
+		}
+	}
 	if after == nil {
 		return nil
 	}
 	for i := range after.List {
 		e := &after.List[i]
+		if e.Index.Stager != nil {
+			continue
+		}
 		if kept != nil && kept[i] && before.ID == id && e.Index.Info.State == index.Ready {
 			continue // a build may not have added the document yet, and will not: the document changes
 		}
