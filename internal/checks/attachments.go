@@ -25,6 +25,9 @@ func RemoveSomeContents(db any) (more bool, err error) {
 	return parts.Of(db).Contents.RemoveSome(context.Background())
 }
 
+// WaitContents returns when nothing removes chunks in the background any more.
+func WaitContents(db any) { parts.Of(db).Contents.Wait() }
+
 // KeepChunks leaves the removal of chunks to RemoveContents, in databases that are opened
 // until the returned function is called.
 func KeepChunks() (restore func()) {

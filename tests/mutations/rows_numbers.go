@@ -10,14 +10,14 @@ var numbers = []mutation{
 	{
 		name: "Close lowers the ceiling of etags to the last change key, and Open ignores the mark",
 		edits: []edit{
-			{"internal/counters/counters.go", `		last := uint64(math.MaxInt64)
-		if next, err := tx.Sequence(); err == nil {
-			last = next - 1
-		}
-`, `		last, err := newestOf(c.env.Engine, c.env.Node)
-		if err != nil {
-			return err
-		}
+			{"internal/counters/counters.go", `			last := uint64(math.MaxInt64)
+			if next, err := tx.Sequence(); err == nil {
+				last = next - 1
+			}
+`, `			last, err := newestOf(c.env.Engine, c.env.Node)
+			if err != nil {
+				return err
+			}
 `},
 			{"internal/counters/counters.go", "\tc.found = c.mark\n", "\tc.found = 0\n"},
 		},
@@ -25,7 +25,7 @@ var numbers = []mutation{
 	},
 	{
 		name:  "no block is reserved ahead under relaxed durability",
-		edits: []edit{{"internal/counters/counters.go", "\tif !t.Reserved.env.Synced {\n\t\trecord.Ceiling", "\tif false {\n\t\trecord.Ceiling"}},
+		edits: []edit{{"internal/counters/counters.go", "\tdefault:\n\t\trecord.Ceiling", "\tcase false:\n\t\trecord.Ceiling"}},
 		tests: []tests{{"tests/crash", "TestCrash_Relaxed$"}},
 	},
 	{

@@ -36,7 +36,7 @@ var sharing = []mutation{
 	{
 		name:  "shared: a call does not look at the version first",
 		edits: []edit{{"internal/core/shared.go", "\tdb.Env.Fresh = db.shared.Refresh\n", ""}},
-		tests: []tests{{"tests/shared", "TestIndexes$|TestRevisions$"}},
+		tests: []tests{{"tests/shared", "TestExpiry$|TestIndexes_BuiltByBoth$"}},
 	},
 	{
 		name:  "shared: a change of definitions does not raise their version",
