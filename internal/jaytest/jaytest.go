@@ -27,7 +27,8 @@ import (
 var ctx = context.Background()
 
 // Memory opens a database in memory and closes it at the end of the test. With JAY_ENGINE=memory it
-// is in a store of package storage/memory: make engine runs tests so.
+// is in a store of package storage/memory, and with JAY_ENGINE=shared in one that others may write to:
+// make engine runs tests so.
 func Memory(t testing.TB, opts *jay.Options) *jay.DB {
 	t.Helper()
 	db, err := openMemory(opts)
@@ -44,16 +45,20 @@ func Memory(t testing.TB, opts *jay.Options) *jay.DB {
 }
 
 func openMemory(opts *jay.Options) (*jay.DB, error) {
-	if os.Getenv("JAY_ENGINE") != "memory" {
+	engine := os.Getenv("JAY_ENGINE")
+	if engine != "memory" && engine != "shared" {
 		return jay.OpenMemory(opts)
 	}
 	var o jay.Options
 	if opts != nil {
 		o = *opts
 	}
-	o.Engine = new(memory.Driver)
+	o.Engine = &memory.Driver{Shared: engine == "shared"}
 	o.CacheBytes, o.MemTableBytes, o.Loads = 0, 0, nil      // of Pebble
 	o.DocumentCacheBytes = cmp.Or(o.DocumentCacheBytes, -1) // documents are remembered only where a test is about that
+	if engine == "shared" {
+		o.DocumentCacheBytes = -1
+	}
 	return jay.Open("memory", &o)
 }
 
