@@ -107,14 +107,17 @@ func (v *verifier) gapAt(key []byte) (g gap, found bool) {
 	return v.gaps[i], true
 }
 
-// addGap notes a gap. To read what is in it again would take long: Pebble looks for the
+// gaps are gaps in the order of their beginnings.
+type gaps []gap
+
+// add notes a gap. To read what is in it again would take long: Pebble looks for the
 // bit that has flipped.
-func (v *verifier) addGap(g gap) {
-	if len(v.gaps) >= maxGroups {
+func (all *gaps) add(g gap) {
+	if len(*all) >= maxGroups {
 		return
 	}
-	i := sort.Search(len(v.gaps), func(i int) bool { return bytes.Compare(v.gaps[i].lo, g.lo) > 0 })
-	v.gaps = slices.Insert(v.gaps, i, g)
+	i := sort.Search(len(*all), func(i int) bool { return bytes.Compare((*all)[i].lo, g.lo) > 0 })
+	*all = slices.Insert(*all, i, g)
 }
 
 // skip passes over what cannot be read, from a key on.
@@ -137,7 +140,7 @@ func (k *cursor) skip(from []byte, cause error) error {
 		if found {
 			g.hi, until = to, k.v.describe(to)
 		}
-		k.v.addGap(g)
+		k.v.gaps.add(g)
 		k.v.report.Unread++
 		k.v.about(Unreadable, from, fmt.Sprintf("the keys from %s up to %s", k.v.describe(from), until), "%s", firstLine(cause))
 	}

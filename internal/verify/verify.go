@@ -107,7 +107,7 @@ type verifier struct {
 	catalogOK bool // the record of the indexes could be read
 	leftovers map[uint32]bool
 
-	gaps []gap // what cannot be read, sorted; not more than maxGroups
+	gaps gaps // what cannot be read, sorted; not more than maxGroups
 
 	ledger  *ledger
 	again   bool     // the last step: look at each record in a sum that is not 0
