@@ -32,6 +32,25 @@ func (h *host) listen(token ...string) *listener {
 	for _, one := range token {
 		o.HTTPHeader.Set("Authorization", "Bearer "+one)
 	}
+	return h.listenWith(o)
+}
+
+// listenNarrow opens a changes socket of whose messages the system keeps a few KB until they are read: a system
+// may otherwise give a socket many MB.
+func (h *host) listenNarrow() *listener {
+	h.t.Helper()
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return conn, conn.(*net.TCPConn).SetReadBuffer(4096)
+	}
+	return h.listenWith(&websocket.DialOptions{HTTPClient: &http.Client{Transport: &http.Transport{DialContext: dial}}})
+}
+
+func (h *host) listenWith(o *websocket.DialOptions) *listener {
+	h.t.Helper()
 	conn, _, err := websocket.Dial(h.t.Context(), h.http.URL+"/databases/a/changes", o)
 	if err != nil {
 		h.t.Fatal(err)
@@ -200,7 +219,7 @@ func TestChanges_SlowReader(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	h.create("a")
-	slow, quick := h.listen(), h.listen()
+	slow, quick := h.listenNarrow(), h.listen()
 	slow.command("watch-docs", `null`)
 	quick.command("watch-docs", `null`)
 	seen := make(chan error, 1)
@@ -218,7 +237,7 @@ func TestChanges_SlowReader(t *testing.T) {
 		}
 	}()
 	var elements []string
-	for i := range 20_000 { // more than the buffers of two sockets hold
+	for i := range 20_000 { // more than the buffers hold: of the narrow socket, and 4 MB that the server's may have
 		elements = append(elements, put(fmt.Sprintf("%s%d", strings.Repeat("x", 400), i), i))
 	}
 	h.want(200, "POST", "/databases/a/bulk_insert?id="+h.operationID(), "["+strings.Join(elements, ",")+"]")
