@@ -136,9 +136,8 @@ const (
 	revisionFlags    = RevisionDeletion | RevisionForeign
 )
 
-// AppendRevision appends the beginning of a revision's record, which the document
-// record of the version follows. Foreign is the change vector that an imported revision
-// had, or "".
+// RevisionHead is what the record of a revision has before the document record of its version. A member
+// that comes later goes through those who copy revisions (salvage) and read them without being named there.
 //
 //	offset  size  what
 //	0       1     flags: 1 a deletion, 2 a change vector follows
@@ -146,34 +145,41 @@ const (
 //	        rest  a document record
 //
 // Part of the on-disk format. Must not change.
-func AppendRevision(dst []byte, deletion bool, foreign string) []byte {
+type RevisionHead struct {
+	Deletion bool   // it is the deletion of the document
+	Foreign  []byte // the change vector that an imported revision had; nil for none
+}
+
+// Append appends the head.
+func (h RevisionHead) Append(dst []byte) []byte {
 	flags := byte(0)
-	if deletion {
+	if h.Deletion {
 		flags |= RevisionDeletion
 	}
-	if foreign != "" {
+	if len(h.Foreign) > 0 {
 		flags |= RevisionForeign
 	}
 	dst = append(dst, flags)
-	if foreign != "" {
-		dst = binary.AppendUvarint(dst, uint64(len(foreign)))
-		dst = append(dst, foreign...)
+	if len(h.Foreign) > 0 {
+		dst = binary.AppendUvarint(dst, uint64(len(h.Foreign)))
+		dst = append(dst, h.Foreign...)
 	}
 	return dst
 }
 
-// SplitRevision splits the record of a revision, in its memory.
-func SplitRevision(value []byte) (deletion bool, foreign, record []byte, err error) {
+// SplitRevision splits the record of a revision into its head and the document record of the version, both
+// in its memory.
+func SplitRevision(value []byte) (head RevisionHead, record []byte, err error) {
 	if len(value) == 0 || value[0]&^revisionFlags != 0 {
-		return false, nil, nil, fmt.Errorf("revision %.40x: %w", value, errs.ErrCorrupt)
+		return RevisionHead{}, nil, fmt.Errorf("revision %.40x: %w", value, errs.ErrCorrupt)
 	}
-	deletion, record = value[0]&RevisionDeletion != 0, value[1:]
+	head.Deletion, record = value[0]&RevisionDeletion != 0, value[1:]
 	if value[0]&RevisionForeign != 0 {
 		n, size := binary.Uvarint(record)
 		if size <= 0 || n == 0 || n > uint64(len(record)-size) {
-			return false, nil, nil, fmt.Errorf("revision %.40x: %w", value, errs.ErrCorrupt)
+			return RevisionHead{}, nil, fmt.Errorf("revision %.40x: %w", value, errs.ErrCorrupt)
 		}
-		foreign, record = record[size:size+int(n)], record[size+int(n):]
+		head.Foreign, record = record[size:size+int(n)], record[size+int(n):]
 	}
-	return deletion, foreign, record, nil
+	return head, record, nil
 }

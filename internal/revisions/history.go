@@ -34,10 +34,9 @@ func HistoryOf(r getter, foldedID string) (h format.History, found bool, err err
 
 // Stored is what lies under the key of a revision, in the memory of the reader.
 type Stored struct {
-	Deletion bool
-	Foreign  []byte // the change vector of an imported one, or nil
-	Header   metadata.Header
-	Body     []byte
+	format.RevisionHead
+	Header metadata.Header
+	Body   []byte
 }
 
 // isUndated reports whether the revision is the deletion of a rename of its collection,
@@ -68,7 +67,7 @@ func dateOf(r getter, foldedID string, number uint64) (uint64, error) {
 // decode decodes the record of revision number of a document.
 func decode(value []byte, number uint64) (s Stored, err error) {
 	var record []byte
-	if s.Deletion, s.Foreign, record, err = format.SplitRevision(value); err != nil {
+	if s.RevisionHead, record, err = format.SplitRevision(value); err != nil {
 		return s, err
 	}
 	if s.Body, err = s.Header.Decode(record); err != nil {

@@ -88,7 +88,7 @@ func (r *Reader) stageImport(tx storage.Tx, m *Imported) (isNew bool, err error)
 	if m.ID != m.FoldedID {
 		h.ID = []byte(m.ID)
 	}
-	head := h.AppendTail(h.AppendHead(format.AppendRevision(nil, m.Deletion, m.ChangeVector)))
+	head := h.AppendTail(h.AppendHead(format.RevisionHead{Deletion: m.Deletion, Foreign: []byte(m.ChangeVector)}.Append(nil)))
 	if err := r.Env.Room.Spend(len(head) + len(m.Body)); err != nil {
 		return false, err
 	}

@@ -67,7 +67,7 @@ func (r *Revision) MarshalJSON() ([]byte, error) {
 
 // copyRevision decodes a copy of a revision, which is one of from.
 func (r *Reader) copyRevision(from storage.Reader, foldedID string, number uint64, value []byte) (*Revision, error) {
-	deletion, foreign, record, err := format.SplitRevision(value)
+	head, record, err := format.SplitRevision(value)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (r *Reader) copyRevision(from storage.Reader, foldedID string, number uint6
 		return nil, fmt.Errorf("revision %d: %w", number, err)
 	}
 	doc.SetRevision(number)
-	s := Stored{Deletion: deletion, Foreign: foreign, Header: doc.Header()}
+	s := Stored{RevisionHead: head, Header: doc.Header()}
 	if s.isUndated() {
 		at, err := dateOf(from, foldedID, number)
 		if err != nil {
@@ -84,7 +84,7 @@ func (r *Reader) copyRevision(from storage.Reader, foldedID string, number uint6
 		}
 		doc.SetModified(at)
 	}
-	return &Revision{Document: *doc, Deletion: deletion, Foreign: string(foreign), Number: number}, nil
+	return &Revision{Document: *doc, Deletion: head.Deletion, Foreign: string(head.Foreign), Number: number}, nil
 }
 
 // current returns the document's present version as a revision, or nil if there is no

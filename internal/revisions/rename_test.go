@@ -45,15 +45,15 @@ func undate(t *testing.T, db *jay.DB) {
 	jaytest.Must(t, err)
 	value = bytes.Clone(value)
 	jaytest.Must(t, closer.Close())
-	deletion, _, record, err := format.SplitRevision(value)
+	head, record, err := format.SplitRevision(value)
 	jaytest.Must(t, err)
 	h, body, err := metadata.Decode(record)
 	jaytest.Must(t, err)
-	if !deletion {
+	if !head.Deletion {
 		t.Fatal("revision 2 is no deletion")
 	}
 	h.Modified = 0
-	undated := h.AppendTail(h.AppendHead(format.AppendRevision(nil, true, "")))
+	undated := h.AppendTail(h.AppendHead(format.RevisionHead{Deletion: true}.Append(nil)))
 	jaytest.Must(t, parts.Of(db).Env.Engine.Update(context.Background(), true, func(tx storage.Tx) error {
 		tx.Set(key, undated, body)
 		return nil

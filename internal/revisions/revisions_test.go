@@ -57,16 +57,16 @@ func TestRevisions_Records(t *testing.T) {
 	if _, err := format.DecodeHistory(append(record, 0)); err == nil {
 		t.Error("a history with more behind it is accepted")
 	}
-	value := append(format.AppendRevision(nil, true, "B:2-old"), "rest"...)
-	if deletion, foreign, rest, err := format.SplitRevision(value); !deletion || string(foreign) != "B:2-old" || string(rest) != "rest" || err != nil {
-		t.Errorf("got %v, %s, %s, %v", deletion, foreign, rest, err)
+	value := append(format.RevisionHead{Deletion: true, Foreign: []byte("B:2-old")}.Append(nil), "rest"...)
+	if head, rest, err := format.SplitRevision(value); !head.Deletion || string(head.Foreign) != "B:2-old" || string(rest) != "rest" || err != nil {
+		t.Errorf("got %v, %s, %v", head, rest, err)
 	}
 	for n := range 9 {
-		if _, _, _, err := format.SplitRevision(value[:n]); err == nil {
+		if _, _, err := format.SplitRevision(value[:n]); err == nil {
 			t.Errorf("the first %d bytes are taken for a revision", n)
 		}
 	}
-	if _, _, _, err := format.SplitRevision([]byte{4, 1}); err == nil {
+	if _, _, err := format.SplitRevision([]byte{4, 1}); err == nil {
 		t.Error("an unknown flag is accepted")
 	}
 	for _, number := range []uint64{0, 1, 256, 1 << 60} {

@@ -93,11 +93,11 @@ func (c *copying) newestRevision(folded string) (s survivor, err error) {
 	if _, s.number, err = format.SplitRevisionKey(it.Key()); err != nil {
 		return s, err
 	}
-	deletion, foreign, record, err := format.SplitRevision(bytes.Clone(it.Value()))
+	head, record, err := format.SplitRevision(bytes.Clone(it.Value()))
 	if err != nil {
 		return s, err
 	}
-	s.deletion, s.foreign = deletion, string(foreign)
+	s.deletion, s.foreign = head.Deletion, string(head.Foreign)
 	s.body, err = s.header.Decode(record)
 	return s, err
 }

@@ -507,7 +507,7 @@ func (c *copying) copyRevisions() error {
 		if err != nil || number == 0 {
 			return nil
 		}
-		deletion, foreign, text, err := format.SplitRevision(value)
+		head, text, err := format.SplitRevision(value)
 		var h metadata.Header
 		var body []byte
 		if err == nil {
@@ -528,7 +528,7 @@ func (c *copying) copyRevisions() error {
 			return nil
 		}
 		last, etag = last+1, h.Etag
-		if foreign == nil {
+		if head.Foreign == nil {
 			c.lastEtag = max(c.lastEtag, h.Etag)
 		} else {
 			c.imported = max(c.imported, h.Etag)
@@ -537,8 +537,7 @@ func (c *copying) copyRevisions() error {
 			h.Revision = last
 		}
 		c.result.Revisions++
-		out := format.AppendRevision(nil, deletion, string(foreign))
-		out = append(h.AppendTail(h.AppendHead(out)), body...)
+		out := append(h.AppendTail(h.AppendHead(head.Append(nil))), body...)
 		return c.set(format.RevisionKey(nil, id, last), out)
 	})
 }

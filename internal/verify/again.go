@@ -126,7 +126,7 @@ func (v *verifier) revisionsAgain() error {
 		if err != nil || number == 0 {
 			return nil
 		}
-		_, _, record, err := format.SplitRevision(value)
+		_, record, err := format.SplitRevision(value)
 		if err != nil {
 			return nil
 		}

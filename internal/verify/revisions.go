@@ -39,7 +39,7 @@ func (v *verifier) revision(h *history, key, value []byte) error {
 		return nil
 	}
 	v.report.Revisions++
-	deletion, foreign, record, err := format.SplitRevision(value)
+	head, record, err := format.SplitRevision(value)
 	var header metadata.Header
 	var body []byte
 	if err == nil {
@@ -57,7 +57,7 @@ func (v *verifier) revision(h *history, key, value []byte) error {
 	} else if refused != nil {
 		v.damage(DocumentNumber, key, "its body: %v", refused)
 	}
-	if foreign == nil {
+	if head.Foreign == nil {
 		v.checkEtag(key, header.Node, header.Etag)
 	}
 	if h.last > 0 && header.Etag <= h.etag {
@@ -66,7 +66,7 @@ func (v *verifier) revision(h *history, key, value []byte) error {
 	if h.last > 0 && number != h.last+1 {
 		v.damage(RevisionGap, key, "revision %d comes after revision %d", number, h.last)
 	}
-	v.note(h, number, header.Etag, deletion)
+	v.note(h, number, header.Etag, head.Deletion)
 	v.ledger.add(countedRevisions(format.CollectionKey(string(header.Collection))), nil, 1)
 	return nil
 }

@@ -129,7 +129,7 @@ func (t *Txn) stageVersion(o *Op, old *OldDocument, number uint64) error {
 		return fmt.Errorf("%w: the revisions that it keeps have more than %d bytes; use several batches", storage.ErrTooLarge, storage.MaxTxBytes)
 	}
 	t.key = format.RevisionKey(t.key[:0], o.FoldedID, number)
-	t.value = append(format.AppendRevision(t.value[:0], false, ""), old.past.head...)
+	t.value = append(format.RevisionHead{}.Append(t.value[:0]), old.past.head...)
 	t.Tx.Set(t.key, t.value, old.past.body)
 	t.countRevisions(format.CollectionKey(old.Collection), 1)
 	return nil
@@ -183,7 +183,7 @@ func (t *Txn) stageDeletionRevision(o *Op, old *OldDocument, foldedCollection st
 		deletion.ID = []byte(old.ID)
 	}
 	t.key = format.RevisionKey(t.key[:0], o.FoldedID, number+1)
-	t.value = deletion.AppendTail(deletion.AppendHead(format.AppendRevision(t.value[:0], true, "")))
+	t.value = deletion.AppendTail(deletion.AppendHead(format.RevisionHead{Deletion: true}.Append(t.value[:0])))
 	t.Tx.Set(t.key, t.value, emptyBody)
 	t.countRevisions(foldedCollection, 1)
 
