@@ -679,7 +679,7 @@ func (p *tab) downloaded(dir, pattern string) string {
 		}
 		var err error
 		text, err = os.ReadFile(found[0])
-		return err == nil
+		return err == nil && len(text) > 0 // Chromium makes an empty file of this name first
 	})
 	return string(text)
 }

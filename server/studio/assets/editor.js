@@ -213,6 +213,7 @@ class Editor {
   // setError shows an error of a check that is not the editor's, such as one of the server:
   // {offset, line, column, message}, or null for none.
   setError(error) {
+    this.#checkNow(); // one that is due would take the error away
     this.#error = error;
     this.errorLine.hidden = error === null;
     if (error !== null) fill(this.errorLine, icon('warn'), h('span', null, error.message));
