@@ -26,7 +26,7 @@ ATONCE = $$(( $$(getconf _NPROCESSORS_ONLN) + 1 ))
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help simulation demo test test-full check ci nightly format vet lint invariants race race-full engine bin/systems cross cross-full modules oldest oldest-types campaigns readme interop cluster browser screenshots studio-million bench bench-full bench-smoke attachments backup crash kill-reads kill-changes storm revisions damage hunt hostile expiry feeds cluster-faults formats fuzz mutations build
+.PHONY: help demo test test-full check ci nightly format vet lint invariants race race-full engine bin/systems cross cross-full modules oldest oldest-types campaigns readme interop cluster browser screenshots studio-million bench bench-full bench-smoke attachments backup crash kill-reads kill-changes storm simulation revisions damage hunt hostile expiry feeds cluster-faults formats fuzz mutations build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"

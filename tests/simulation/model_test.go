@@ -113,7 +113,6 @@ type model struct {
 	used    map[string]map[int64]bool
 	seen    state // what the reader of the feed knows
 	serial  int
-	now     func() time.Time
 }
 
 func newModel() *model {

@@ -136,7 +136,6 @@ func (w *world) run(steps []step) (err error) {
 			}
 		}
 	}()
-	w.model.now = w.now
 	w.open()
 	for i, s := range steps {
 		w.steps++
