@@ -326,17 +326,16 @@ func (r *Record) Entry(number uint32) *RecordEntry {
 // Move changes the state of an index. It panics for a transition that the table in
 // internal/indexer/task.go does not have.
 func (r *Record) Move(number uint32, to index.State) {
-	i := slices.IndexFunc(r.Indexes, func(e RecordEntry) bool { return e.Number == number })
-	from := Gone
-	if i >= 0 {
-		from = r.Indexes[i].State
+	e, from := r.Entry(number), Gone
+	if e != nil {
+		from = e.State
 	}
 	switch {
 	case from == index.Building && (to == index.Ready || to == index.Dropping),
 		from == index.Ready && to == index.Dropping:
-		r.Indexes[i].State = to
+		e.State = to
 	case from == index.Dropping && to == Gone:
-		r.Indexes = slices.Delete(r.Indexes, i, i+1)
+		r.Indexes = slices.DeleteFunc(r.Indexes, func(e RecordEntry) bool { return e.Number == number })
 	default:
 		panic(fmt.Sprintf("jay: index %d cannot go from state %q to %q", number, from, to))
 	}
@@ -345,13 +344,13 @@ func (r *Record) Move(number uint32, to index.State) {
 // Replace makes an index that replaces another one ready, and begins to drop the other
 // one. It panics if the index is not being built, or replaces none.
 func (r *Record) Replace(number uint32) {
-	i := slices.IndexFunc(r.Indexes, func(e RecordEntry) bool { return e.Number == number })
-	if i < 0 || r.Indexes[i].Replaces == 0 {
+	e := r.Entry(number)
+	if e == nil || e.Replaces == 0 {
 		panic(fmt.Sprintf("jay: index %d replaces none", number))
 	}
-	old := r.Indexes[i].Replaces
+	old := e.Replaces
 	r.Move(number, index.Ready)
-	r.Indexes[i].Replaces = 0
+	e.Replaces = 0
 	if slices.ContainsFunc(r.Indexes, func(e RecordEntry) bool { return e.Number == old && e.State != index.Dropping }) {
 		r.Move(old, index.Dropping)
 	}
