@@ -22,7 +22,6 @@ package attachments
 import (
 	"encoding/binary"
 	"fmt"
-	"io"
 	"sync"
 
 	"github.com/jaydb/jay/internal/background"
@@ -63,34 +62,25 @@ func Open(e *env.Env) (*Store, error) {
 	s := &Store{env: e, ChunkBytes: DefaultChunkBytes, pins: make(map[uint64]int), passed: make(map[uint64]bool), abandoned: make(map[uint64]bool)}
 	s.worker = background.NewWorker(s.RemoveSome, func(err error) { e.Warn("jay: removing the chunks of attachments", err) })
 	var err error
-	s.earlier, err = nextStream(e.Engine)
+	s.earlier, err = NextStream(e.Engine)
 	return s, err
 }
 
-// getter is a storage.Reader or a storage.Tx.
-type getter interface {
-	Get(key []byte) (value []byte, closer io.Closer, err error)
-}
-
-// nextStream returns the next stream number, as r sees it.
-func nextStream(r getter) (uint64, error) {
-	value, closer, err := r.Get(format.NextStreamKey())
-	if err == storage.ErrNotFound {
-		return 1, nil
-	}
+// NextStream returns the next stream number, as r sees it.
+func NextStream(r env.Getter) (uint64, error) {
+	n, found, err := env.NumberAt(r, format.NextStreamKey())
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("the next stream: %w", err)
 	}
-	defer closer.Close()
-	if len(value) != 8 {
-		return 0, fmt.Errorf("the next stream number %x: %w", value, errs.ErrCorrupt)
+	if !found {
+		n = 1
 	}
-	return binary.BigEndian.Uint64(value), nil
+	return n, nil
 }
 
 // newStream draws a stream number, and stages that it is used.
 func newStream(tx storage.Tx) (uint64, error) {
-	n, err := nextStream(tx)
+	n, err := NextStream(tx)
 	if err == nil {
 		tx.Set(format.NextStreamKey(), binary.BigEndian.AppendUint64(nil, n+1), nil)
 	}
@@ -98,7 +88,7 @@ func newStream(tx storage.Tx) (uint64, error) {
 }
 
 // ContentOf returns the record of a content, as r sees it.
-func ContentOf(r getter, hash *format.Hash) (c format.Content, found bool, err error) {
+func ContentOf(r env.Getter, hash *format.Hash) (c format.Content, found bool, err error) {
 	value, closer, err := r.Get(format.ContentKey(hash))
 	if err == storage.ErrNotFound {
 		return c, false, nil

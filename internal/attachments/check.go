@@ -46,7 +46,7 @@ func Check(ctx context.Context, r storage.Reader, references map[format.Hash]uin
 			return fmt.Errorf("%w: the %d chunks of stream %d, %d bytes, are not the content with the record %+v", ErrInconsistent, one.chunks, stream, one.size, one.record)
 		}
 	}
-	next, err := nextStream(r)
+	next, err := NextStream(r)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/storage"
@@ -15,8 +16,8 @@ type Content struct {
 	store  *Store
 	hash   format.Hash
 	record format.Content
-	only   []byte // the one chunk; nil for several
-	from   getter // source of the chunks, if there are several
+	only   []byte     // the one chunk; nil for several
+	from   env.Getter // source of the chunks, if there are several
 	pinned bool
 }
 

@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/jaydb/jay/internal/attachments"
 	"github.com/jaydb/jay/internal/counters"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
@@ -82,7 +83,7 @@ func (s *Source) note() (err error) {
 	if s.Made.Revisions, err = hasAny(s.snapshot, format.SpaceRevisions); err != nil {
 		return err
 	}
-	if s.Made.Streams, err = nextStream(s.snapshot); err != nil {
+	if s.Made.Streams, err = attachments.NextStream(s.snapshot); err != nil {
 		return err
 	}
 	// A stream that is being written may be completed later: those from it on belong
@@ -446,16 +447,9 @@ func (c *changed) close() (err error) {
 }
 
 // numberAt returns a number under 'm', 0 if there is none.
-func numberAt(r docs.Getter, name string) (n int64, err error) {
-	value, closer, err := r.Get(recordKey(name))
-	if errors.Is(err, storage.ErrNotFound) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	n, err = format.DecodeNumber(value)
-	return n, errs.First(err, closer.Close())
+func numberAt(r docs.Getter, name string) (int64, error) {
+	n, _, err := env.NumberAt(r, recordKey(name))
+	return int64(n), err
 }
 
 // hasAny reports whether a key space has a key.
@@ -483,19 +477,6 @@ func streams(r storage.Reader, prefix []byte) (all []uint64, err error) {
 		all = append(all, stream)
 	}
 	return all, it.Error()
-}
-
-// nextStream returns the number of the next stream.
-func nextStream(r docs.Getter) (uint64, error) {
-	value, closer, err := r.Get(format.NextStreamKey())
-	if errors.Is(err, storage.ErrNotFound) {
-		return 1, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	n, err := format.DecodeNumber(value)
-	return uint64(n), errs.First(err, closer.Close())
 }
 
 var _ io.Closer = (*Source)(nil)

@@ -160,7 +160,7 @@ func (db *Database) openOn(engine storage.Engine, o *Options) (err error) {
 		return err
 	}
 	db.Retention = revisions.NewRetention(e, &db.Revisions)
-	if err := db.follow(o); err != nil {
+	if err := db.follow(); err != nil {
 		return err
 	}
 	if err := db.resume(o); err != nil {

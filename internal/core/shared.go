@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/indexer"
@@ -35,16 +36,15 @@ type definitions struct {
 	catalog  *catalog.Catalog
 	rules    *revisions.Rules
 	settings format.Settings
-	resume   bool // background work may be done
 }
 
 // follow has the definitions follow a shared store from now on.
-func (db *Database) follow(o *Options) error {
+func (db *Database) follow() error {
 	if db.shared == nil {
 		return nil
 	}
-	err := db.shared.Start(func(r shared.Getter) (shared.Definitions, error) {
-		d := &definitions{db: db, resume: !db.readOnly && !o.Restoring}
+	err := db.shared.Start(func(r env.Getter) (shared.Definitions, error) {
+		d := &definitions{db: db}
 		var err error
 		if d.catalog, err = indexer.Read(r); err != nil {
 			return nil, err
@@ -66,7 +66,7 @@ func (d *definitions) Publish() {
 	db.Revisions.Replace(d.rules)
 	db.Env.ExpirationDisabled.Store(d.settings.ExpirationDisabled)
 	db.Env.RefreshDisabled.Store(d.settings.RefreshDisabled)
-	if d.resume {
+	if !db.readOnly && !db.alone { // background work may be done
 		db.Retention.Resume() // a rule may be the first with KeepFor
 	}
 }
@@ -89,7 +89,5 @@ func (db *Database) View(take func() storage.Snapshot) (*catalog.Catalog, storag
 // Refresh makes sure that what is remembered of a shared store is not older than the call, for a
 // call without an error. If the store cannot be read, it stays as it was last seen.
 func (db *Database) Refresh() {
-	if db.shared != nil {
-		_ = db.Inside(func() error { return nil })
-	}
+	_ = db.Env.Renew()
 }

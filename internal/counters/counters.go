@@ -314,18 +314,14 @@ func Walked(r docs.Getter) (uint64, error) { return etagAt(r, format.WalkedName)
 
 // etagAt returns the etag in a record under 'm', 0 if there is none.
 func etagAt(r docs.Getter, name string) (uint64, error) {
-	value, closer, err := r.Get(format.AppendKey(nil, format.SpaceMeta, name))
-	if err == storage.ErrNotFound {
-		return 0, nil
+	etag, _, err := env.NumberAt(r, format.AppendKey(nil, format.SpaceMeta, name))
+	if err == nil && etag > math.MaxInt64 {
+		err = fmt.Errorf("%d: %w", etag, errs.ErrCorrupt)
 	}
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("record %s: %w", name, err)
 	}
-	defer closer.Close()
-	if len(value) != 8 || binary.BigEndian.Uint64(value) > math.MaxInt64 {
-		return 0, fmt.Errorf("record %s %x: %w", name, value, errs.ErrCorrupt)
-	}
-	return binary.BigEndian.Uint64(value), nil
+	return etag, nil
 }
 
 // lastKey returns the last key with a prefix, or nil. The caller owns it.

@@ -15,7 +15,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync/atomic"
 	"time"
 
@@ -146,20 +145,15 @@ func (s *State) Of(foldedID string) (documents, bytes bool) {
 // found says which records of a State are there.
 type found struct{ documents, bytes bool }
 
-// getter is a storage.Reader or a storage.Tx.
-type getter interface {
-	Get(key []byte) (value []byte, closer io.Closer, err error)
-}
-
 // read returns how far the documents are counted, as r sees it.
-func read(r getter) (s State, f found, err error) {
+func read(r env.Getter) (s State, f found, err error) {
 	if s.Documents, f.documents, err = readOne(r, format.CountsName); err == nil {
 		s.Bytes, f.bytes, err = readOne(r, format.SizesName)
 	}
 	return s, f, err
 }
 
-func readOne(r getter, name string) (state format.CountState, found bool, err error) {
+func readOne(r env.Getter, name string) (state format.CountState, found bool, err error) {
 	value, closer, err := r.Get(stateKey(name))
 	if err == storage.ErrNotFound {
 		return state, false, nil

@@ -116,18 +116,11 @@ func List(r env.Walker, kind string) (all []*Definition, err error) {
 
 // Last returns the number of the last change; 0 if there was none.
 func Last(r docs.Getter) (uint64, error) {
-	value, closer, err := r.Get(format.LastDefinitionKey())
-	if errors.Is(err, storage.ErrNotFound) {
-		return 0, nil
-	}
+	n, _, err := env.NumberAt(r, format.LastDefinitionKey())
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("number of the last definition: %w", err)
 	}
-	if len(value) != 8 {
-		return 0, errs.First(fmt.Errorf("number of the last definition: %w", errs.ErrCorrupt), closer.Close())
-	}
-	n := binary.BigEndian.Uint64(value)
-	return n, closer.Close()
+	return n, nil
 }
 
 // Check returns an error for changes of which one can never be made.

@@ -97,10 +97,8 @@ func ReadRecord(r Getter, key []byte) (record []byte, closer io.Closer, err erro
 	return record, closer, err
 }
 
-// Getter is the part of a storage.Reader or Tx that reads one key.
-type Getter interface {
-	Get(key []byte) ([]byte, io.Closer, error)
-}
+// Getter reads one key.
+type Getter = env.Getter
 
 // Exists reports whether r has the key.
 func Exists(r Getter, key []byte) (bool, error) {

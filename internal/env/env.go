@@ -105,6 +105,18 @@ func (e *Env) Refresh() error {
 	return e.Fresh()
 }
 
+// Renew is Refresh for who has not entered. On a store of one's own it does nothing, also after Close.
+func (e *Env) Renew() error {
+	if e.Fresh == nil {
+		return nil
+	}
+	if err := e.Enter(); err != nil { // it refreshes
+		return err
+	}
+	e.Exit()
+	return nil
+}
+
 // Exit ends a call that Enter began.
 func (e *Env) Exit() { e.gate.exit() }
 

@@ -1,7 +1,11 @@
 package env
 
 import (
+	"encoding/binary"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/storage"
@@ -15,6 +19,27 @@ func SetJSON(tx storage.Tx, key []byte, v any) error {
 	}
 	tx.Set(key, text, nil)
 	return nil
+}
+
+// Getter is what one key is read with: a storage.Reader or Tx.
+type Getter interface {
+	Get(key []byte) (value []byte, closer io.Closer, err error)
+}
+
+// NumberAt returns the number of 8 bytes at a key. Without the key it is 0, and found is false.
+func NumberAt(r Getter, key []byte) (n uint64, found bool, err error) {
+	value, closer, err := r.Get(key)
+	if errors.Is(err, storage.ErrNotFound) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	if len(value) != 8 {
+		return 0, false, errs.First(fmt.Errorf("number %x at %x: %w", value, key, errs.ErrCorrupt), closer.Close())
+	}
+	n = binary.BigEndian.Uint64(value)
+	return n, true, closer.Close()
 }
 
 // Walker is what keys are walked over with: a storage.Reader or Tx.

@@ -82,18 +82,6 @@ func Read(r docs.Getter) (*catalog.Catalog, error) {
 	return c, nil
 }
 
-// refresh makes sure that the catalog is not older than the call.
-func (in *Indexer) refresh() error {
-	if in.env.Fresh == nil {
-		return nil
-	}
-	if err := in.env.Enter(); err != nil { // it refreshes
-		return err
-	}
-	in.env.Exit()
-	return nil
-}
-
 // isBuilding reports whether an index is being built.
 func (in *Indexer) isBuilding(number uint32) bool {
 	ix := in.indexes.Load().ByNumber(number)

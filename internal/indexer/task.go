@@ -162,7 +162,7 @@ func existsAs(old index.Index) error {
 
 // Drop returns the task that removes an index, and starts it if necessary.
 func (in *Indexer) Drop(collection, name string) (*Task, error) {
-	if err := in.refresh(); err != nil {
+	if err := in.env.Renew(); err != nil {
 		return nil, err
 	}
 	in.mu.Lock()

@@ -157,7 +157,7 @@ type Awaitable struct {
 // EnsureAll is Ensure for several indexes of a collection, whose names differ. Those that are
 // new are built together. With an error nothing was started.
 func (in *Indexer) EnsureAll(infos []index.Info, replace bool) ([]Awaitable, error) {
-	if err := in.refresh(); err != nil {
+	if err := in.env.Renew(); err != nil {
 		return nil, err
 	}
 	in.mu.Lock()

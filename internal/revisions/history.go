@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/metadata"
@@ -20,7 +21,7 @@ const MaxTrimmed = 8
 const trimBytes = 4 << 20
 
 // HistoryOf returns the history of a document, format.NoHistory if there is no record.
-func HistoryOf(r getter, foldedID string) (h format.History, found bool, err error) {
+func HistoryOf(r env.Getter, foldedID string) (h format.History, found bool, err error) {
 	value, closer, err := r.Get(format.HistoryKey(nil, foldedID))
 	if err == storage.ErrNotFound {
 		return format.NoHistory, false, nil
@@ -46,7 +47,7 @@ func (s *Stored) isUndated() bool { return s.Deletion && s.Header.Modified == 0 
 // dateOf returns when an undated deletion was made, in ticks: the rename wrote the next
 // revision in the same commit. If that has no number, as it follows no rule, the present
 // version of the document stands for it, and if there is none the version before.
-func dateOf(r getter, foldedID string, number uint64) (uint64, error) {
+func dateOf(r env.Getter, foldedID string, number uint64) (uint64, error) {
 	next, err := readFact(r, foldedID, number+1)
 	if err != nil || next.found {
 		return next.modified, err
@@ -89,7 +90,7 @@ type fact struct {
 }
 
 // factOf reads a revision, and finds the time of one that is undated.
-func factOf(r getter, foldedID string, number uint64) (f fact, err error) {
+func factOf(r env.Getter, foldedID string, number uint64) (f fact, err error) {
 	if f, err = readFact(r, foldedID, number); err == nil && f.undated {
 		f.modified, err = dateOf(r, foldedID, number)
 	}
@@ -97,7 +98,7 @@ func factOf(r getter, foldedID string, number uint64) (f fact, err error) {
 }
 
 // readFact reads a revision as it is stored.
-func readFact(r getter, foldedID string, number uint64) (f fact, err error) {
+func readFact(r env.Getter, foldedID string, number uint64) (f fact, err error) {
 	value, closer, err := r.Get(format.RevisionKey(nil, foldedID, number))
 	if err == storage.ErrNotFound {
 		return fact{}, nil
@@ -183,7 +184,7 @@ type state struct {
 }
 
 // stateOf reads the state of a document. It looks up three keys.
-func stateOf(r getter, foldedID string) (s state, err error) {
+func stateOf(r env.Getter, foldedID string) (s state, err error) {
 	if s.history, s.recorded, err = HistoryOf(r, foldedID); err != nil {
 		return s, err
 	}
@@ -212,7 +213,7 @@ func stateOf(r getter, foldedID string) (s state, err error) {
 }
 
 // drops reports whether the oldest revision satisfies the criterion.
-func (s *state) drops(r getter, foldedID string, c Criterion) (bool, error) {
+func (s *state) drops(r env.Getter, foldedID string, c Criterion) (bool, error) {
 	if s.First > s.Last || !c.numbers(s.First, s.Span) {
 		return false, nil
 	}

@@ -17,7 +17,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -154,11 +153,6 @@ func (c *Current) Config() Config {
 }
 
 func configKey() []byte { return format.AppendKey(nil, format.SpaceMeta, format.RevisionsName) }
-
-// getter is a storage.Reader or a storage.Tx.
-type getter interface {
-	Get(key []byte) (value []byte, closer io.Closer, err error)
-}
 
 // Open reads the configuration.
 func (c *Current) Open(e *env.Env) error {

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/counts"
@@ -110,13 +109,8 @@ func (o *opening) loadOrCreate(ctx context.Context) (format.Settings, error) {
 	return stored, err
 }
 
-// getter is a storage.Reader or a storage.Tx.
-type getter interface {
-	Get(key []byte) (value []byte, closer io.Closer, err error)
-}
-
 // Load reads the settings.
-func Load(r getter) (format.Settings, error) {
+func Load(r env.Getter) (format.Settings, error) {
 	var s format.Settings
 	value, closer, err := r.Get(format.AppendKey(nil, format.SpaceMeta, format.SettingsName))
 	if err != nil {

@@ -20,21 +20,15 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
-	"io"
 	"math"
 	"sync"
 	"sync/atomic"
 
+	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/storage"
 )
-
-// Getter is a storage.Reader or a storage.Tx.
-type Getter interface {
-	Get(key []byte) (value []byte, closer io.Closer, err error)
-}
 
 // Definitions are what a database remembers of one version. They do not change.
 type Definitions interface {
@@ -52,7 +46,7 @@ type Engine struct {
 	least atomic.Uint64 // etags are above it; set by StartSequence
 
 	// read reads the definitions that r shows; nil before Start.
-	read    func(r Getter) (Definitions, error)
+	read    func(r env.Getter) (Definitions, error)
 	known   atomic.Pointer[known] // nil before Start
 	publish sync.Mutex            // held while known is replaced
 }
@@ -69,7 +63,7 @@ func New(on storage.Engine) *Engine { return &Engine{Engine: on} }
 
 // Start reads the definitions and publishes them, and follows them from then on. It must be called
 // once, before the first call that relies on them; read must return all that Publish publishes.
-func (e *Engine) Start(read func(r Getter) (Definitions, error)) error {
+func (e *Engine) Start(read func(r env.Getter) (Definitions, error)) error {
 	e.read = read
 	return e.reload()
 }
@@ -83,26 +77,10 @@ var (
 
 func metaKey(name string) []byte { return format.AppendKey(nil, format.SpaceMeta, name) }
 
-// numberAt returns the number at a key, 0 if there is none.
-func numberAt(r Getter, key []byte) (uint64, error) {
-	value, closer, err := r.Get(key)
-	if err == storage.ErrNotFound {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	defer closer.Close()
-	if len(value) != 8 {
-		return 0, fmt.Errorf("record %x, %x: %w", key, value, errs.ErrCorrupt)
-	}
-	return binary.BigEndian.Uint64(value), nil
-}
-
 // Refresh makes sure that what is remembered is not older than the call. Without a change it costs
 // one look-up.
 func (e *Engine) Refresh() error {
-	version, err := numberAt(e.Engine, versionKey)
+	version, _, err := env.NumberAt(e.Engine, versionKey)
 	if err != nil || version <= e.known.Load().version {
 		return err
 	}
@@ -130,8 +108,8 @@ func (e *Engine) At(snapshot storage.Reader) (Definitions, error) {
 }
 
 // at returns the definitions that r shows: those that are known, or else read from r.
-func (e *Engine) at(r Getter) (*known, error) {
-	version, err := numberAt(r, versionKey)
+func (e *Engine) at(r env.Getter) (*known, error) {
+	version, _, err := env.NumberAt(r, versionKey)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +171,8 @@ func (e *Engine) Update(ctx context.Context, sync bool, fn func(storage.Tx) erro
 // follow publishes the definitions of a transaction, and returns their version.
 func (e *Engine) follow(tx storage.Tx) (version uint64, err error) {
 	if e.read == nil {
-		return numberAt(tx, versionKey)
+		version, _, err = env.NumberAt(tx, versionKey)
+		return version, err
 	}
 	found, err := e.at(tx)
 	if err != nil {
@@ -229,7 +208,7 @@ type transaction struct {
 // Sequence implements storage.Tx: it draws the next etag of the store.
 func (t *transaction) Sequence() (uint64, error) {
 	if !t.drawn {
-		last, err := numberAt(t.Tx, etagKey)
+		last, _, err := env.NumberAt(t.Tx, etagKey)
 		if err != nil {
 			return 0, err
 		}
