@@ -15,6 +15,12 @@
 // figures are medians over the rounds.
 //
 //	go run ./http [-documents N] [-rounds R] [-slice D] [-connections 1,32,256] [-dir DIR] [-smoke]
+//
+// With -against PROGRAM, which is this command built from another commit, that commit's server
+// takes the place of PocketBase and the bare handler, twice: "base" and "base again". Each round
+// gives a pair of samples. Printed are the median of base's rate ÷ Jay's (above 1 is slower, as in
+// command pair) with its interval of 95 %, and the same of base again ÷ base, which is what the
+// measurement finds where there is no difference.
 package main
 
 import (
@@ -42,6 +48,7 @@ func main() {
 	flag.DurationVar(&o.slice, "slice", time.Second, "how long requests of one kind are measured in a round")
 	connections := flag.String("connections", "1,32,256", "numbers of connections")
 	flag.StringVar(&o.dir, "dir", os.TempDir(), "where the databases are put, and removed: on the disk that is to be measured")
+	flag.StringVar(&o.against, "against", "", "measure against this command, built from another commit, in place of the others; at least 6 rounds")
 	smoke := flag.Bool("smoke", false, "a short run, to see that it works")
 	flag.Parse()
 	if *serve != "" {
@@ -60,6 +67,9 @@ func main() {
 	if o.rounds < 1 || o.slice <= 0 {
 		exit(errors.New("-rounds and -slice must be more than nothing"))
 	}
+	if o.against != "" && o.rounds < 6 {
+		exit(errors.New("-against: at least 6 rounds: fewer have no interval of 95 %"))
+	}
 	exit(o.run())
 }
 
@@ -76,7 +86,23 @@ type options struct {
 	documents, rounds int
 	slice             time.Duration
 	connections       []int
-	dir               string
+	dir, against      string
+}
+
+// servers are what is measured, as programs, names and kinds. The first is Jay.
+func (o *options) servers() ([][3]string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	if o.against != "" {
+		return [][3]string{{self, "jay", "jay"}, {o.against, "base", "jay"}, {o.against, "base again", "jay"}}, nil
+	}
+	all := [][3]string{{self, "jay", "jay"}}
+	for _, kind := range []string{"bare", "pocketbase", "pocketbase, its defaults"} {
+		all = append(all, [3]string{self, kind, kind})
+	}
+	return all, nil
 }
 
 // cell names what is measured.
@@ -110,15 +136,19 @@ func (o *options) run() (err error) {
 			err = errors.Join(err, t.stop())
 		}
 	}()
-	for _, kind := range []string{"jay", "bare", "pocketbase", "pocketbase, its defaults"} {
-		t, err := startTarget(kind, filepath.Join(root, strconv.Itoa(len(targets))))
+	servers, err := o.servers()
+	if err != nil {
+		return err
+	}
+	for _, s := range servers {
+		t, err := startTarget(s[0], s[1], s[2], filepath.Join(root, strconv.Itoa(len(targets))))
 		if err != nil {
-			return fmt.Errorf("%s: %w", kind, err)
+			return fmt.Errorf("%s: %w", s[1], err)
 		}
 		targets = append(targets, t)
 		// The bare handler returns what Jay has replied.
 		if err := t.prepare(targets[0]); err != nil {
-			return fmt.Errorf("%s: %w", kind, err)
+			return fmt.Errorf("%s: %w", t.name, err)
 		}
 	}
 	fmt.Printf("%d rounds of %v, %d documents of %d bytes in a bulk insert\nload average before: %s\n\n", o.rounds, o.slice, o.documents, len(document(0)), load())
@@ -133,28 +163,30 @@ func (o *options) run() (err error) {
 	}
 	for r := range o.rounds {
 		for _, n := range o.connections {
-			rate, err := embedded(filepath.Join(root, "embedded"), min(n, maxStreams), o.documents)
-			if err != nil {
-				return fmt.Errorf("embedded: %w", err)
+			if o.against == "" {
+				rate, err := embedded(filepath.Join(root, "embedded"), min(n, maxStreams), o.documents)
+				if err != nil {
+					return fmt.Errorf("embedded: %w", err)
+				}
+				f := at(cell{"bulk insert", n, "embedded"})
+				f.rates = append(f.rates, rate)
 			}
-			f := at(cell{"bulk insert", n, "embedded"})
-			f.rates = append(f.rates, rate)
 			for i := range targets {
 				t := targets[(i+r)%len(targets)]
 				rate, err := t.bulk(ctx, n, o.documents)
 				if err != nil {
-					return fmt.Errorf("%s: bulk insert: %w", t.kind, err)
+					return fmt.Errorf("%s: bulk insert: %w", t.name, err)
 				}
-				f := at(cell{"bulk insert", n, t.kind})
+				f := at(cell{"bulk insert", n, t.name})
 				f.rates = append(f.rates, rate)
 			}
 			for _, what := range []string{"PUT", "GET", "query"} {
 				for i := range targets {
 					t := targets[(i+r)%len(targets)]
-					f := at(cell{what, n, t.kind})
+					f := at(cell{what, n, t.name})
 					rate, err := t.measure(ctx, what, n, o.slice, &f.latency)
 					if err != nil {
-						return fmt.Errorf("%s: %s: %w", t.kind, what, err)
+						return fmt.Errorf("%s: %s: %w", t.name, what, err)
 					}
 					f.rates = append(f.rates, rate)
 				}
@@ -162,6 +194,9 @@ func (o *options) run() (err error) {
 		}
 	}
 	o.print(all, targets)
+	if o.against != "" {
+		o.printPairs(all)
+	}
 	fmt.Printf("\nload average after: %s\n", load())
 	return nil
 }
@@ -186,12 +221,12 @@ func (o *options) print(all map[cell]*figures, targets []*target) {
 		for _, n := range o.connections {
 			jay := median(all[cell{what, n, "jay"}].rates)
 			for _, t := range targets {
-				f := all[cell{what, n, t.kind}]
+				f := all[cell{what, n, t.name}]
 				p50, p99 := "", ""
 				if p := f.latency.Percentiles(); p.Count > 0 {
 					p50, p99 = fmt.Sprintf("%.0f µs", p.P50), fmt.Sprintf("%.0f µs", p.P99)
 				}
-				fmt.Printf("| %s | %d | %.0f | %s | %s | %.2f× |\n", t.kind, n, median(f.rates), p50, p99, jay/median(f.rates))
+				fmt.Printf("| %s | %d | %.0f | %s | %s | %.2f× |\n", t.name, n, median(f.rates), p50, p99, jay/median(f.rates))
 			}
 			if f := all[cell{what, n, "embedded"}]; f != nil {
 				fmt.Printf("| embedded, bulk writers: | %d | %.0f | | | %.2f× |\n", min(n, maxStreams), median(f.rates), jay/median(f.rates))
@@ -200,8 +235,29 @@ func (o *options) print(all map[cell]*figures, targets []*target) {
 		fmt.Println()
 	}
 	for _, t := range targets {
-		fmt.Printf("- %s: %d MiB of memory at most\n", t.kind, t.peak()>>20)
+		fmt.Printf("- %s: %d MiB of memory at most\n", t.name, t.peak()>>20)
 	}
+}
+
+// printPairs prints the ratios of the rounds.
+func (o *options) printPairs(all map[cell]*figures) {
+	fmt.Printf("\n| %d pairs | connections | base's rate ÷ jay's | base again ÷ base |\n|---|---|---|---|\n", o.rounds)
+	for _, what := range []string{"PUT", "GET", "query", "bulk insert"} {
+		for _, n := range o.connections {
+			rates := func(server string) []float64 { return all[cell{what, n, server}].rates }
+			fmt.Printf("| %s | %d | %s | %s |\n", what, n, ratio(rates("base"), rates("jay")), ratio(rates("base again"), rates("base")))
+		}
+	}
+}
+
+// ratio prints the median of a[i] ÷ b[i] and its interval.
+func ratio(a, b []float64) string {
+	ratios := make([]float64, len(a))
+	for i := range a {
+		ratios[i] = a[i] / b[i]
+	}
+	i := stats.IntervalOf(ratios, 0.95)
+	return fmt.Sprintf("%.3f (%.3f–%.3f)", i.Median, i.Low, i.High)
 }
 
 // load returns the load average, where the system says it.

@@ -16,6 +16,7 @@ import (
 
 // target is a server in a process of its own.
 type target struct {
+	name               string // in the tables
 	kind, dir, address string
 	next               atomic.Int64 // number of the next document
 	loaded             int          // how many documents of the first bulk insert there are
@@ -35,16 +36,13 @@ func document(i int) []byte {
 // queryAnswer is in each reply of a query.
 var queryAnswer = []byte(`"Bucket":`)
 
-// startTarget starts this program as a server, and waits until it listens.
-func startTarget(kind, dir string) (*target, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
+// startTarget starts a program, this one or the same of another commit, as a server, and waits until
+// it listens.
+func startTarget(program, name, kind, dir string) (_ *target, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	t := &target{kind: kind, dir: dir, process: exec.Command(self, "-serve", kind, "-dir", dir)}
+	t := &target{name: name, kind: kind, dir: dir, process: exec.Command(program, "-serve", kind, "-dir", dir)}
 	t.process.Stderr = os.Stderr
 	if t.stdin, err = t.process.StdinPipe(); err != nil {
 		return nil, err
@@ -97,6 +95,9 @@ func (t *target) prepare(jay *target) error {
 		}
 		defer c.Close()
 		return c.do(t.make("PUT", 0)) // for the first GETs
+	}
+	if t.kind == "jay" {
+		jay = t
 	}
 	c, err := dial(jay.address)
 	if err != nil {
