@@ -30,6 +30,7 @@ type reading struct {
 	docs     []*jay.Document // nil for a missing one
 	included []*jay.Document
 	bytes    int64
+	paid     int64 // of bytes
 
 	guards    map[*jay.Document]uint64             // the indexes of the guards, for a cluster-wide session; else nil
 	exchanges map[string]*jay.CompareExchangeValue // included
@@ -40,6 +41,10 @@ type reading struct {
 	last   bool                                 // the documents are not read again
 }
 
+// littleReading is how much a reading may have without paying for it: no more than the request
+// takes anyway. Most requests get one short document, and leave the books of memory alone.
+const littleReading = 8 << 10
+
 // add adds a document, within the bounds of a reply.
 func (f *reading) add(c *serve.Call, list *[]*jay.Document, doc *jay.Document) error {
 	if doc != nil {
@@ -48,8 +53,11 @@ func (f *reading) add(c *serve.Call, list *[]*jay.Document, doc *jay.Document) e
 			return serve.TooLarge("the reply has more than %d bytes, which is the most: ask for a page, or for a stream", c.Server.Options.MaxReplyBytes)
 		}
 		// Each once as read and once in the reply; as JSON it has the room of the largest.
-		if err := c.Take(2 * size); err != nil {
-			return err
+		if f.bytes > littleReading {
+			if err := c.Take(2 * (f.bytes - f.paid)); err != nil {
+				return err
+			}
+			f.paid = f.bytes
 		}
 	}
 	*list = append(*list, doc)

@@ -157,8 +157,8 @@ func paidBy(ctx context.Context, memory *Holding) context.Context {
 	return jay.WithMemory(jay.WithReading(ctx, (&room{Largest: Largest{Memory: memory}}).need), memory.Take)
 }
 
-// room is the memory of the largest document or revision that a call has read, before the call
-// knows its size and can pay for what it keeps. It is safe for concurrent use.
+// room is the memory of the largest document or revision that an operation has read, as
+// Call.need is that of a call. It is safe for concurrent use.
 type room struct {
 	mu sync.Mutex
 	Largest

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
+	"sync"
 
 	"github.com/jaydb/jay"
 )
@@ -39,7 +40,10 @@ type Call struct {
 
 	ContentType string // of a reply that is not JSON
 
-	memory *Holding // memory that the call holds; nil before it has taken any
+	mu      sync.Mutex // reads of one call may run at once
+	memory  *Holding   // memory that the call holds; nil before it has taken any. Set under mu.
+	first   Holding    // what memory points to at first. Most calls take nothing, and many are short.
+	reading Largest    // the largest document or revision that was read: see need. Guarded by mu.
 
 	endMajority context.CancelFunc // cancels ctx: see BoundMajority; nil without a bound
 }
@@ -75,10 +79,34 @@ func (c *Call) Listed(status int, v any) error {
 
 // Held returns the memory that the call holds until it ends.
 func (c *Call) Held() *Holding {
-	if c.memory == nil {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.held()
+}
+
+// held is Held. c.mu is held.
+func (c *Call) held() *Holding {
+	switch {
+	case c.memory != nil:
+	case c.first.b == nil:
+		c.first = Holding{b: c.Server.Memory, sender: c.Sender()}
+		c.memory = &c.first
+	default: // the first one belongs to an operation now: see Background
 		c.memory = c.Server.Memory.Holding(c.Sender())
 	}
 	return c.memory
+}
+
+// need takes memory for a document that the call reads, before the call knows its size and can
+// pay for what it keeps, unless an earlier document has taken as much. It is safe for concurrent
+// use.
+func (c *Call) need(n int64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reading.Memory == nil {
+		c.reading.Memory = c.held()
+	}
+	return c.reading.Need(n)
 }
 
 // end returns the memory and ends what belongs to the call.
@@ -94,7 +122,7 @@ func (c *Call) end() {
 // Part returns a call for one of the requests in the body of the call, whose sender,
 // database and memory it has. The caller must call end.
 func (c *Call) Part() (one *Call, end func()) {
-	one = &Call{Server: c.Server, Ctx: c.Ctx, Request: c.Request, Writer: c.Writer, Name: c.Name, Database: c.Database, DB: c.DB, Nested: true, Who: c.Who, memory: c.memory, Header: make(http.Header), Reply: make(http.Header)}
+	one = &Call{Server: c.Server, Ctx: c.Ctx, Request: c.Request, Writer: c.Writer, Name: c.Name, Database: c.Database, DB: c.DB, Nested: true, Who: c.Who, memory: c.Held(), Header: make(http.Header), Reply: make(http.Header)}
 	return one, func() {
 		if one.endMajority != nil {
 			one.endMajority()
@@ -156,12 +184,18 @@ func (c *Call) Sender() string {
 	if c.Who != nil {
 		return "name " + c.Who.Name
 	}
+	if conn := connectionOf(c.Request); conn != nil && conn.address != "" {
+		return conn.address
+	}
 	from, err := netip.ParseAddrPort(c.Request.RemoteAddr)
 	if err != nil { // of a Unix socket
 		return "address " + c.Request.RemoteAddr
 	}
-	return "address " + networkOfAddress(from.Addr()).String()
+	return addressOf(networkOfAddress(from.Addr()))
 }
+
+// addressOf returns the name of a sender without credentials.
+func addressOf(network netip.Addr) string { return "address " + network.String() }
 
 // BoundMajority gives a call that needs the cluster a deadline. Without one it would wait
 // for a majority as long as package jay does, and keep its place in the gate.

@@ -43,11 +43,12 @@ type connections struct {
 // connection is one of connections. Its fields are guarded by connections.mu.
 type connection struct {
 	net.Conn
-	all    *connections
-	from   netip.Addr // whose bound counts; the network of an IPv6 address
-	number int64      // the order of arrival
-	sender string     // whose credentials came last, or ""
-	extra  bool       // it is one of the spares. Does not change.
+	all     *connections
+	from    netip.Addr // whose bound counts; the network of an IPv6 address
+	address string     // the sender of its requests without credentials; "" of a Unix socket. Does not change.
+	number  int64      // the order of arrival
+	sender  string     // whose credentials came last, or ""
+	extra   bool       // it is one of the spares. Does not change.
 
 	asStranger, asIdle, asSpare *list.Element
 	closed                      bool
@@ -72,6 +73,9 @@ func (cs *connections) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	c := &connection{Conn: conn, all: cs, from: networkOf(conn.RemoteAddr())}
+	if c.from.IsValid() {
+		c.address = addressOf(c.from)
+	}
 	for _, other := range cs.admit(c) {
 		_ = other.Close() // it makes room
 	}

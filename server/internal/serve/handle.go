@@ -140,7 +140,7 @@ func (c *Call) handle() (err error) {
 		return err
 	}
 	defer gate.Leave(sender)
-	c.Ctx = jay.WithReading(c.Ctx, (&room{Largest: Largest{Memory: c.Held()}}).need)
+	c.Ctx = jay.WithReading(c.Ctx, c.need)
 	return c.onDatabase(c.remembered)
 }
 
