@@ -1,17 +1,20 @@
 #!/usr/bin/env bash
 # Runs RavenDB's client for Node against jay serve, in the versions of package.json. It
 # installs Node with apt-get if there is none, and the clients with npm. make interop
-# calls it.
+# calls it. With "install" it only installs.
 set -euo pipefail
 cd "$(dirname "$0")"
 work=../../bin/_interop # the go command looks into no directory of such a name
 mkdir -p "$work"
 
 if ! command -v npm >/dev/null; then
-	apt-get -o Acquire::Retries=5 update -q
-	apt-get -o Acquire::Retries=5 install -qy --no-install-recommends nodejs npm
+	apt-get -o Acquire::Retries=5 -o DPkg::Lock::Timeout=300 update -q
+	apt-get -o Acquire::Retries=5 -o DPkg::Lock::Timeout=300 install -qy --no-install-recommends nodejs npm
 fi
 node --version
+if [ "${1:-}" = install ]; then
+	exit
+fi
 cp package.json package-lock.json client.mjs "$work"
 (cd "$work" && npm ci --fetch-retries=5 --ignore-scripts --no-audit --no-fund --loglevel=error)
 "${GO:-go}" build -o "$work/jay" ../../cmd/jay
