@@ -148,7 +148,7 @@ func TestImports(t *testing.T) {
 		{"cluster", []string{leaf("storage")}}, // for ErrUnknownOutcome and ErrTooLarge
 		{"cluster/clustertest", []string{leaf("cluster")}},
 		{"storage/enginetest", []string{leaf("storage")}}, // without Pebble: for the authors of other engines
-		{"storage/storagetest", []string{"github.com/cockroachdb/pebble/v2/vfs"}},
+		{"storage/storagetest", []string{leaf("storage"), "github.com/cockroachdb/pebble/v2/vfs"}},
 		{"storage/memory", []string{leaf("storage")}}, // for tests of what is written for stores that several have open
 		{"storage/lsm", []string{leaf("internal/keybytes"), leaf("internal/pieces"), leaf("storage"), "github.com/cockroachdb/crlib/fifo", "github.com/cockroachdb/pebble/v2", "github.com/prometheus/client_model/go"}},
 		{"transfer", []string{"github.com/klauspost/compress/gzip", "github.com/klauspost/compress/zstd"}}, // without a database

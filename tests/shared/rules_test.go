@@ -20,6 +20,7 @@ import (
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage/memory"
+	"github.com/jaydb/jay/storage/storagetest"
 )
 
 var (
@@ -442,6 +443,27 @@ func TestExpiry_Worker(t *testing.T) {
 	must(t, jaytest.Within(t, deleted, "the deletion"))
 	agree(t, a, b)
 	must(t, errors.Join(a.Close(), b.Close()))
+}
+
+// Ensure that a sweep says that the store is away, or that others commit first, and does what is due as
+// soon as it can: no document is put off for it. It was for a minute, and Sweep returned nil.
+func TestExpiry_StoreAway(t *testing.T) {
+	defer checks.NoSweeper()()
+	for outcome, named := range map[storagetest.Outcome]error{storagetest.Unavailable: jay.ErrUnavailable, storagetest.Conflicting: jay.ErrConflict} {
+		clock, store := newClock(), &storagetest.Commits{Driver: &memory.Driver{Shared: true}}
+		db := jaytest.Open(t, "db", &jay.Options{Now: clock.Now, Engine: store})
+		put(t, db, "leases/1", fmt.Sprintf(`{"@metadata":{"@expires":%q}}`, clock.Now().Add(time.Minute).Format(time.RFC3339)))
+		clock.add(time.Hour)
+		store.Fail(outcome, 1000)
+		if s, err := db.Sweep(ctx); !errors.Is(err, named) || s.Deleted != 0 {
+			t.Errorf("away: got %+v, %v", s, err)
+		}
+		store.Fail(storagetest.Committed, 0)
+		if s, err := db.Sweep(ctx); err != nil || s.Deleted != 1 {
+			t.Errorf("back: got %+v, %v", s, err)
+		}
+		must(t, db.Close())
+	}
 }
 
 // Ensure that a feed of one database has the changes of both, in the order of their commits.
