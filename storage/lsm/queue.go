@@ -68,6 +68,10 @@ func (q *commitQueue) push(r *request) (lead, only bool) {
 	return true, q.count() == 1
 }
 
+// maxYields bounds how often the leader yields, far above what fits into the delay: a clock may stand
+// still, as in a bubble of synctest.
+const maxYields = 1 << 16
+
 // awaitFollowers waits out the commit delay: until the expected requests are in
 // the queue or the deadline has passed. It returns at once if a request wants no
 // sync, and so need not wait for one. Only the leader calls it.
@@ -84,8 +88,8 @@ func (q *commitQueue) awaitFollowers() {
 		q.skips--
 		return
 	}
-	for !ready {
-		if time.Now().After(until) {
+	for yields := 0; !ready; yields++ {
+		if yields == maxYields || time.Now().After(until) {
 			q.backOff = min(2*q.backOff+1, maxSkippedDelays)
 			q.skips = q.backOff
 			return
