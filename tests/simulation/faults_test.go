@@ -16,7 +16,10 @@ type fault struct {
 }
 
 // faults are all of them. The first one is none.
-var faults = []fault{
+var faults = append(machineFaults, storeFaults...)
+
+// machineFaults are those of one machine with one database.
+var machineFaults = []fault{
 	{"", 400, func(*world) {}, func(*world) {}},
 	{"power goes in it", 10, cutIn, func(w *world) { w.reopen(w.found(), false) }},
 	{"power goes in it and in recovery", 3, cutIn, func(w *world) { w.reopen(w.found(), true) }},

@@ -24,7 +24,8 @@ const length = 400
 //
 //	JAY_SIMULATION=1000000 go test -run 'TestSimulation$' -count=1 -timeout 0 -v ./tests/simulation
 //
-// A failure prints its script, shortened; JAY_SIMULATION_SCRIPT names a file to run again.
+// JAY_SIMULATION_WORLD=shared leaves out the runs of other worlds than two databases on one store, and
+// machine those of that one. A failure prints its script, shortened; JAY_SIMULATION_SCRIPT names a file to run again.
 func TestSimulation(t *testing.T) {
 	sample.OneGoroutine(t)
 	all := newFigures()
@@ -59,7 +60,14 @@ func TestSimulation(t *testing.T) {
 		jaytest.Must(t, err)
 		seed = n
 	}
+	world := os.Getenv("JAY_SIMULATION_WORLD")
+	if world != "" && world != (settings{}).world() && world != (settings{shared: true}).world() {
+		t.Fatalf("JAY_SIMULATION_WORLD is %q, not machine or shared", world)
+	}
 	for failures := 0; all.steps < wanted && failures < 5; seed++ {
+		if world != "" && draw(seed).world() != world {
+			continue
+		}
 		if !try(t, seed, all) {
 			failures++
 		}

@@ -21,6 +21,7 @@ type verb struct {
 	do          func(w *world)
 	waits       bool // it lets time pass
 	norevisions bool // the model does not know what it does to revisions
+	alone       bool // a database on a shared store refuses it
 }
 
 // verbs are all of them.
@@ -46,7 +47,7 @@ func init() {
 		{name: "query", weight: 15, do: query},
 		{name: "create index", weight: 3, do: createIndex},
 		{name: "drop index", weight: 2, do: dropIndex},
-		{name: "rename collection", weight: 1, do: renameCollection, norevisions: true},
+		{name: "rename collection", weight: 1, do: renameCollection, norevisions: true, alone: true},
 		{name: "drop collection", weight: 1, do: dropCollection},
 		{name: "delete by query", weight: 1, do: deleteByQuery},
 		{name: "patch by query", weight: 2, do: patchByQuery},
@@ -57,7 +58,7 @@ func init() {
 		{name: "compact", weight: 1, do: compact},
 		{name: "back up", weight: 2, do: backUp},
 		{name: "restore", weight: 1, do: restore},
-		{name: "checkpoint", weight: 1, do: checkpoint},
+		{name: "checkpoint", weight: 1, do: checkpoint, alone: true},
 		{name: "verify", weight: 1, do: func(w *world) { w.verify(w.db) }},
 	}
 }
@@ -663,7 +664,10 @@ func query(w *world) {
 }
 
 func createIndex(w *world) {
-	collection, name := collections[w.intn(2)], w.pick(slices.Sorted(maps.Keys(declarations)))
+	w.createIndex(collections[w.intn(2)], w.pick(slices.Sorted(maps.Keys(declarations))))
+}
+
+func (w *world) createIndex(collection, name string) {
 	var want error
 	if name == "u" && !w.model.indexes[collection]["u"] {
 		seen := make(map[int]bool)
@@ -680,8 +684,8 @@ func createIndex(w *world) {
 		return nil, w.db.EnsureIndex(ctx, collection, declarations[name])
 	}) {
 		w.index(collection, name, true)
-	} else if want == nil {
-		w.unready = true
+	} else if want == nil || w.failed {
+		w.unready, w.again = true, func() { w.createIndex(collection, name) }
 	}
 }
 
@@ -694,8 +698,13 @@ func dropIndex(w *world) {
 	fmt.Fprintf(w.log, "%s of %s. ", name, collection)
 	if w.call(new(entry), want, func() (func(), error) { return nil, w.db.DropIndex(ctx, collection, name) }) {
 		w.index(collection, name, false)
-	} else if want == nil {
-		w.unready = true
+	} else if want == nil || w.failed {
+		w.unready, w.again = true, func() {
+			if err := w.db.DropIndex(ctx, collection, name); err != nil && !errors.Is(err, jay.ErrIndex) {
+				w.fail("drop index, again: %v", err)
+			}
+			w.index(collection, name, false)
+		}
 	}
 }
 
@@ -766,12 +775,16 @@ func dropCollection(w *world) {
 	if len(w.model.documents(collection)) == 0 && !w.hasIndexes(collection) {
 		return
 	}
+	w.dropCollection(collection)
+}
+
+func (w *world) dropCollection(collection string) {
 	fmt.Fprintf(w.log, "%s. ", collection)
 	if w.changeAll(w.model.documents(collection), w.deletion, func() error { return second(w.db.DropCollection(ctx, collection)) }) {
 		delete(w.model.indexes, collection)
 		return
 	}
-	w.unready = true
+	w.unready, w.again = true, func() { w.dropCollection(collection) }
 }
 
 // withA returns the documents of a collection with this a.
@@ -926,7 +939,7 @@ func restore(w *world) {
 	}
 	w.copies++
 	to := fmt.Sprint("restored", w.copies)
-	options := w.options()
+	options := w.copyOptions()
 	options.HiLoMode = jay.HiLo4
 	var streams []io.Reader
 	for _, b := range w.backup.backups {
@@ -945,7 +958,7 @@ func restore(w *world) {
 func checkpoint(w *world) {
 	w.copies++
 	to := fmt.Sprint("checkpoint", w.copies)
-	options := w.options()
+	options := w.copyOptions()
 	options.ReadOnly = true
 	w.call(new(entry), nil, func() (func(), error) {
 		if err := w.db.Checkpoint(ctx, to); err != nil {

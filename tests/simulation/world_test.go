@@ -15,6 +15,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/storage/memory"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -22,6 +23,7 @@ var ctx = context.Background()
 
 // settings are what a run draws of its seed before the first step: which features meet in it.
 type settings struct {
+	shared    bool // two databases on a store that is in memory
 	relaxed   bool
 	revisions bool
 	cache     bool
@@ -40,6 +42,9 @@ func draw(seed uint64) settings {
 		memory: []int64{64 << 10, 256 << 10, 4 << 20}[r.IntN(3)],
 		mode:   []jay.HiLoMode{jay.HiLo4, jay.HiLo4, jay.HiLo2}[r.IntN(3)],
 	}
+	if s.shared = r.IntN(4) == 0; s.shared {
+		s.relaxed, s.cache = false, false
+	}
 	for _, v := range verbs {
 		weight := v.weight
 		switch r.IntN(5) {
@@ -48,20 +53,28 @@ func draw(seed uint64) settings {
 		case 1:
 			weight *= 5
 		}
-		if s.revisions && v.norevisions {
+		if s.revisions && v.norevisions || s.shared && v.alone {
 			weight = 0
 		}
 		s.weights = append(s.weights, weight)
 	}
 	for i, f := range faults {
 		weight := f.weight
-		if i > 0 && r.IntN(4) == 0 {
+		if i > 0 && (r.IntN(4) == 0 || i >= len(machineFaults) != s.shared) {
 			weight = 0
 		}
 		s.faults = append(s.faults, weight)
 	}
 	s.weights[0] = max(s.weights[0], 1)
 	return s
+}
+
+// world names what the run has: a machine with one database, or a store that two share.
+func (s settings) world() string {
+	if s.shared {
+		return "shared"
+	}
+	return "machine"
 }
 
 func (s settings) String() string {
@@ -71,7 +84,7 @@ func (s settings) String() string {
 			left = append(left, v.name)
 		}
 	}
-	return fmt.Sprintf("relaxed %v, revisions %v, cache %v, exact expiry %v, tables of %d KiB, HiLo mode %d, without %s",
+	return s.world() + fmt.Sprintf(", relaxed %v, revisions %v, cache %v, exact expiry %v, tables of %d KiB, HiLo mode %d, without %s",
 		s.relaxed, s.revisions, s.cache, s.exact, s.memory>>10, s.mode, strings.Join(left, ", "))
 }
 
@@ -81,9 +94,12 @@ type world struct {
 	settings settings
 	model    *model
 	disk     *storagetest.Disk
-	db       *jay.DB
-	offset   time.Duration // how far the clock is from the bubble's
-	ids      *rand.ChaCha8 // of Options.Rand
+	db       *jay.DB              // the one of the step
+	store    *storagetest.Commits // in which the databases are, or nil
+	dbs      []*jay.DB            // of the store
+	at       int                  // the place of db among them
+	offset   time.Duration        // how far the clock is from the bubble's
+	ids      *rand.ChaCha8        // of Options.Rand
 	log      io.Writer
 
 	rand     *rand.Rand // of the step under way
@@ -91,6 +107,7 @@ type world struct {
 	begun    *entry // the step under way, if its outcome is not known
 	failed   bool   // the disk was made to fail: errors are to be expected
 	unready  bool   // an index may be there or not, as its creation was cut off
+	again    func() // makes the call again that was cut off so
 	feed     string // token of the feed's reader
 	figures  *figures
 	steps    int // that were begun
@@ -130,9 +147,11 @@ func (w *world) run(steps []step) (err error) {
 			}
 			err = errors.New(f.text)
 			w.say("FAILS: %s", f.text)
-			if w.db != nil {
-				w.disk.Heal()
-				_ = w.db.Close()
+			w.disk.Heal()
+			for _, db := range append(w.dbs, w.db) {
+				if db != nil {
+					_ = db.Close()
+				}
 			}
 		}
 	}()
@@ -143,6 +162,11 @@ func (w *world) run(steps []step) (err error) {
 	}
 	w.verb = "the end"
 	w.model.sync()
+	if w.settings.shared {
+		w.rand = rand.New(rand.NewPCG(0, 2))
+		w.endBoth()
+		return nil
+	}
 	w.reopen(w.disk, false)
 	w.must(w.db.Close())
 	w.db = nil
@@ -153,9 +177,13 @@ func (w *world) run(steps []step) (err error) {
 func (w *world) one(i int, s step) {
 	w.rand = rand.New(rand.NewPCG(s.seed, 2))
 	v, f := verbs[verbNamed(s.verb)], faults[faultNamed(s.fault)]
-	w.verb, w.begun, w.cut = v.name, nil, nil
+	w.verb, w.begun, w.cut, w.again = v.name, nil, nil, nil
 	fmt.Fprintf(w.log, "%d %s: ", i, s)
 	w.figures.meet(v.name, f.name)
+	if w.settings.shared {
+		w.turn(w.intn(2))
+		fmt.Fprintf(w.log, "database %d: ", w.at+1)
+	}
 	f.before(w)
 	begun := time.Now()
 	v.do(w)
@@ -177,11 +205,11 @@ func (w *world) call(e *entry, want error, fn func() (learn func(), err error)) 
 		w.begun = e // it happened in a world that is gone
 		return false
 	case w.failed && err != nil && (want == nil || !errors.Is(err, want)):
-		if !errors.Is(err, jay.ErrUnknownOutcome) && !errors.Is(err, jay.ErrFailed) && !errors.Is(err, jay.ErrDiskFull) &&
+		if !errors.Is(err, jay.ErrUnknownOutcome) && !errors.Is(err, jay.ErrFailed) && (w.store == nil || !errors.Is(err, jay.ErrUnavailable) && !errors.Is(err, jay.ErrConflict)) && !errors.Is(err, jay.ErrDiskFull) &&
 			!errors.Is(err, storagetest.ErrInjected) && !errors.Is(err, storagetest.ErrFull) {
 			w.fail("%s on a disk that fails: %v", w.verb, err)
 		}
-		fmt.Fprint(w.log, "the disk fails. ")
+		fmt.Fprintf(w.log, "%s. ", w.failing())
 		if errors.Is(err, jay.ErrUnknownOutcome) || e.each {
 			w.begun = e
 		}
@@ -200,6 +228,14 @@ func (w *world) call(e *entry, want error, fn func() (learn func(), err error)) 
 	}
 	w.model.acknowledge(*e, !w.settings.relaxed)
 	return true
+}
+
+// failing says what fails.
+func (w *world) failing() string {
+	if w.store != nil {
+		return "the store fails"
+	}
+	return "the disk fails"
 }
 
 // write is call for one document.
@@ -240,7 +276,17 @@ func (w *world) learn(c change, m jay.Metadata) change {
 
 const dir = "db"
 
+// options are those of the database.
 func (w *world) options() *jay.Options {
+	o := w.copyOptions()
+	if w.store != nil {
+		o.FS, o.Engine, o.MemTableBytes, o.CacheBytes = nil, w.store, 0, 0
+	}
+	return o
+}
+
+// copyOptions are those of a database of its own on the disk.
+func (w *world) copyOptions() *jay.Options {
 	o := &jay.Options{
 		FS: w.disk, Now: w.now, Rand: w.ids, MemTableBytes: w.settings.memory, CacheBytes: 1 << 20, HiLoMode: w.settings.mode,
 		ExactExpiry: w.settings.exact, DocumentCacheBytes: -1,
@@ -257,9 +303,14 @@ func (w *world) options() *jay.Options {
 // open opens the database for the first time.
 func (w *world) open() {
 	w.verb = "open"
-	var err error
-	w.db, err = jay.Open(dir, w.options())
-	w.must(err)
+	if w.settings.shared {
+		w.store = &storagetest.Commits{Driver: &memory.Driver{Shared: true}}
+		w.openBoth()
+	} else {
+		var err error
+		w.db, err = jay.Open(dir, w.options())
+		w.must(err)
+	}
 	if w.settings.revisions {
 		w.must(w.db.Revisions().Configure(ctx, jay.RevisionsConfiguration{Default: new(jay.RevisionRule)}))
 	}
