@@ -14,6 +14,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // User is the type most tests store.
@@ -457,6 +458,7 @@ var unnamedWrites = map[string]func(db *jay.DB, id string, body json.RawMessage,
 // Ensure that a write that names no collection keeps the one that its document is
 // in, with its index entries, whatever the size of its body.
 func TestPut_KeepsCollection(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	for name, write := range unnamedWrites {
 		for _, size := range []int{0, 20 << 10, 2 << 20} {

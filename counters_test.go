@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -626,6 +627,7 @@ func TestHiLo_TakeOver(t *testing.T) {
 // Ensure that no number of a prefix comes twice, whatever the order of modes,
 // with the document deleted in between (A19).
 func TestHiLo_ChangeOfMode(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	dir := t.TempDir()
 	numbers := make(map[string]bool)

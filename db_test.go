@@ -21,6 +21,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -74,6 +75,7 @@ func collectionOf[T any](t testing.TB, db *jay.DB, opts ...jay.CollectionOption)
 // Ensure that a database is there again after a reopen, and that what is
 // fixed at creation stays.
 func TestOpen_Reopen(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new", "acorns.jay")
 	db := open(t, dir, &jay.Options{Separator: "-", NodeTag: "NUT"})

@@ -19,6 +19,7 @@ import (
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // withCache are the options of tests that are about the cache of documents.
@@ -458,6 +459,7 @@ func TestDocumentCache_Bounded(t *testing.T) {
 // Ensure that every walk gives what a plain filter over all documents gives,
 // for many collections, prefixes, pages and limits, at home and away.
 func TestDocuments_AgainstFilter(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	for _, caseSensitive := range []bool{false, true} {
 		for _, separator := range []string{"/", "-"} {
@@ -655,6 +657,7 @@ func TestDocuments_Globs(t *testing.T) {
 // and in a transaction over its own writes, hold what a plain filter by a
 // regular expression chooses.
 func TestDocuments_Globs_AgainstRegexp(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	for _, caseSensitive := range []bool{false, true} {
 		db := memory(t, &jay.Options{CaseSensitive: caseSensitive})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/knobs"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 func inspect(t testing.TB, db *jay.DB) jay.IDReport {
@@ -36,6 +37,7 @@ func kinds(r jay.IDReport) string {
 // Ensure that each kind of warning comes when there is reason for it, and no
 // other.
 func TestInspectIDs_Warnings(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	inHiLo := jay.InCollection("@hilo")
 	for _, test := range []struct {
@@ -160,6 +162,7 @@ func TestInspectIDs_NeedsFloor(t *testing.T) {
 // Ensure that IDs are recognised by their shape, whatever the separator and
 // the case rule.
 func TestInspectIDs_Shapes(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	const guid = "3f2b8c1e-6d0a-4b1f-9c3d-0123456789ab"
 	for _, test := range []struct {
@@ -425,6 +428,7 @@ func TestInspectIDs_Calls(t *testing.T) {
 
 // Ensure that what is not listed is still counted.
 func TestInspectIDs_Rest(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	db := memory(t, nil)
 	var batch jay.Batch

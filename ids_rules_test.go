@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -19,6 +20,7 @@ import (
 // Ensure that a request means the same through Put, Insert and a Batch, on a
 // database that has documents and counters.
 func TestRules_Requests(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	tests := []struct {
 		name    string
@@ -200,6 +202,7 @@ func TestRules_Lookup(t *testing.T) {
 // Ensure that seeds are last used numbers, that only force goes back, and
 // that it never overwrites (A7; rows 61, 64 to 69).
 func TestRules_Seeds(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	type seed struct {
 		value int64

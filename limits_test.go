@@ -30,6 +30,7 @@ import (
 // Ensure that every row of docs/limits.md has as many cells as its head, and
 // that the tests that it names are there.
 func TestLimits_Document(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	tests := make(map[string]bool)
 	must(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
@@ -141,6 +142,7 @@ func TestLimits_RaiseCounters(t *testing.T) {
 
 // Ensure that a JSON Patch has up to 10,000 operations.
 func TestLimits_JSONPatchOperations(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	db := memory(t, nil)
 	put(t, db, "a/1", `{"a":1}`)
@@ -171,6 +173,7 @@ func TestLimits_Increment(t *testing.T) {
 
 // Ensure that InspectIDs says so when it does not look at all prefixes.
 func TestLimits_Inspection(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	db := memory(t, nil)
 	for n, want := range map[int]bool{10_000: false, 10_001: true} {

@@ -28,6 +28,7 @@ import (
 	"github.com/jaydb/jay/internal/child"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/room"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/lsm"
 	"github.com/jaydb/jay/storage/storagetest"
 )
@@ -881,6 +882,7 @@ func readAll(t *testing.T, db *jay.DB) string {
 // original makes, whatever both do, and that identities wait for a floor
 // (A20).
 func TestCopyTag(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	dir := t.TempDir()
 	db := open(t, dir, nil)
@@ -959,6 +961,7 @@ func TestCopyTag_Leases(t *testing.T) {
 // IDs of the older generations carry no node tag: the original and its copy
 // both made users/33.
 func TestCopyTag_UntaggedIDs(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	for _, mode := range []jay.HiLoMode{jay.HiLo2, jay.HiLo2010} {
 		opts := func(mode jay.HiLoMode, tag string) *jay.Options {
@@ -1036,6 +1039,7 @@ func TestCopyTag_UntaggedIDs(t *testing.T) {
 
 // Ensure that a copy can be copied again, and that a wrong tag changes nothing.
 func TestCopyTag_Again(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	dir := t.TempDir()
 	closeDB(t, open(t, dir, nil))
@@ -1064,6 +1068,7 @@ func TestCopyTag_Again(t *testing.T) {
 // Ensure that a copy cannot take a tag that it had before, over any number of
 // copies, with an error that says why, and that it stays as it was.
 func TestCopyTag_HadBefore(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	dir := t.TempDir()
 	db := open(t, dir, &jay.Options{NodeTag: "X"})

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // Ensure that a patch changes what it names and nothing else, reports what
 // became of it, and writes nothing where nothing changes.
 func TestPatch(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	const before = `{"n":1,"big":9007199254740993,"price":1.10,"tags":["a"],"deep":{"x":null}}`
 	tests := []struct {
@@ -203,6 +205,7 @@ func TestBatch_ReturningPatch(t *testing.T) {
 
 // Ensure that the work of conditions on elements counts as that of a patch does.
 func TestPatch_RemoveWhere_Work(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	db := memory(t, &jay.Options{MaxDocumentBytes: 1 << 20})
 	body := `{"a":[0` + strings.Repeat(",1", 400_000) + `]}`

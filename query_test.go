@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // Ensure that a query gives the same answer whatever indexes there are, and
@@ -92,6 +93,7 @@ func TestQuery_Plans(t *testing.T) {
 // Ensure that pages joined together are the whole answer, whatever the plan,
 // and that a cursor of another query is refused.
 func TestQuery_Page(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	for _, fields := range [][]string{nil, {"Total"}, {"-Total"}, {"Status", "Total"}} {
 		for _, order := range [][]string{nil, {"Total"}, {"-Total"}, {"Status", "-Total"}, {"id()"}, {"-id()"}} {

@@ -20,6 +20,7 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage/storagetest"
 )
@@ -249,6 +250,7 @@ func TestRevisions_Deleted(t *testing.T) {
 
 // Ensure that a purge removes nothing that it was not asked to, and says what it does.
 func TestRevisions_Purge(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	clock := newClock()
 	db := memory(t, &jay.Options{Now: clock.Now})

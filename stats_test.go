@@ -14,6 +14,7 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/expiry"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -175,6 +176,7 @@ func TestStats_Due_Bound(t *testing.T) {
 // Ensure that the space of collections and indexes on disk is found, also that of
 // documents with other IDs, and that it shrinks with what is deleted.
 func TestDiskUsage(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	ctx := context.Background()
 	db := open(t, t.TempDir(), nil)

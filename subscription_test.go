@@ -15,6 +15,7 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // subscribed makes a subscription that sends again at once what has failed.
@@ -463,6 +464,7 @@ func TestSubscription_Ended(t *testing.T) {
 // Ensure that declarations that cannot be are refused, and that Ensure changes nothing of
 // a subscription that is there.
 func TestSubscription_Ensure(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	db := memory(t, nil)
 	subs := db.Subscriptions()

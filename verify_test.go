@@ -23,6 +23,7 @@ import (
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/invariants"
 	"github.com/jaydb/jay/internal/knobs"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/internal/verify"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
@@ -760,6 +761,7 @@ func staleRecords(t *testing.T, dir string) (records map[string][]byte) {
 // Ensure that a repair takes the newest version of a document that is left, also where its
 // record is an older one, and lists the document once.
 func TestRepair_NewestVersion(t *testing.T) {
+	sample.OneGoroutine(t)
 	if invariants.Enabled {
 		t.Skip("a build with invariants stops where it meets damage")
 	}

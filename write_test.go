@@ -19,6 +19,7 @@ import (
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/knobs"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -826,6 +827,7 @@ func TestCollection_Get_TwoWays(t *testing.T) {
 // Ensure that a value stays as it is when its document, which was decoded where
 // it lay, is written over and the memory is used again.
 func TestCollection_Get_Owned(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	ctx := context.Background()
 	db := open(t, t.TempDir(), &jay.Options{CacheBytes: 1 << 20, DocumentCacheBytes: -1})

@@ -55,6 +55,7 @@ func (h *host) seed() {
 // Ensure that each route that reads a body refuses one that is not JSON, has another
 // content type, is too large as it is or unpacked, or is cut off, and changes nothing.
 func TestBadInput_EveryRoute(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	h := start(t, func(o *server.Options) { o.MaxBodyBytes = 1 << 16 })
 	h.seed()
@@ -238,6 +239,7 @@ func (h *host) rawCut(text string) string {
 // Ensure that a script that loops, or takes memory, ends wherever a client can send one,
 // and changes nothing.
 func TestBadInput_Scripts(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	h := start(t)
 	h.seed()

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/server"
 )
 
@@ -35,6 +36,7 @@ func pack(t *testing.T, text string) string {
 // Ensure that a body is bounded however it comes, and that a refused one stores nothing
 // and takes no memory afterwards.
 func TestBounds_Bodies(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	h := start(t, func(o *server.Options) { o.MaxBodyBytes = 1 << 20 })
 	h.create("a")
@@ -214,6 +216,7 @@ func TestBounds_Memory_NeverFits(t *testing.T) {
 // Ensure that a body without documents is bounded more tightly, and that wrong or too many
 // elements of a list are refused before any is decoded.
 func TestBounds_OtherBodies(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	h := start(t)
 	h.create("a")

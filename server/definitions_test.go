@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/server"
 )
 
@@ -185,6 +186,7 @@ func TestDefinitions_MoveCutShort(t *testing.T) {
 // Ensure that the definitions of a database that cannot be opened stay where they are until it can, and go with it when
 // it is deleted.
 func TestDefinitions_NotMovedYet(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	dir := formerly(t)
 	files := filepath.Join(dir, "databases", "a")

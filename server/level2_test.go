@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/server"
 )
 
@@ -202,6 +203,7 @@ func TestAttachments(t *testing.T) {
 // Ensure that a thousand streams that no client reads hold bounded memory, and end with
 // their clients.
 func TestAttachments_Unread(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	h := start(t, func(o *server.Options) { o.MaxStreams, o.QueueTimeout = 16, time.Millisecond })
 	h.create("a")
@@ -386,6 +388,7 @@ func TestRevisions_ByVector(t *testing.T) {
 // Ensure that definitions which name fields become indexes that queries use, and that
 // they are gone with their database.
 func TestIndexes(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	h := start(t)
 	h.create("a")

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/server"
 )
 
@@ -33,6 +34,7 @@ func (h *host) await(db, id string) answer {
 // Ensure that what an export writes comes back by an import, in every format and packed in
 // every way: IDs, collections, and every digit.
 func TestOwn_Export_Import(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	h := start(t)
 	h.create("a")
@@ -101,6 +103,7 @@ func TestOwn_Export_Parts(t *testing.T) {
 // Ensure that bad records are kept where that is asked for, say why, and can be fetched, and
 // that all others are stored.
 func TestOwn_Import_Rejects(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	h := start(t)
 	h.create("a")
@@ -143,6 +146,7 @@ func TestOwn_Import_Rejects(t *testing.T) {
 // Ensure that the rejects that are kept are bounded, and take memory of the server that comes
 // back.
 func TestOwn_Import_RejectsBounded(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	h := start(t)
 	h.create("a")

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // rowsPage is a reply of rows.
@@ -117,6 +119,7 @@ func TestOwn_Rows_Places(t *testing.T) {
 
 // Ensure that a page of large documents ends early, and that the next one goes on.
 func TestOwn_Rows_OfLargeDocuments(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	h := start(t)
 	h.create("db")
@@ -133,6 +136,7 @@ func TestOwn_Rows_OfLargeDocuments(t *testing.T) {
 // Ensure that a guess of a place is not far from the place, for numbers as clients and as
 // the server make them, and goes both ways.
 func TestOwn_Rows_Guess(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	h := start(t)
 	h.create("db")
@@ -223,6 +227,7 @@ func TestOwn_Rows_Newest(t *testing.T) {
 
 // Ensure that the newest of a collection that is not small come page by page, without gaps.
 func TestOwn_Rows_NewestOfMany(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	h := start(t)
 	h.create("db")

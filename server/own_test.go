@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 const own = "/jay/v1/databases/db"
@@ -61,6 +62,7 @@ func TestOwn_Pages(t *testing.T) {
 
 // Ensure that a page of large documents ends early, and that the next one goes on.
 func TestOwn_Pages_OfLargeDocuments(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	h := start(t)
 	h.create("db")

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // complete returns what jay __complete prints, without the line that says how.
@@ -47,6 +48,7 @@ func completionDatabase(t *testing.T) string {
 // Ensure that what may stand at the cursor is a command, a flag, a value of it, a file, a
 // collection or an ID, as the command line before it says.
 func TestComplete(t *testing.T) {
+	sample.OneGoroutine(t)
 	dir := completionDatabase(t)
 	for _, row := range []struct {
 		words     []string
@@ -111,6 +113,7 @@ func TestComplete_NoDatabase(t *testing.T) {
 
 // Ensure that bash, with the script, completes what is typed.
 func TestComplete_Bash(t *testing.T) {
+	sample.OneGoroutine(t)
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("there is no bash")

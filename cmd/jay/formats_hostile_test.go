@@ -72,6 +72,7 @@ func TestFormats_NoPlaceForContents(t *testing.T) {
 // Ensure that an import with attachments that is stopped anywhere goes on, and leaves
 // neither a document nor an attachment out.
 func TestFormats_ResumeWithAttachments(t *testing.T) {
+	sample.OneGoroutine(t)
 	dir := t.TempDir()
 	whole := filepath.Join(dir, "whole")
 	dump := dumpOfAttachments(t, 60)

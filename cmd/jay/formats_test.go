@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // cornerBodies are bodies that are hard to keep, in one format or another.
@@ -213,6 +214,7 @@ func inFresh(t *testing.T, stdin string, args ...string) result {
 // Ensure that attachments, revisions and identities come back from a dump, and that a
 // content is in it once.
 func TestFormats_DumpWithEverything(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Chdir(t.TempDir())
 	inFresh(t, "", "--db", "first", "import")
 	inFresh(t, "", "--db", "first", "revisions", "configure", "--all")
@@ -256,6 +258,7 @@ var attachmentsOfRevision = regexp.MustCompile(`"@attachments":\[[^\]]*\],`)
 
 // Ensure that identities and HiLo numbers go on behind an import of a dump.
 func TestFormats_DumpKeepsCounters(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Chdir(t.TempDir())
 	for range 3 {
 		inFresh(t, `{}`, "--db", "first", "put", "--id", "bills|")
@@ -276,6 +279,7 @@ func TestFormats_DumpKeepsCounters(t *testing.T) {
 // Ensure that an import that is stopped anywhere goes on with the same name, stores each
 // document once, and stores nothing when it is called again.
 func TestFormats_Resume(t *testing.T) {
+	sample.OneGoroutine(t)
 	const n = 3500
 	for _, format := range []string{"ndjson", "csv", "extjson"} {
 		t.Run(format, func(t *testing.T) {
@@ -342,6 +346,7 @@ func checkEachOnce(t *testing.T, dir string, n int) {
 
 // Ensure that a resumed import refuses another input, and a shorter one.
 func TestFormats_ResumeOtherInput(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "db")
 	lines := strings.Repeat("{}\n", 2500)

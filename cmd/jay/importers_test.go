@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/server"
 )
 
@@ -207,6 +208,7 @@ func contents(t *testing.T, dir string) string {
 // Ensure that the server imports what the command imports, in each format: the same
 // documents, under the same IDs, in the same collections.
 func TestImport_ServerAndCommandDiffer(t *testing.T) {
+	sample.OneGoroutine(t)
 	for _, c := range importCases {
 		t.Run(c.format+", "+c.name, func(t *testing.T) {
 			command, server := importBoth(t, c.format, strings.ReplaceAll(c.params, ";", "%3B"), []byte(c.input))
@@ -220,6 +222,7 @@ func TestImport_ServerAndCommandDiffer(t *testing.T) {
 // Ensure that an export is imported as it was, whoever writes it and whoever reads it: a
 // document without a collection stays without, although its ID has a prefix.
 func TestImport_ExportChangesCollections(t *testing.T) {
+	sample.OneGoroutine(t)
 	dir := prefixDatabase(t)
 	jayCommand(t, []byte(`{"n":1,"@metadata":{"@id":"users/ann","@collection":"@empty"}}
 {"n":2,"@metadata":{"@id":"users/bob","@collection":"Users","Colour":"red"}}
@@ -286,6 +289,7 @@ func fullDatabase(t *testing.T) (dir string) {
 // documents, attachments, revisions, counters, values and subscriptions; and that both write
 // the same bytes.
 func TestImport_ServerLosesNothing(t *testing.T) {
+	sample.OneGoroutine(t)
 	dir := fullDatabase(t)
 	want := contents(t, dir)
 	for _, part := range []string{"with photo2 of image/png", "revision ", "deletion true", "subscription all", "value names/ann", "logs|:2"} {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/server"
 )
 
@@ -154,6 +155,7 @@ func TestRemote(t *testing.T) {
 // Ensure that a command prints of a server what it prints of a directory: query printed JSON where the
 // directory has a table, stats the object of RavenDB, and collections and index were refused.
 func TestRemote_PrintsAsOfDirectory(t *testing.T) {
+	sample.OneGoroutine(t)
 	data := filepath.Join(t.TempDir(), "data")
 	s, err := server.Open(server.Options{Data: data})
 	if err != nil {

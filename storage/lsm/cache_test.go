@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/lsm"
 )
@@ -15,6 +16,7 @@ import (
 // Pebble counts against it: with tables as large as the cache, it had no room
 // for a single block.
 func TestEngine_CacheBesideMemTables(t *testing.T) {
+	sample.OneGoroutine(t)
 	const mib = 1 << 20
 	e, err := lsm.Open("db", lsm.Options{InMemory: true, CacheBytes: 8 * mib, MemTableBytes: 8 * mib})
 	if err != nil {
@@ -56,6 +58,7 @@ func TestEngine_CacheBesideMemTables(t *testing.T) {
 // Ensure that a cache without bound is one: with the reservation for memtables
 // its size was below 0, and it held nothing.
 func TestEngine_CacheWithoutBound(t *testing.T) {
+	sample.OneGoroutine(t)
 	e, err := lsm.Open("db", lsm.Options{InMemory: true, CacheBytes: math.MaxInt64, MemTableBytes: 64 << 10})
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/lsm"
 )
@@ -96,6 +97,7 @@ func wantDamage(t *testing.T, err error, file string) {
 // name of the file, that the directory is free again, and that a damaged
 // OPTIONS file, on which nothing depends, does not matter.
 func TestOpen_Damage(t *testing.T) {
+	sample.OneGoroutine(t)
 	cut := func(text []byte) []byte { return text[:len(text)-100] }
 	tests := []struct {
 		name     string
@@ -182,6 +184,7 @@ func remove(t *testing.T, path string) {
 // Ensure that damage in a table, or its loss while it is open, is ErrCorrupt
 // with the table's name for every kind of read.
 func TestRead_Damage(t *testing.T) {
+	sample.OneGoroutine(t)
 	for name, damage := range map[string]func(t *testing.T, path string){
 		"flipped bytes": func(t *testing.T, path string) {
 			rewrite(t, path, func(text []byte) []byte {

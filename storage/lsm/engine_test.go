@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/enginetest"
 	"github.com/jaydb/jay/storage/lsm"
@@ -269,6 +270,7 @@ func TestOpen_DamagedLog(t *testing.T) {
 // Ensure that a damaged table is ErrCorrupt to its readers, and that the
 // process and the rest of the data live on.
 func TestEngine_Get_DamagedTable(t *testing.T) {
+	sample.OneGoroutine(t)
 	dir := t.TempDir()
 	e, err := lsm.Open(dir, lsm.Options{})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/lsm"
 	"github.com/jaydb/jay/storage/storagetest"
@@ -169,6 +170,7 @@ func TestFeatures_FirstUse(t *testing.T) {
 // Ensure that a power failure at any sync leaves no key of a feature in a database whose format a version
 // would open that does not know the feature, and that all that was committed is there.
 func TestFeatures_PowerCut(t *testing.T) {
+	sample.OneGoroutine(t)
 	steps := []struct {
 		key      string
 		features []storage.Feature

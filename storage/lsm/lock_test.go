@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay/internal/child"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/lsm"
 	"github.com/jaydb/jay/storage/storagetest"
@@ -106,6 +107,7 @@ func wantLocked(t *testing.T, when, dir string) {
 
 // Ensure that a directory has one owner whatever the spelling of its path.
 func TestLock_Spellings(t *testing.T) {
+	sample.OneGoroutine(t)
 	root := t.TempDir()
 	dir := filepath.Join(root, "db")
 	e := openIn(t, dir)

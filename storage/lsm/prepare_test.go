@@ -90,6 +90,7 @@ func live(t *testing.T, fs lsm.FS, acknowledged *sync.Map) {
 // logs and manifests change, and in Close, is never taken for damage, whatever
 // the disk keeps of what was not synced, and that nothing acknowledged is lost.
 func TestOpen_CrashAnywhere(t *testing.T) {
+	sample.OneGoroutine(t)
 	today := sample.Of(t, sample.Fortnight)
 	for _, percent := range []int{0, 30, 70, 100} {
 		t.Run(fmt.Sprintf("%d%% of the unsynced data kept", percent), func(t *testing.T) {

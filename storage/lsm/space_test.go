@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/lsm"
 )
@@ -100,6 +101,7 @@ func mustSet(t *testing.T, e storage.Engine, key, value string) {
 // log of the run before holds, and they do not overlap, so that only their number
 // makes Pebble merge them.
 func TestEngine_ShortRunsLeaveFewTables(t *testing.T) {
+	sample.OneGoroutine(t)
 	fs := vfs.NewMem()
 	const runs = 200
 	most := 0

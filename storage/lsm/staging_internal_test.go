@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // Ensure that rollback leaves what was staged before, whatever was staged, asked
@@ -82,6 +84,7 @@ func TestStaging_Rollback(t *testing.T) {
 // Ensure that keys are sorted that differ in their first bytes, in later ones, only in
 // length, or not at all, and that writes of one key keep their order.
 func TestStaging_Sorted(t *testing.T) {
+	sample.OneGoroutine(t)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
