@@ -106,7 +106,7 @@ var (
 	ErrUnique = errs.ErrUnique
 
 	// ErrIndex is returned for a declaration of an index that cannot be, and
-	// for an index that is not there. Every *KindError is one.
+	// for an index that is not there. Every *KindError and every *OptionError is one.
 	ErrIndex = errs.ErrIndex
 
 	// ErrIndexExists is returned when another index has the name.

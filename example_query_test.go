@@ -573,6 +573,19 @@ func ExampleKindError() {
 	// Output: phonetic true
 }
 
+// An option that the kind of an index does not have is refused.
+func ExampleOptionError() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	err := db.EnsureIndex(ctx, "Users", jay.Index{Fields: []string{"Email"}, Options: map[string]string{"analyzer": "english"}})
+	var option *jay.OptionError
+	if errors.As(err, &option) {
+		fmt.Println(option.Option, "is", option.Value+":", option.Rule)
+	}
+	// Output: analyzer is english: the kind has no options
+}
+
 // A query of a transaction sees what the transaction has written.
 func ExampleTx_Query() {
 	ctx := context.Background()

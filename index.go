@@ -23,6 +23,11 @@ import (
 //	Unique  bool      refuses a document that has the values of another one
 //	Where   string    indexes only documents of which this condition is true
 //	Kind    string    its kind; "" for an ordered index, the only one there is
+//	Options map[string]string  what its kind lets it choose; an ordered index has none
+//
+// and its methods:
+//
+//	OptionTexts()  the options as "name=value", by name
 type Index = index.Index
 
 // IndexState is the stage of an index's life: IndexBuilding, IndexReady or
@@ -48,6 +53,7 @@ const (
 //	Collection  string      the collection that it indexes
 //	State       IndexState  whether it is being built, ready or being dropped
 //	Automatic   bool        whether a query made it, by Options.AutoIndexes
+//	OptionTexts()           see Index
 type IndexInfo = index.Info
 
 // UniqueError is returned for a write that would give two documents the same values
@@ -69,6 +75,18 @@ type UniqueError = index.UniqueError
 //	Collection  string  its collection
 //	Kind        string  its kind
 type KindError = index.KindError
+
+// OptionError is returned for an option of an index that its kind does not have, or not with
+// this value: by EnsureIndex, and by writes into a collection that a newer version has given such an index. Nothing
+// was changed. errors.Is(err, ErrIndex) is true. Its fields (see package index):
+//
+//	Index       string  the name of the index
+//	Collection  string  its collection
+//	Kind        string  its kind
+//	Option      string  the name of the option
+//	Value       string  its value; "" for an option that is missing
+//	Rule        string  the rule that it breaks
+type OptionError = index.OptionError
 
 // Indexes returns the indexes of a collection, or all of them if collection
 // is "", by collection and name.

@@ -7,6 +7,8 @@ package index
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/jaydb/jay/internal/errs"
 )
@@ -45,6 +47,22 @@ type Index struct {
 	// name is "": it serves comparisons, ranges, prefixes and orders. Another name is
 	// refused with a *KindError.
 	Kind string `json:"kind,omitempty"`
+
+	// Options are what the kind lets a declaration choose, by name, such as the analyzer
+	// of a text; the kind says which there are, and what each may be. The ordered index has none. An
+	// option that is left out has the default of the kind, and one that is given its default is
+	// left out of the declaration that Indexes returns. At most 16, of values with at most 1,000 bytes; others, and those that the kind
+	// refuses, are an *OptionError. The map is copied.
+	Options map[string]string `json:"options,omitempty"`
+}
+
+// OptionTexts returns the options as "name=value", by name, and nil if there are none.
+func (ix Index) OptionTexts() []string {
+	var texts []string
+	for _, name := range slices.Sorted(maps.Keys(ix.Options)) {
+		texts = append(texts, name+"="+ix.Options[name])
+	}
+	return texts
 }
 
 // State is what an index can be used for.
@@ -105,3 +123,23 @@ func (e *KindError) Error() string {
 
 // Is makes errors.Is(err, ErrIndex) true.
 func (e *KindError) Is(target error) bool { return target == errs.ErrIndex }
+
+// OptionError is returned for an option of an index that its kind does not have, or not with this
+// value: when the index is declared, and when a document is written into a collection that a
+// newer version has given one. Documents of such a collection can be read. errors.Is(err, jay.ErrIndex) is true.
+type OptionError struct {
+	Index      string
+	Collection string
+	Kind       string
+	Option     string
+	Value      string
+	Rule       string // that the option breaks, such as "a number from 1 to 4096"
+}
+
+// Error names the option, its value, the rule, the kind and the index.
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("jay: index %q of %s, of kind %q: option %q is %q, which breaks a rule: %s", errs.Shorten(e.Index), e.Collection, errs.Shorten(e.Kind), errs.Shorten(e.Option), errs.Shorten(e.Value), e.Rule)
+}
+
+// Is makes errors.Is(err, ErrIndex) true.
+func (e *OptionError) Is(target error) bool { return target == errs.ErrIndex }

@@ -99,6 +99,9 @@ func (d *dumper) indexes() error {
 		if ix.Where != "" {
 			fmt.Fprintf(d, ", where %s", ix.Where)
 		}
+		if ix.Kind != "" {
+			fmt.Fprintf(d, ", %s", strings.Join(append([]string{ix.Kind}, ix.OptionTexts()...), " "))
+		}
 		if ix.State != jay.IndexReady {
 			fmt.Fprintf(d, ", %v", ix.State)
 		}

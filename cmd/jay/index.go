@@ -222,8 +222,11 @@ func (a *app) printIndexes(indexes []jay.IndexInfo) error {
 	return a.print(t.render(a.width) + "\n")
 }
 
+// indexKind returns the kind of an index with its options, or what else there is to say about it.
 func indexKind(i jay.IndexInfo) string {
 	switch {
+	case i.Kind != "":
+		return fit(strings.Join(append([]string{i.Kind}, i.OptionTexts()...), " "), tableCell)
 	case i.Unique:
 		return "unique"
 	case i.Automatic:

@@ -43,7 +43,7 @@ type Index struct {
 	Number     uint32
 	Replaces   uint32 // the number of the index that this one replaces, or 0
 	Info       index.Info
-	Unknown    error  // a *index.KindError if no kind of this version has its name; then there is nothing below Collection
+	Unknown    error  // a *index.KindError if no kind of this version has its name, or an *index.OptionError if the kind has no such option; then there is nothing below Collection
 	Collection string // folded
 	Fields     []Field
 	Filter     query.Expr // nil for none
@@ -52,6 +52,7 @@ type Index struct {
 	Decoder    Decoder    // the Keeper, or nil
 	Stager     Stager     // likewise; one of the two is there
 	Ordered    bool       // it is of the ordered kind
+	options    []Option   // of its kind
 }
 
 // Field is one field of an index.
@@ -149,15 +150,19 @@ func (ci *Collection) Prepare() {
 	ci.extractions = &sync.Pool{New: func() any { return ci.newExtraction(reader.Clone(), len(fields)) }}
 }
 
-// Open parses the declaration of one index. One of an unknown kind is opened, too, so that
-// the database can be read: see Index.Unknown.
+// Open parses the declaration of one index. One of an unknown kind, or with an unknown option, is opened,
+// too, so that the database can be read: see Index.Unknown.
 func Open(e RecordEntry) (*Index, error) {
 	ix := &Index{Number: e.Number, Replaces: e.Replaces, Info: e.Info, Collection: format.FoldName(e.Collection)}
-	kind := kindOf(e.Kind)
-	if kind == nil {
+	kind, known := kindOf(e.Kind)
+	if !known {
 		ix.Unknown = &index.KindError{Index: e.Name, Collection: e.Collection, Kind: e.Kind}
 		return ix, nil
 	}
+	if _, ix.Unknown = kind.canonical(e.Index, e.Collection); ix.Unknown != nil {
+		return ix, nil
+	}
+	ix.options = kind.Options
 	if ix.Ordered = e.Kind == ""; !ix.Ordered && e.Unique {
 		return nil, fmt.Errorf("%w: index %q: only an ordered index can be unique", errs.ErrIndex, e.Name)
 	}
@@ -169,7 +174,7 @@ func Open(e RecordEntry) (*Index, error) {
 		ix.Fields = append(ix.Fields, f)
 	}
 	var err error
-	if ix.Keeper, err = kind(ix); err != nil {
+	if ix.Keeper, err = kind.Open(ix); err != nil {
 		return nil, fmt.Errorf("index %q: %w", e.Name, err)
 	}
 	decodes, stages := false, false

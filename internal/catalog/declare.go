@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,7 +16,8 @@ func Canonical(ix index.Index, collection string) (index.Index, error) {
 	if err := metadata.CheckCollection(collection); err != nil || collection == "" {
 		return ix, errs.First(err, fmt.Errorf("%w: an index needs a collection", errs.ErrIndex))
 	}
-	if kindOf(ix.Kind) == nil {
+	kind, known := kindOf(ix.Kind)
+	if !known {
 		return ix, &index.KindError{Index: ix.Name, Collection: collection, Kind: ix.Kind}
 	}
 	if len(ix.Fields) == 0 || len(ix.Fields) > MaxFields {
@@ -48,7 +50,11 @@ func Canonical(ix index.Index, collection string) (index.Index, error) {
 	if len(ix.Name) > MaxName || strings.ContainsFunc(ix.Name, func(r rune) bool { return r < ' ' }) {
 		return ix, fmt.Errorf("%w: the name %q has more than %d bytes or control characters", errs.ErrIndex, errs.Shorten(ix.Name), MaxName)
 	}
-	_, err := Open(RecordEntry{Info: index.Info{Index: ix, Collection: collection}})
+	var err error
+	if ix.Options, err = kind.canonical(ix, collection); err != nil {
+		return ix, err
+	}
+	_, err = Open(RecordEntry{Info: index.Info{Index: ix, Collection: collection}})
 	return ix, err
 }
 
@@ -72,5 +78,5 @@ func Cut(s string, n int) string {
 // IsSame reports whether two declarations describe the same index, whatever their
 // names.
 func IsSame(ix, other index.Index) bool {
-	return slices.Equal(ix.Fields, other.Fields) && ix.Unique == other.Unique && ix.Where == other.Where && ix.Kind == other.Kind
+	return slices.Equal(ix.Fields, other.Fields) && ix.Unique == other.Unique && ix.Where == other.Where && ix.Kind == other.Kind && maps.Equal(ix.Options, other.Options)
 }

@@ -27,9 +27,15 @@ import (
 // (An entry of a unique ordered index has the ID in its value.) A Stager keeps other keys under the number of its
 // index, such as sums, of which the entries of documents are parts.
 
-// Kind returns the Keeper of an index whose declaration has been read, or why there can be
-// none, as an ErrIndex.
-type Kind func(ix *Index) (Keeper, error)
+// Kind is a kind of indexes.
+type Kind struct {
+	// Open returns the Keeper of an index whose declaration has been read, or why there can be
+	// none, as an ErrIndex. The options of the declaration have been checked: see Index.Option.
+	Open func(ix *Index) (Keeper, error)
+
+	// Options are those that a declaration may have.
+	Options []Option
+}
 
 // Keeper decides what documents have in one index. All it knows of a document is its body. It is
 // immutable, and safe for concurrent use.
@@ -123,7 +129,7 @@ const (
 var kinds = struct {
 	sync.RWMutex
 	byName map[string]Kind
-}{byName: map[string]Kind{"": openOrdered}}
+}{byName: map[string]Kind{"": {Open: openOrdered}}}
 
 // Register makes a kind known under a name, in this process, and returns what makes it
 // unknown again. A database must not be open in between. It panics if the name is taken.
@@ -136,7 +142,7 @@ func Register(name string, kind Kind) (undo func()) {
 		kinds.byName = next
 	}
 	change(func(known map[string]Kind) {
-		if known[name] != nil {
+		if _, found := known[name]; found {
 			panic(fmt.Sprintf("jay: there is a kind of indexes %q", name))
 		}
 		known[name] = kind
@@ -144,11 +150,12 @@ func Register(name string, kind Kind) (undo func()) {
 	return func() { change(func(known map[string]Kind) { delete(known, name) }) }
 }
 
-// kindOf returns the kind with a name, or nil.
-func kindOf(name string) Kind {
+// kindOf returns the kind with a name, if it is known.
+func kindOf(name string) (kind Kind, known bool) {
 	kinds.RLock()
 	defer kinds.RUnlock()
-	return kinds.byName[name]
+	kind, known = kinds.byName[name]
+	return kind, known
 }
 
 // Document is a document whose entries are made, as the Keeper of one index sees it. It is valid

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
 )
@@ -112,4 +113,96 @@ func TestKind_UnknownRepaired(t *testing.T) {
 		t.Errorf("got %v, %v", list, err)
 	}
 	jaytest.Put(t, db, "users/2", `{"Name":"Bob","Age":41}`, jay.InCollection("Users"))
+}
+
+// Ensure that a stored option that the kind does not have, as a newer version may have written, leaves the
+// database readable, refuses each write into the collection, is named by Verify and by a hint, and that a repair leaves
+// the index out.
+func TestOptions_Unknown(t *testing.T) {
+	ctx := context.Background()
+	dir, to := t.TempDir(), t.TempDir()+"/repaired"
+	db := jaytest.Open(t, dir, nil)
+	jaytest.Must(t, db.EnsureIndex(ctx, "Users", jay.Index{Name: "name", Fields: []string{"Name"}}))
+	jaytest.Put(t, db, "users/1", `{"Name":"Ann"}`, jay.InCollection("Users"))
+	checks.EditIndexes(db, func(record []byte) []byte {
+		return []byte(strings.Replace(string(record), `"name":"name",`, `"name":"name","options":{"collation":"sv"},`, 1))
+	})
+	jaytest.Must(t, db.Close())
+
+	db = jaytest.Open(t, dir, nil)
+	want := jay.OptionError{Index: "name", Collection: "Users", Option: "collation", Value: "sv", Rule: "the kind has no options"}
+	refused := func(what string, err error) {
+		t.Helper()
+		var option *jay.OptionError
+		if !errors.As(err, &option) || *option != want || !errors.Is(err, jay.ErrIndex) {
+			t.Errorf("%s: got %v", what, err)
+		}
+	}
+	_, err := db.Put(ctx, "users/2", json.RawMessage(`{}`), jay.InCollection("Users"))
+	refused("insert", err)
+	refused("delete", db.Delete(ctx, "users/1"))
+	jaytest.Equal(t, strings.Join(jaytest.Rows(t, db, "from Users where Name = 'Ann' select Name"), " "), `{"Name":"Ann"}`)
+	_, err = db.Query("Users").UseIndex("name").Where(jay.Eq("Name", "Ann")).All(ctx)
+	if !errors.Is(err, jay.ErrNoIndex) || !strings.Contains(err.Error(), `"collation"`) {
+		t.Errorf("a hint: got %v", err)
+	}
+	r, err := db.Verify(ctx, nil)
+	if err != nil || r.Found != 0 || len(r.NotCompared) != 1 || !strings.Contains(r.NotCompared[0], `"collation"`) {
+		t.Errorf("got %d damages, not compared %q, %v", r.Found, r.NotCompared, err)
+	}
+	jaytest.Must(t, db.Close())
+
+	repaired, err := jay.Repair(ctx, dir, to, nil, nil)
+	jaytest.Must(t, err)
+	if len(repaired.Lost) != 1 || !strings.Contains(repaired.Lost[0].Why, `"collation"`) {
+		t.Errorf("lost %v", repaired.Lost)
+	}
+}
+
+// Ensure that options are bounded, each with an error that names the option, and that one that must be given is
+// asked for.
+func TestOptions_Bounds(t *testing.T) {
+	ctx := context.Background()
+	kind := catalog.Kind{Open: func(*catalog.Index) (catalog.Keeper, error) { return nil, errors.New("not reached") }}
+	long := strings.Repeat("x", catalog.MaxOption)
+	for i := range catalog.MaxOptions + 1 {
+		kind.Options = append(kind.Options, catalog.OneOf(fmt.Sprintf("o%02d", i), "default", long))
+	}
+	kind.Options = append(kind.Options, catalog.Option{Name: "size", Rule: "a size", Check: func(value string) (string, bool) { return value, value == "7" }})
+	defer catalog.Register("chosen", kind)()
+	db := jaytest.Memory(t, nil)
+
+	all := make(map[string]string)
+	for i := range catalog.MaxOptions + 1 {
+		all[fmt.Sprintf("o%02d", i)] = long
+	}
+	for _, test := range []struct {
+		options map[string]string
+		option  string
+		rule    string
+	}{
+		{nil, "size", "must be given"},
+		{map[string]string{"size": "8"}, "size", "a size"},
+		{map[string]string{"size": "7", "o00": long + "x"}, "o00", "1000 bytes"},
+		{map[string]string{"size": "7", "o00": "\xff"}, "o00", "UTF-8"},
+		{map[string]string{"size": "7", "O00": "default"}, "O00", "the options of the kind are o00, "},
+		{all, fmt.Sprintf("o%02d", catalog.MaxOptions), "at most 16"},
+	} {
+		err := db.EnsureIndex(ctx, "Users", jay.Index{Fields: []string{"Name"}, Kind: "chosen", Options: test.options})
+		var option *jay.OptionError
+		if !errors.As(err, &option) || option.Option != test.option || !strings.Contains(option.Rule, test.rule) {
+			t.Errorf("%.100v: got %.300v", test.options, err)
+		}
+	}
+	delete(all, "o00")
+	all["size"], all["o01"] = "7", "default"
+	err := db.EnsureIndex(ctx, "Users", jay.Index{Fields: []string{"Name"}, Kind: "chosen", Options: all})
+	if err == nil || !strings.Contains(err.Error(), "at most 16") {
+		t.Errorf("17 options: got %.300v", err)
+	}
+	delete(all, "o01")
+	err = db.EnsureIndex(ctx, "Users", jay.Index{Fields: []string{"Name"}, Kind: "chosen", Options: all})
+	if err == nil || !strings.Contains(err.Error(), "not reached") {
+		t.Errorf("16 options: got %.300v", err)
+	}
 }

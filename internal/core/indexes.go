@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,7 +24,9 @@ func (db *Database) ListIndexes(ctx context.Context, collection string) ([]index
 	out := []index.Info{}
 	for _, ix := range db.Indexes.Load().All {
 		if collection == "" || format.FoldName(collection) == ix.Collection {
-			out = append(out, ix.Info)
+			info := ix.Info
+			info.Fields, info.Options = slices.Clone(info.Fields), maps.Clone(info.Options)
+			out = append(out, info)
 		}
 	}
 	slices.SortFunc(out, func(a, b index.Info) int {

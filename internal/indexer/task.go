@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -156,6 +157,9 @@ func existsAs(old index.Index) error {
 	kind := ""
 	if old.Kind != "" {
 		kind = fmt.Sprintf(", kind %.100q", old.Kind)
+	}
+	if len(old.Options) > 0 {
+		kind += fmt.Sprintf(", options %.300s", strings.Join(old.OptionTexts(), ", "))
 	}
 	return fmt.Errorf("%w: %.100q has the fields %v, unique %v, where %.100q%s", errs.ErrIndexExists, old.Name, old.Fields, old.Unique, old.Where, kind)
 }

@@ -24,7 +24,7 @@ import (
 // refused, so that there is something that is.
 type hash struct{ ix *catalog.Index }
 
-// openHash is the catalog.Kind.
+// openHash is the Open of the kind.
 func openHash(ix *catalog.Index) (catalog.Keeper, error) {
 	if len(ix.Fields) != 1 || ix.Fields[0].Descending || ix.Fields[0].Date != query.DateNone {
 		return nil, fmt.Errorf("%w: a hash index has one field, which is neither descending nor a date", errs.ErrIndex)
@@ -114,7 +114,7 @@ func (w *hashWalk) Close() error { return w.it.Close() }
 func TestHash(t *testing.T) {
 	kindtest.Run(t, kindtest.Subject{
 		Name:      "hash",
-		Kind:      openHash,
+		Kind:      catalog.Kind{Open: openHash},
 		Index:     jay.Index{Fields: []string{"Name"}},
 		Body:      body,
 		Condition: condition,

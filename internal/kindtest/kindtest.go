@@ -26,7 +26,7 @@ import (
 // Subject is a kind, and an index of it.
 type Subject struct {
 	Name  string       // of the kind
-	Kind  catalog.Kind // nil for one that is known without being registered
+	Kind  catalog.Kind // without Open for one that is known without being registered
 	Index jay.Index    // a declaration; its name and kind are set
 
 	Body      func(r *rand.Rand) string // of a document
@@ -50,7 +50,7 @@ var ctx = context.Background()
 // Run runs all tests.
 func Run(t *testing.T, s Subject) {
 	s.Index.Name, s.Index.Kind = indexName, s.Name
-	if s.Kind != nil {
+	if s.Kind.Open != nil {
 		s.forget = catalog.Register(s.Name, s.Kind)
 		t.Cleanup(func() { s.forget() })
 	}
@@ -71,7 +71,7 @@ func (s *Subject) declared(t *testing.T) {
 		jaytest.Must(t, db.EnsureIndex(ctx, things, s.Index))
 	}
 	list, err := db.Indexes(ctx, things)
-	if err != nil || len(list) != 1 || list[0].Kind != s.Name || list[0].State != jay.IndexReady {
+	if err != nil || len(list) != 1 || list[0].Kind != s.Name || !maps.Equal(list[0].Options, s.Index.Options) || list[0].State != jay.IndexReady {
 		t.Errorf("got %+v, %v", list, err)
 	}
 	other := s.Index
@@ -81,7 +81,7 @@ func (s *Subject) declared(t *testing.T) {
 	}
 	if s.Name != "" {
 		other = s.Index
-		other.Kind = ""
+		other.Kind, other.Options = "", nil
 		if err := db.EnsureIndex(ctx, things, other); !errors.Is(err, jay.ErrIndexExists) || !strings.Contains(err.Error(), s.Name) {
 			t.Errorf("another kind: got %v", err)
 		}
@@ -91,6 +91,7 @@ func (s *Subject) declared(t *testing.T) {
 			t.Errorf("unique: got %v", err)
 		}
 	}
+	s.options(t, db)
 	for i, invalid := range s.Invalid {
 		invalid.Name, invalid.Kind = fmt.Sprint("invalid", i), s.Name
 		if err := db.EnsureIndex(ctx, things, invalid); !errors.Is(err, jay.ErrIndex) {
@@ -100,6 +101,60 @@ func (s *Subject) declared(t *testing.T) {
 	jaytest.Must(t, db.DropIndex(ctx, things, indexName))
 	if n, err := checks.IndexKeys(db); n != 0 || err != nil {
 		t.Errorf("%d keys are left, %v", n, err)
+	}
+}
+
+// options: an option that the kind does not have, or not with this value, is refused, and changed options are
+// another index, which replaces the first.
+func (s *Subject) options(t *testing.T, db *jay.DB) {
+	refused := func(name, value, rule string) {
+		other := s.Index
+		other.Name, other.Options = "refused", maps.Clone(other.Options)
+		if other.Options == nil {
+			other.Options = make(map[string]string)
+		}
+		other.Options[name] = value
+		err := db.EnsureIndex(ctx, things, other)
+		var option *jay.OptionError
+		if !errors.As(err, &option) || !errors.Is(err, jay.ErrIndex) || *option != (jay.OptionError{Index: "refused", Collection: things, Kind: s.Name, Option: name, Value: value, Rule: option.Rule}) || !strings.Contains(option.Rule, rule) {
+			t.Errorf("option %q = %q: got %v", name, value, err)
+		}
+	}
+	refused("no such option", "x", "option")
+	for _, o := range s.Kind.Options {
+		bad := "\x01"
+		refused(o.Name, bad, "control characters")
+		if _, ok := o.Check("no such value"); !ok {
+			refused(o.Name, "no such value", o.Rule)
+		}
+		if o.Default == "" {
+			continue
+		}
+		given := s.Index
+		if given.Options = maps.Clone(given.Options); given.Options == nil {
+			given.Options = make(map[string]string)
+		}
+		if _, other := given.Options[o.Name]; other {
+			delete(given.Options, o.Name) // the default
+			if err := db.EnsureIndex(ctx, things, given); !errors.Is(err, jay.ErrIndexExists) || !strings.Contains(err.Error(), o.Name+"="+s.Index.Options[o.Name]) {
+				t.Errorf("without the option %q: got %v", o.Name, err)
+			}
+			jaytest.Must(t, db.EnsureIndex(ctx, things, given, jay.ReplaceIndex()))
+			checks.WaitIndexTasks(db)
+			list, err := db.Indexes(ctx, things)
+			if _, there := list[0].Options[o.Name]; err != nil || len(list) != 1 || there {
+				t.Errorf("replaced: got %+v, %v", list, err)
+			}
+			jaytest.Must(t, db.EnsureIndex(ctx, things, s.Index, jay.ReplaceIndex()))
+			checks.WaitIndexTasks(db)
+			continue
+		}
+		given.Options[o.Name] = o.Default
+		jaytest.Must(t, db.EnsureIndex(ctx, things, given)) // it is the same
+	}
+	list, err := db.Indexes(ctx, things)
+	if err != nil || len(list) != 1 || !maps.Equal(list[0].Options, s.Index.Options) {
+		t.Errorf("got %+v, %v", list, err)
 	}
 }
 
@@ -542,7 +597,7 @@ func (s *Subject) damaged(t *testing.T) {
 
 // withoutKind opens a database in a process that does not know the kind.
 func (s *Subject) withoutKind(t *testing.T, dir string) {
-	if s.Kind == nil {
+	if s.Kind.Open == nil {
 		return
 	}
 	s.forget()

@@ -37,14 +37,17 @@ const (
 	oddScore = 2
 )
 
-// openScore returns the catalog.Kind.
-func openScore(strict bool) catalog.Kind {
-	return func(ix *catalog.Index) (catalog.Keeper, error) {
-		if len(ix.Fields) != 1 || ix.Fields[0].Descending || ix.Fields[0].Date != query.DateNone {
-			return nil, fmt.Errorf("%w: an index of scores has one field, which is neither descending nor a date", errs.ErrIndex)
-		}
-		return score{ix, strict}, nil
+// scores is the kind.
+var scores = catalog.Kind{Open: openScore, Options: []catalog.Option{strictness}}
+
+// strictness says whether a value that is no score refuses the document.
+var strictness = catalog.OneOf("strict", "yes", "no")
+
+func openScore(ix *catalog.Index) (catalog.Keeper, error) {
+	if len(ix.Fields) != 1 || ix.Fields[0].Descending || ix.Fields[0].Date != query.DateNone {
+		return nil, fmt.Errorf("%w: an index of scores has one field, which is neither descending nor a date", errs.ErrIndex)
 	}
+	return score{ix, ix.Option("strict") == "yes"}, nil
 }
 
 // scoreOf returns the score that a number is.
@@ -229,7 +232,7 @@ func ofScore(r *rand.Rand) string {
 func TestScore_Strict(t *testing.T) {
 	kindtest.Run(t, kindtest.Subject{
 		Name:      "score",
-		Kind:      openScore(true),
+		Kind:      scores,
 		Index:     jay.Index{Fields: []string{"Points"}},
 		Body:      scored(`"many"`, `null`, `true`, `{"a":1}`),
 		Condition: ofScore,
@@ -243,11 +246,11 @@ func TestScore_Strict(t *testing.T) {
 // Ensure that a kind can keep documents that it has no place for, and find them.
 func TestScore_Lenient(t *testing.T) {
 	kindtest.Run(t, kindtest.Subject{
-		Name:      "lenient score",
-		Kind:      openScore(false),
-		Index:     jay.Index{Fields: []string{"Points"}, Where: "Age < 4"},
+		Name:      "score",
+		Kind:      scores,
+		Index:     jay.Index{Fields: []string{"Points"}, Where: "Age < 4", Options: map[string]string{"strict": "no"}},
 		Body:      scored(`"many"`, `null`, `7.5`, `-1`, `[3,7]`, `4294967296`),
 		Condition: func(r *rand.Rand) string { return ofScore(r) + " and Age < 4" },
-		Explained: `lenient score index "tested", a range of scores`,
+		Explained: `score (strict=no) index "tested", a range of scores`,
 	})
 }

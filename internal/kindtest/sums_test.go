@@ -28,7 +28,7 @@ import (
 // refused. It answers equality of the text, by walking over all documents in it.
 type sums struct{ ix *catalog.Index }
 
-// openSums is the catalog.Kind.
+// openSums is the Open of the kind.
 func openSums(ix *catalog.Index) (catalog.Keeper, error) {
 	if len(ix.Fields) != 2 {
 		return nil, fmt.Errorf("%w: an index of sums has two fields", errs.ErrIndex)
@@ -182,7 +182,7 @@ func (w *sumsWalk) Close() error { return w.it.Close() }
 func TestSums(t *testing.T) {
 	kindtest.Run(t, kindtest.Subject{
 		Name:  "sums",
-		Kind:  openSums,
+		Kind:  catalog.Kind{Open: openSums},
 		Index: jay.Index{Fields: []string{"Name", "Age"}},
 		Body: func(r *rand.Rand) string {
 			return strings.Replace(body(r), `["Ann","Bob","Ann"]`, `"Dan"`, 1)

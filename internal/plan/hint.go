@@ -24,7 +24,7 @@ func (p *planner) hinted(c *catalog.Catalog) (*Plan, error) {
 	case ix.Info.State != index.Ready:
 		return nil, p.refuseHint("it is being dropped")
 	case ix.Unknown != nil:
-		return nil, p.refuseHint(fmt.Sprintf("it is of kind %.100q, which this version does not know", ix.Info.Kind))
+		return nil, p.refuseHint(strings.TrimPrefix(ix.Unknown.Error(), "jay: "))
 	case !p.implies(ix):
 		return nil, p.refuseHint(fmt.Sprintf("it has only documents with %.300s, and the query does not have this condition in these words", ix.Info.Where))
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/errs"
@@ -157,7 +158,11 @@ func (a *Path) isPoints() bool { return a.Equal == len(a.Index.Fields) && !a.bou
 func (a *Path) String() string {
 	text := fmt.Sprintf("index %q", a.Index.Info.Name)
 	if a.Answer != nil {
-		return fmt.Sprintf("%s index %q, %s", a.Index.Info.Kind, a.Index.Info.Name, a.Answer.Text)
+		kind := a.Index.Info.Kind
+		if options := a.Index.Info.OptionTexts(); len(options) > 0 {
+			kind += " (" + strings.Join(options, ", ") + ")"
+		}
+		return fmt.Sprintf("%s index %q, %s", kind, a.Index.Info.Name, a.Answer.Text)
 	}
 	if len(a.used) == 0 {
 		return text + ", all of it"

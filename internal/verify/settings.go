@@ -175,7 +175,7 @@ func (v *verifier) readCatalog(key, value []byte) {
 		v.byNumber[e.Number] = open
 		v.indexes = append(v.indexes, open)
 		if ix.Unknown != nil {
-			v.lacks("index %q of %s is of kind %q, which this version does not know: its entries are not compared with the documents", e.Name, e.Collection, e.Kind)
+			v.lacks("%s: its entries are not compared with the documents", strings.TrimPrefix(ix.Unknown.Error(), "jay: "))
 		}
 		if e.State == index.Building {
 			v.lacks("index %q of %s is being built: its entries are not compared with the documents", e.Name, e.Collection)

@@ -61,7 +61,7 @@ class Indexes {
           {title: 'Index', cell: (ix) => h('span', {class: 'mono'}, ix.name)},
           {title: 'Collection', cell: (ix) => ix.collection},
           {title: 'Fields', cell: (ix) => h('span', {class: 'fields-of'}, ix.fields.map((f) => h('code', {class: 'chip'}, f.replace(/^-/, ''), f.startsWith('-') ? h('span', {title: 'descending'}, ' ↓') : null)))},
-          {title: 'Kind', cell: (ix) => [ix.unique && h('span', {class: 'tag'}, 'unique'), ix.where && h('span', {class: 'tag', title: ix.where}, 'where ', h('code', null, ix.where)), ix.automatic && h('span', {class: 'tag', title: 'A query has made it'}, 'automatic'), !ix.unique && !ix.where && !ix.automatic && h('span', {class: 'muted'}, 'plain')]},
+          {title: 'Kind', cell: (ix) => [ix.kind && h('span', {class: 'tag'}, ix.kind), Object.entries(ix.options ?? {}).sort().map(([name, value]) => h('span', {class: 'tag'}, name, ' ', h('code', null, value))), ix.unique && h('span', {class: 'tag'}, 'unique'), ix.where && h('span', {class: 'tag', title: ix.where}, 'where ', h('code', null, ix.where)), ix.automatic && h('span', {class: 'tag', title: 'A query has made it'}, 'automatic'), !ix.kind && !ix.unique && !ix.where && !ix.automatic && h('span', {class: 'muted'}, 'plain')]},
           {title: 'State', cell: (ix) => this.state(ix, operations)},
           {title: 'On disk', number: true, cell: (ix) => bytes(size(ix))},
           {title: '', number: true, cell: (ix) => this.app.can('admin') && ix.state !== 'dropping' && button('', {icon: 'delete', kind: 'quiet', label: `Drop ${ix.name} of ${ix.collection}`, run: () => this.drop(ix)})},
