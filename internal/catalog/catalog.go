@@ -51,6 +51,7 @@ type Index struct {
 	Keeper     Keeper     // of its kind
 	Decoder    Decoder    // the Keeper, or nil
 	Stager     Stager     // likewise; one of the two is there
+	Settler    Settler    // the Stager, or nil
 	Ordered    bool       // it is of the ordered kind
 	options    []Option   // of its kind
 }
@@ -182,6 +183,7 @@ func Open(e RecordEntry) (*Index, error) {
 	if ix.Stager, stages = ix.Keeper.(Stager); decodes == stages {
 		panic(fmt.Sprintf("jay: a kind of indexes is a Decoder or a Stager, and %q is both or neither", e.Kind))
 	}
+	ix.Settler, _ = ix.Keeper.(Settler)
 	if e.Where == "" {
 		return ix, nil
 	}

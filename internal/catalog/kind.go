@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"maps"
 	"sync"
@@ -81,6 +82,27 @@ type Stager interface {
 	GivenFacts(folded string, e *Entry, add func(fact []byte, weight int64) error) error
 	StoredFacts(key, value []byte, add func(fact []byte, weight int64) error) error
 }
+
+// Settler is a Stager with work in the background. Its Stage does little for each document, such as noting in a tail what
+// has changed, and Answer.Open reads the tail, too, so that each snapshot answers exactly. Settle moves what is in the tail to where
+// it is found faster, or merges what has become many.
+//
+// A worker of the database calls Settle, one call at a time, when the database is opened and after commits into the index, also while the
+// index is built; not in a database that is only read, and not in a process that does not know the kind. On a shared store each process has a
+// worker, and of two that have read the same one settles it.
+type Settler interface {
+	Stager
+
+	// Settle returns a part of the work that r shows, or nil if nothing is worth doing now. It may read as much as it needs, and ends with
+	// ctx, with its error. r is of one moment, and is valid until Settle returns. An error but that of ctx or of the engine is logged, and the
+	// index is not settled again until the database is opened.
+	Settle(ctx context.Context, r storage.Reader) (Settling, error)
+}
+
+// Settling stages a part of the work of a Settler, in a transaction of its own, which may run it more than once. It writes keys under
+// the number of the index only. It returns false, and has staged nothing, if what Settle has read of r is not so any more: see Seen. Writers wait
+// meanwhile, so a part reads and writes about a MiB at most. The commit does not wait for the disk: a crash may undo it.
+type Settling func(tx storage.Tx) (settled bool, err error)
 
 // Answerer is a Keeper of an index that helps to answer queries.
 type Answerer interface {

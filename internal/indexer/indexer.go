@@ -32,6 +32,7 @@ type Indexer struct {
 	docs    *docs.Reader
 	indexes *catalog.Current
 	writer  *write.Writer
+	settler *settler
 
 	mu      sync.Mutex // never held while waiting
 	tasks   map[Name]*Task
@@ -50,6 +51,8 @@ type Indexer struct {
 func New(e *env.Env, d *docs.Reader, current *catalog.Current, w *write.Writer) *Indexer {
 	in := &Indexer{env: e, docs: d, indexes: current, writer: w, tasks: make(map[Name]*Task), changing: make(chan struct{}, 1), sorting: make(chan struct{}, maxSorts), sharing: make(chan struct{}, 1)}
 	in.ctx, in.stop = context.WithCancel(context.Background())
+	in.settler = newSettler(in)
+	w.Unsettled = in.settler.wake
 	return in
 }
 
@@ -156,6 +159,7 @@ func (in *Indexer) Resume() {
 	for _, tasks := range unfinished {
 		in.startTasks(tasks)
 	}
+	in.settler.resume()
 }
 
 // Stop ends all tasks, for Close. No other task begins.
@@ -165,6 +169,7 @@ func (in *Indexer) Stop() {
 	in.mu.Unlock()
 	in.stop()
 	in.workers.Wait()
+	in.settler.worker.Stop()
 }
 
 // Wait returns when there is no task any more.

@@ -26,6 +26,9 @@ var KeptEtags uint64 = 1000
 // only DB.Sweep does then.
 var NoSweeper bool
 
+// NoSettler keeps indexes from being settled in the background.
+var NoSettler bool
+
 // HeldEtags is how many etags back from the newest a change feed that is open keeps
 // the records of deletions that it has not come to.
 var HeldEtags uint64 = 1_000_000

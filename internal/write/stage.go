@@ -469,6 +469,7 @@ func (t *Txn) StageIndexes(ci *catalog.Collection, id, folded string, before *Ol
 			if err := ix.Stager.Stage(t.Tx, folded, after.Of(ix)); err != nil {
 				return fmt.Errorf("index %q: %w", ix.Info.Name, err)
 			}
+			t.unsettled = t.unsettled || ix.Settler != nil
 		}
 	}
 	if after == nil {

@@ -82,6 +82,9 @@ func (w *Writer) transact(ctx context.Context, sync, background bool, fn func(*T
 			if t.left {
 				w.Attachments.Wake()
 			}
+			if t.unsettled && w.Unsettled != nil {
+				w.Unsettled()
+			}
 			t.endTimes()
 			return nil
 		}
@@ -178,6 +181,7 @@ type Txn struct {
 	deletions  uint64           // documents that the run deletes
 	counting   *counts.State    // as the run sees it; nil until it is read
 	exchanged  uint64           // the newest index that the run gives to a compare-exchange value
+	unsettled  bool             // indexes with work in the background were written
 	left       bool             // streams of attachments are left to be removed
 	rulesOf    *revisions.Rules // see rules
 	rulesRead  bool

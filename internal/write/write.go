@@ -51,6 +51,8 @@ type Writer struct {
 
 	Unused Unused
 
+	Unsettled func() // is called after a commit into an index with work in the background; nil for nothing
+
 	Heads *heads.Table // of documents that were written lately; nil for none
 
 	Hidden Hidden // by tables that are ingested

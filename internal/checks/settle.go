@@ -1,0 +1,41 @@
+package checks
+
+import (
+	"context"
+
+	"github.com/jaydb/jay/internal/indexer"
+	"github.com/jaydb/jay/internal/knobs"
+	"github.com/jaydb/jay/internal/parts"
+)
+
+// NoSettler keeps databases that are opened from then on from settling indexes in the background, and
+// returns what undoes that.
+func NoSettler() (restore func()) {
+	was := knobs.NoSettler
+	knobs.NoSettler = true
+	return func() { knobs.NoSettler = was }
+}
+
+// OnSettle has fn called before each commit that settles a part of an index, with the context that
+// Close ends, and returns what undoes that. Nothing may be settled when it is called, and when it is undone.
+func OnSettle(fn func(ctx context.Context)) (restore func()) {
+	indexer.OnSettle = fn
+	return func() { indexer.OnSettle = nil }
+}
+
+// SettleSome settles a part of an index, and reports whether there was one. The database must have been opened under NoSettler.
+func SettleSome(db any) (found bool, err error) {
+	return parts.Of(db).Indexer.Settle(context.Background())
+}
+
+// Settle settles all indexes. The database must have been opened under NoSettler.
+func Settle(db any) error {
+	for {
+		if found, err := SettleSome(db); !found || err != nil {
+			return err
+		}
+	}
+}
+
+// WaitSettled returns when nothing is settled in the background any more.
+func WaitSettled(db any) { parts.Of(db).Indexer.WaitSettled() }

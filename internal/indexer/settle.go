@@ -1,0 +1,182 @@
+package indexer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/internal/background"
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/knobs"
+	"github.com/jaydb/jay/internal/write"
+	"github.com/jaydb/jay/storage"
+)
+
+// OnSettle, if it is set, is called before each commit that settles a part of an index, outside of the gate and with
+// the context that Close ends. A variable for tests.
+var OnSettle func(ctx context.Context)
+
+// settlePause is how long the settler waits after the engine was away. A variable for tests.
+var settlePause = time.Second
+
+// mostStale bounds how much longer the settler rests after writers have been quicker: twice as long each time.
+const mostStale = 6
+
+// settler does the work in the background of indexes whose kinds have some: see catalog.Settler. Open, and each commit
+// into such an index, wake it. Of each of its parts it reads outside of transactions, and commits it without
+// waiting for the disk: a crash undoes what is not synced yet, and the work is done again. It works for at most half of the time, for a
+// quarter while writers wait for the disk, and less while they change what it has read.
+type settler struct {
+	in     *Indexer
+	worker *background.Worker
+	paced  storage.Paced // nil if the engine does not know who waits
+	off    bool          // for tests
+
+	// Of the worker.
+	last   uint32          // the number of the index that was settled last
+	broken map[uint32]bool // indexes that were given up, until the database is opened again
+	stale  int             // parts in a row that writers have overtaken
+}
+
+func newSettler(in *Indexer) *settler {
+	s := &settler{in: in, off: knobs.NoSettler, broken: make(map[uint32]bool)}
+	s.worker = background.NewWorker(s.step, func(err error) { in.env.Warn("jay: settling indexes", err) })
+	s.paced, _ = in.env.Engine.(storage.Paced)
+	return s
+}
+
+// wake has the settler look for work. Nothing is done in a database that is only read, as nothing is written there.
+func (s *settler) wake() {
+	if !s.off {
+		s.worker.Wake()
+	}
+}
+
+// resume wakes the settler if an index has work in the background.
+func (s *settler) resume() {
+	for _, ix := range s.in.indexes.Load().All {
+		if ix.Settler != nil {
+			s.wake()
+			return
+		}
+	}
+}
+
+// step settles a part of one index, and reports whether there may be more. An error is one after which the next commit may wake it.
+func (s *settler) step(ctx context.Context) (more bool, err error) {
+	begun := time.Now()
+	stale := s.stale
+	more, err = s.some(ctx)
+	rests := 0
+	switch {
+	case errors.Is(err, storage.ErrUnavailable) || errors.Is(err, storage.ErrConflict):
+		begun, rests, more, err = time.Now().Add(-settlePause), 1, true, nil
+	case err != nil || !more:
+		return more, err
+	case s.stale > stale:
+		rests = 1<<min(s.stale, mostStale) - 1
+	case s.paced != nil && s.paced.SyncsAwaited() > 0:
+		rests = 2
+	}
+	for range rests {
+		if !s.worker.Rest(begun) {
+			return false, nil
+		}
+	}
+	return more, err
+}
+
+// some settles a part of the next index that has one, behind the one that was settled last.
+func (s *settler) some(ctx context.Context) (more bool, err error) {
+	all := s.in.indexes.Load().All
+	first := 0
+	for first < len(all) && all[first].Number <= s.last {
+		first++
+	}
+	for i := range all {
+		ix := all[(first+i)%len(all)]
+		if ix.Settler == nil || ix.Info.State == index.Dropping || s.broken[ix.Number] {
+			continue
+		}
+		found := false
+		err := guard(fmt.Sprintf("index %q of %s", ix.Info.Name, ix.Info.Collection), func() (err error) {
+			found, err = s.part(ctx, ix)
+			return err
+		})
+		switch {
+		case err == nil && !found:
+			continue
+		case err == nil:
+			s.last = ix.Number
+			return true, nil
+		case ctx.Err() != nil || endsSettling(err):
+			return false, err
+		}
+		s.broken[ix.Number] = true
+		s.in.env.Warn(fmt.Sprintf("jay: index %q of %s is not settled any more until the database is opened again; its answers stay exact", ix.Info.Name, ix.Info.Collection), err)
+	}
+	return false, nil
+}
+
+// endsSettling reports whether an error is about the engine and not about one index.
+func endsSettling(err error) bool {
+	for _, other := range []error{errs.ErrClosed, storage.ErrFailed, storage.ErrReadOnly, storage.ErrUnknownOutcome, storage.ErrUnavailable, storage.ErrConflict} {
+		if errors.Is(err, other) {
+			return true
+		}
+	}
+	return false
+}
+
+// part settles a part of an index, and reports whether it has found one.
+func (s *settler) part(ctx context.Context, ix *catalog.Index) (found bool, err error) {
+	if err := s.in.env.Room.Wait(ctx); err != nil {
+		return false, err
+	}
+	settle, err := s.read(ctx, ix)
+	if settle == nil || err != nil {
+		return false, err
+	}
+	if OnSettle != nil {
+		OnSettle(ctx)
+	}
+	if err := s.in.env.Enter(); err != nil {
+		return false, err
+	}
+	defer s.in.env.Exit()
+	settled := false
+	err = s.in.writer.Background(ctx, false, func(t *write.Txn) (err error) {
+		if settled = !s.in.isKept(ix.Number); settled {
+			return nil // dropped meanwhile, perhaps by another process: no key of it may be made
+		}
+		settled, err = settle(t.Tx)
+		return err
+	})
+	if err == nil && !settled {
+		s.stale++
+	} else {
+		s.stale = 0
+	}
+	return true, err
+}
+
+// read asks the kind of an index for a part of its work. The newest commits are read, durable or not: a part that was settled
+// is not found again.
+func (s *settler) read(ctx context.Context, ix *catalog.Index) (_ catalog.Settling, err error) {
+	if err := s.in.env.Enter(); err != nil {
+		return nil, err
+	}
+	defer s.in.env.Exit()
+	moment := s.in.env.Engine.Latest()
+	defer func() { err = errs.First(err, moment.Close()) }()
+	return ix.Settler.Settle(ctx, moment)
+}
+
+// Settle does a part of the work in the background now, and reports whether there may be more. The worker must not run.
+func (in *Indexer) Settle(ctx context.Context) (more bool, err error) { return in.settler.some(ctx) }
+
+// WaitSettled returns when the worker has nothing to do.
+func (in *Indexer) WaitSettled() { in.settler.worker.Wait() }
