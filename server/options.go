@@ -30,7 +30,7 @@ type Options struct {
 	// configuration is stored, or if its record has one.
 	//
 	// The default of MinFreeBytes is 256 MiB, or a tenth of the disk that the database is on
-	// if that is less; below 0 there is no bound. With Directories or Database.FS the default is none.
+	// if that is less; below 0 there is no bound. With Directories, Database.FS or Database.Engine the default is none.
 	Database jay.Options
 
 	// Cluster, if not nil, makes each database a node of a cluster with the databases of

@@ -19,7 +19,7 @@ func (ds *Databases) minFreeBytes(dir string) int64 {
 	switch n := o.Database.MinFreeBytes; {
 	case n < 0:
 		return 0
-	case n > 0 || len(o.Directories) > 0 || o.Database.FS != nil:
+	case n > 0 || len(o.Directories) > 0 || o.Database.FS != nil || o.Database.Engine != nil:
 		return n
 	}
 	for _, d := range []string{dir, o.Data} { // a new database's directory is not there yet
