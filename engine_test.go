@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/storage"
 	stores "github.com/jaydb/jay/storage/memory"
 	"github.com/jaydb/jay/storage/storagetest"
@@ -148,4 +152,134 @@ func (d driverFunc) Open(name string, o storage.OpenOptions) (storage.Engine, er
 		d.opened(e)
 	}
 	return e, err
+}
+
+// hurriedStore returns a driver whose snapshots live for a number of reads, which set changes; 0 is for ever.
+func hurriedStore() (driver *stores.Driver, set func(reads int64)) {
+	const age = 1_000_000
+	var now, step atomic.Int64
+	driver = &stores.Driver{Limits: storage.Limits{SnapshotAge: age}, Now: func() time.Time { return time.Unix(0, now.Add(step.Load())) }}
+	return driver, func(reads int64) {
+		step.Store(0)
+		if reads > 0 {
+			step.Store(age/reads + 1)
+		}
+	}
+}
+
+// Ensure that on an engine whose snapshots expire, wherever that happens, a call returns what it does elsewhere, or
+// ErrSnapshotExpired, and never less than is there.
+func TestOptions_Engine_ShortSnapshots(t *testing.T) {
+	driver, set := hurriedStore()
+	db := open(t, "a", &jay.Options{Engine: driver})
+	for i := range 30 {
+		_, err := db.Put(ctx, fmt.Sprint("orders/", i), json.RawMessage(fmt.Sprintf(`{"n":%d,"even":%v}`, i%10, i%2 == 0)), jay.InCollection("Orders"))
+		must(t, err)
+	}
+	must(t, db.EnsureIndex(ctx, "Orders", jay.Index{Fields: []string{"n"}}))
+	rows := func(via interface {
+		RQL(text string, params map[string]any) (jay.Query[jay.Row], error)
+	}, rql string) (found string, err error) {
+		q, err := via.RQL(rql, nil)
+		if err != nil {
+			return "", err
+		}
+		for row, err := range q.Iter(ctx) {
+			if err != nil {
+				return "", err
+			}
+			found += string(row.JSON) + "\n"
+		}
+		return found, nil
+	}
+	calls := map[string]func() (string, error){
+		"an index":    func() (string, error) { return rows(db, "from Orders where n = 3 or n > 8 select n, even") },
+		"a scan":      func() (string, error) { return rows(db, "from Orders where even = true select n") },
+		"an order":    func() (string, error) { return rows(db, "from Orders order by even, n desc select n, even limit 7") },
+		"groups":      func() (string, error) { return rows(db, "from Orders group by even select even, count(), sum(n)") },
+		"a count":     func() (string, error) { return rows(db, "from Orders where n > 4 select count()") },
+		"collections": func() (string, error) { all, err := db.Collections(ctx); return fmt.Sprint(all), err },
+		"a view": func() (found string, err error) {
+			err = db.View(ctx, func(tx *jay.Tx) error { found, err = rows(tx, "from Orders where n < 5 select n"); return err })
+			return found, err
+		},
+		"a transaction": func() (found string, err error) {
+			err = db.Update(ctx, func(tx *jay.Tx) error {
+				if found, err = rows(tx, "from Orders where n < 2 select n"); err != nil {
+					return err
+				}
+				_, err := tx.Put(ctx, "totals/1", json.RawMessage(`{}`))
+				return err
+			})
+			return found, err
+		},
+		"a check": func() (string, error) {
+			r, err := db.Verify(ctx, nil)
+			return fmt.Sprint(r.Found, r.Documents, r.NotCompared), err
+		},
+		"a backup": func() (string, error) {
+			var stream bytes.Buffer
+			info, err := db.Backup(ctx, &stream, jay.BackupOnce())
+			return fmt.Sprint(info.Documents), err
+		},
+	}
+	for name, call := range calls {
+		set(0)
+		whole, err := call()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		ended, expired := 0, 0
+		for reads := int64(1); reads < 4000; reads += 1 + reads/8 {
+			set(reads)
+			found, err := call()
+			switch {
+			case errors.Is(err, jay.ErrSnapshotExpired):
+				expired++
+			case err != nil:
+				t.Errorf("%s, %d reads: %v", name, reads, err)
+			case found != whole:
+				t.Fatalf("%s, %d reads: got %s, want %s", name, reads, found, whole)
+			default:
+				ended++
+			}
+		}
+		if ended == 0 || expired == 0 {
+			t.Errorf("%s: %d times it ended, %d times its snapshot did: the test does not test it", name, ended, expired)
+		}
+	}
+	set(0)
+}
+
+// Ensure that an index is built on such an engine, though one snapshot does not last, and that a build which comes to no document
+// ends with the error and goes on later; and that a change feed reads on.
+func TestOptions_Engine_ShortSnapshots_Build(t *testing.T) {
+	driver, set := hurriedStore()
+	db := open(t, "a", &jay.Options{Engine: driver})
+	for i := range 300 {
+		_, err := db.Put(ctx, fmt.Sprint("orders/", i), json.RawMessage(fmt.Sprintf(`{"n":%d}`, i%10)), jay.InCollection("Orders"))
+		must(t, err)
+	}
+	set(40)
+	must(t, db.EnsureIndex(ctx, "Orders", jay.Index{Fields: []string{"n"}}))
+	set(1)
+	if err := db.EnsureIndex(ctx, "Orders", jay.Index{Fields: []string{"m"}}); !errors.Is(err, jay.ErrSnapshotExpired) {
+		t.Errorf("got %v, want ErrSnapshotExpired", err)
+	}
+	set(0)
+	must(t, db.EnsureIndex(ctx, "Orders", jay.Index{Fields: []string{"m"}}))
+	must(t, checks.Indexes(db))
+
+	set(200)
+	n := 0
+	for change, err := range db.Changes(ctx, "") {
+		must(t, err)
+		if n++; change.ID == "orders/299" {
+			break
+		}
+	}
+	if n < 300 {
+		t.Errorf("%d changes", n)
+	}
+	set(0)
 }

@@ -59,6 +59,12 @@ var (
 	// the long cause is wrapped.
 	ErrCorrupt = storage.ErrCorrupt
 
+	// ErrSnapshotExpired is returned when a call reads one moment of the database for longer than the engine of
+	// Options.Engine can show it (storage.Limits): by queries and iterations, also in their middle, by View and
+	// Update, Backup and Verify. Nothing was changed, and nothing that was returned before is wrong. Read less at a
+	// time: pages, shorter transactions. The default engine never returns it.
+	ErrSnapshotExpired = storage.ErrSnapshotExpired
+
 	// ErrUnreadable is returned, by Open too, when the system refuses to open or
 	// read an existing file of the database: check its permissions and the disk. The
 	// system's error is wrapped.

@@ -417,6 +417,10 @@ type Options struct {
 	// subscriptions, and RaiseCounters of HiLo tags return ErrShared, too. What other processes may still
 	// read stays: records of deletions, and chunks of attachments that are removed.
 	//
+	// An engine may show one moment for a short time only (storage.Limits.SnapshotAge). Then the build of an
+	// index, a change feed and what else reads in parts takes a new moment for each part; what has to be of one moment, and takes longer,
+	// ends with ErrSnapshotExpired: a query, a transaction, Verify, a backup.
+	//
 	// The default is the engine of package storage/lsm: Pebble, in files of a directory.
 	Engine storage.Driver
 }

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jaydb/jay/server"
 	"github.com/jaydb/jay/storage"
@@ -105,4 +107,32 @@ func TestShared(t *testing.T) {
 		t.Error(text)
 	}
 	h.want(200, "GET", "/databases/a/docs?id=users/1", "")
+}
+
+// Ensure that a query that reads for longer than the store shows one moment is 408 in both dialects, and that a short one is
+// answered.
+func TestShortSnapshots(t *testing.T) {
+	t.Parallel()
+	var now, step atomic.Int64
+	h := start(t, onEngine(&memory.Driver{
+		Limits: storage.Limits{SnapshotAge: 1_000_000},
+		Now:    func() time.Time { return time.Unix(0, now.Add(step.Load())) },
+	}))
+	h.create("a")
+	for i := range 60 {
+		h.want(201, "PUT", fmt.Sprintf("/databases/a/docs?id=users/%d", i), `{"n":1,"@metadata":{"@collection":"Users"}}`)
+	}
+	queries := []string{"/databases/a/queries?query=from+Users+order+by+n", "/jay/v1/databases/a/rows?collection=Users&pageSize=60"}
+	for _, q := range queries {
+		h.want(200, "GET", q, "")
+	}
+	step.Store(1_000_000/30 + 1) // for 30 reads
+	for _, q := range queries {
+		h.checkProblem(h.do("GET", q, ""), 408, "RavenTimeoutException")
+	}
+	h.want(200, "GET", "/databases/a/docs?id=users/1", "")
+	step.Store(0)
+	for _, q := range queries {
+		h.want(200, "GET", q, "")
+	}
 }

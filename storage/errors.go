@@ -45,6 +45,10 @@ var (
 	// or read a file that is there: for its permissions, or for an error of the
 	// disk. The system's error is wrapped.
 	ErrUnreadable = errors.New("file of the database cannot be read")
+
+	// ErrSnapshotExpired is returned by reads of a Snapshot, and by Iterator.Error, when the engine
+	// cannot show the moment any more: see Limits.SnapshotAge. A new Snapshot can be taken.
+	ErrSnapshotExpired = errors.New("the storage engine shows one moment for a short time only, and this read has taken longer: read less at a time")
 )
 
 // Returned by Update.

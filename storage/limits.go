@@ -1,17 +1,25 @@
 package storage
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // MaxTxBytes is the most that one transaction may stage on any engine: 1 GiB of keys and
 // values. A commit needs its bytes twice in memory, in the staging and in the
 // engine's batch, and a small machine must bear that. Pebble's limit is 4 GiB.
 const MaxTxBytes = 1 << 30
 
-// Limits are what an engine can store at most. 0 is no limit of its own.
+// Limits are what an engine can store at most, and how long it can show one moment. 0 is no limit of its own.
 type Limits struct {
 	KeyBytes   int   // of a key
 	ValueBytes int   // of a value
 	TxBytes    int64 // of the keys and values of a transaction; at most MaxTxBytes, which 0 means
+
+	// SnapshotAge is how long a Snapshot shows what it has shown first, and an Iterator of a Reader, at least. Later
+	// each of its reads, and of the moves of its iterators, may return ErrSnapshotExpired: never something else than it has shown before. 0 is as long as
+	// it is open. It does not concern the reads of a transaction.
+	SnapshotAge time.Duration
 }
 
 // Sizes are those of what a transaction stages.

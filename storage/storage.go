@@ -217,7 +217,8 @@ type ManyGetter interface {
 }
 
 // Snapshot is a Reader of one moment. It holds space until it is closed. All of its
-// methods but Close are safe for concurrent use.
+// methods but Close are safe for concurrent use. It shows its moment for as long as Limits.SnapshotAge says at
+// least, and returns ErrSnapshotExpired when it cannot any more.
 type Snapshot interface {
 	Reader
 

@@ -74,11 +74,24 @@ func (in *Indexer) Build(t *Task) error {
 	if err != nil {
 		return err
 	}
-	defer w.Close()
+	defer func() { w.Close() }()
+	begin := after // of w
 	e := NewBuildExtraction(ix)
 	for more := true; more; {
 		var chunk []builtDocument
-		if chunk, more, err = in.NextChunk(ctx, w, e); err != nil {
+		chunk, more, err = in.NextChunk(ctx, w, e)
+		if errors.Is(err, storage.ErrSnapshotExpired) && after != begin {
+			// The build goes on from a new moment: documents that were written since are in the index already, or are
+			// read again.
+			renewed, err := in.scan(docs.Range{Collection: ix.Info.Collection, After: after})
+			if err != nil {
+				return err
+			}
+			w.Close()
+			w, begin, more = renewed, after, true
+			continue
+		}
+		if err != nil {
 			return err
 		}
 		if err := in.env.Room.Wait(ctx); err != nil {
@@ -88,6 +101,9 @@ func (in *Indexer) Build(t *Task) error {
 			return err
 		}
 		t.documents.Add(int64(len(chunk)))
+		if len(chunk) > 0 {
+			after = chunk[len(chunk)-1].foldedID
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -174,6 +190,9 @@ func (in *Indexer) NextChunk(ctx context.Context, w *docs.Cursor, e *buildExtrac
 	size := 0
 	for len(chunk) < BuildChunk && size < chunkBytes {
 		doc, err := w.Next(ctx)
+		if errors.Is(err, storage.ErrSnapshotExpired) && len(chunk) > 0 {
+			return chunk, true, nil // the next call meets it again
+		}
 		if err != nil {
 			return nil, false, err
 		}

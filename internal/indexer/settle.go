@@ -72,7 +72,7 @@ func (s *settler) step(ctx context.Context) (more bool, err error) {
 	more, err = s.some(ctx)
 	rests := 0
 	switch {
-	case errors.Is(err, storage.ErrUnavailable) || errors.Is(err, storage.ErrConflict):
+	case errors.Is(err, storage.ErrUnavailable) || errors.Is(err, storage.ErrSnapshotExpired) || errors.Is(err, storage.ErrConflict):
 		begun, rests, more, err = time.Now().Add(-settlePause), 1, true, nil
 	case err != nil || !more:
 		return more, err
@@ -123,7 +123,7 @@ func (s *settler) some(ctx context.Context) (more bool, err error) {
 
 // endsSettling reports whether an error is about the engine and not about one index.
 func endsSettling(err error) bool {
-	for _, other := range []error{errs.ErrClosed, storage.ErrFailed, storage.ErrReadOnly, storage.ErrUnknownOutcome, storage.ErrUnavailable, storage.ErrConflict} {
+	for _, other := range []error{errs.ErrClosed, storage.ErrFailed, storage.ErrReadOnly, storage.ErrUnknownOutcome, storage.ErrUnavailable, storage.ErrSnapshotExpired, storage.ErrConflict} {
 		if errors.Is(err, other) {
 			return true
 		}

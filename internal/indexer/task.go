@@ -280,7 +280,7 @@ func (in *Indexer) forget(t *Task) {
 // database: the index is impossible, and is removed. Close, an engine that has failed or is away, a disk
 // without room for a sort and a panic say nothing about the index.
 func refuses(err error) bool {
-	for _, other := range []error{errs.ErrClosed, storage.ErrFailed, storage.ErrUnknownOutcome, storage.ErrUnavailable, storage.ErrConflict, errs.ErrIndex, context.Canceled, ErrTaskEnded, errSort} {
+	for _, other := range []error{errs.ErrClosed, storage.ErrFailed, storage.ErrUnknownOutcome, storage.ErrUnavailable, storage.ErrSnapshotExpired, storage.ErrConflict, errs.ErrIndex, context.Canceled, ErrTaskEnded, errSort} {
 		if errors.Is(err, other) {
 			return false
 		}

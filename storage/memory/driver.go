@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
+	"time"
 
 	"github.com/jaydb/jay/storage"
 )
@@ -26,6 +27,9 @@ type Driver struct {
 
 	// Limits are those that each engine has. It must not change once a store was opened.
 	Limits storage.Limits
+
+	// Now tells the age of snapshots, for Limits.SnapshotAge; nil is time.Now. It must not change once a store was opened.
+	Now func() time.Time
 
 	// Features are those that the engines know which are opened from then on, so that tests can have an
 	// older and a newer version on one store. Nil is storage.AllFeatures.
@@ -122,4 +126,33 @@ func (n *newStoreName) Abandon() error {
 	defer n.driver.mu.Unlock()
 	delete(n.driver.stores, n.Name())
 	return nil
+}
+
+// age tells how old a snapshot is. The zero value is one that does not grow old.
+type age struct {
+	driver *Driver
+	taken  time.Time
+}
+
+// newborn returns the age of a snapshot that is taken now.
+func (d *Driver) newborn() age {
+	if d.Limits.SnapshotAge == 0 {
+		return age{}
+	}
+	return age{d, d.now()}
+}
+
+func (d *Driver) now() time.Time {
+	if d.Now != nil {
+		return d.Now()
+	}
+	return time.Now()
+}
+
+// expired returns storage.ErrSnapshotExpired if the snapshot is too old.
+func (a age) expired() error {
+	if a.driver == nil || a.driver.now().Sub(a.taken) <= a.driver.Limits.SnapshotAge {
+		return nil
+	}
+	return storage.ErrSnapshotExpired
 }

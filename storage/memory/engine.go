@@ -47,7 +47,7 @@ func (e *Engine) SetUnavailable(cause error) {
 
 // Get implements storage.Reader.
 func (e *Engine) Get(key []byte) ([]byte, io.Closer, error) {
-	now := e.store.snapshot()
+	now := e.store.snapshot(e.driver.newborn())
 	defer now.Close()
 	return now.Get(key) // a version does not change
 }
@@ -55,14 +55,14 @@ func (e *Engine) Get(key []byte) ([]byte, io.Closer, error) {
 // Iterate implements storage.Reader.
 func (e *Engine) Iterate(lo, hi []byte) (storage.Iterator, error) {
 	at := e.store.enter()
-	return &iterator{store: e.store, at: at, bounds: newBounds(lo, hi), closed: func() { e.store.leave(at) }}, nil
+	return &iterator{store: e.store, at: at, age: e.driver.newborn(), bounds: newBounds(lo, hi), closed: func() { e.store.leave(at) }}, nil
 }
 
 // Snapshot implements storage.Engine.
-func (e *Engine) Snapshot() storage.Snapshot { return e.store.snapshot() }
+func (e *Engine) Snapshot() storage.Snapshot { return e.store.snapshot(e.driver.newborn()) }
 
 // Latest implements storage.Engine: every commit is durable, so it is a Snapshot.
-func (e *Engine) Latest() storage.Snapshot { return e.store.snapshot() }
+func (e *Engine) Latest() storage.Snapshot { return e.store.snapshot(e.driver.newborn()) }
 
 // Limits implements storage.Engine.
 func (e *Engine) Limits() storage.Limits { return e.driver.Limits }

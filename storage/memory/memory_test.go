@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/enginetest"
@@ -216,5 +218,33 @@ func TestEngine_Features(t *testing.T) {
 	refused(err)
 	if err := errors.Join(older.Close(), newer.Close()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Ensure that snapshots which expire keep the contract, and that they do expire.
+func TestEngine_ShortSnapshots(t *testing.T) {
+	var now atomic.Int64
+	d := &memory.Driver{Limits: storage.Limits{SnapshotAge: time.Minute}, Now: func() time.Time { return time.Unix(0, now.Load()) }}
+	pass := func(by time.Duration) { now.Add(int64(by)) }
+	enginetest.RunShortSnapshots(t, func(t *testing.T) (storage.Engine, func(time.Duration)) { return open(t, d, t.Name()), pass })
+
+	e := open(t, d, "a")
+	defer e.Close()
+	s := e.Snapshot()
+	defer s.Close()
+	it, err := s.Iterate(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	pass(time.Minute + 1)
+	if _, _, err := s.Get([]byte("k")); !errors.Is(err, storage.ErrSnapshotExpired) {
+		t.Errorf("get: %v", err)
+	}
+	if err := s.(storage.ManyGetter).GetMany([][]byte{[]byte("k")}, func(int, []byte) error { return nil }); !errors.Is(err, storage.ErrSnapshotExpired) {
+		t.Errorf("get many: %v", err)
+	}
+	if it.First() || !errors.Is(it.Error(), storage.ErrSnapshotExpired) {
+		t.Errorf("iterator: %v", it.Error())
 	}
 }

@@ -12,13 +12,17 @@ import (
 type snapshot struct {
 	store *store
 	at    uint64
+	age   age
 	once  sync.Once
 }
 
-func (s *store) snapshot() *snapshot { return &snapshot{store: s, at: s.enter()} }
+func (s *store) snapshot(age age) *snapshot { return &snapshot{store: s, at: s.enter(), age: age} }
 
 // Get implements storage.Reader.
 func (v *snapshot) Get(key []byte) ([]byte, io.Closer, error) {
+	if err := v.age.expired(); err != nil {
+		return nil, nil, err
+	}
 	v.store.mu.RLock()
 	defer v.store.mu.RUnlock()
 	value, found := v.store.get(string(key), v.at)
@@ -35,6 +39,9 @@ func (v *snapshot) GetMany(keys [][]byte, found func(i int, value []byte) error)
 		if err == storage.ErrNotFound {
 			continue
 		}
+		if err != nil {
+			return err
+		}
 		if err := found(i, value); err != nil {
 			return err
 		}
@@ -44,7 +51,7 @@ func (v *snapshot) GetMany(keys [][]byte, found func(i int, value []byte) error)
 
 // Iterate implements storage.Reader.
 func (v *snapshot) Iterate(lo, hi []byte) (storage.Iterator, error) {
-	return &iterator{store: v.store, at: v.at, bounds: newBounds(lo, hi)}, nil
+	return &iterator{store: v.store, at: v.at, age: v.age, bounds: newBounds(lo, hi)}, v.age.expired()
 }
 
 // WaitDurable implements storage.Snapshot.
@@ -65,6 +72,8 @@ func (nothing) Close() error { return nil }
 type iterator struct {
 	store  *store
 	at     uint64
+	age    age
+	err    error // why it shows nothing any more; or nil
 	bounds bounds
 	closed func() // may be nil
 
@@ -87,6 +96,9 @@ func (it *iterator) First() bool { return it.SeekGE([]byte(it.bounds.lo)) }
 
 // SeekGE implements storage.Iterator.
 func (it *iterator) SeekGE(key []byte) bool {
+	if it.expires() {
+		return false
+	}
 	it.store.mu.RLock()
 	defer it.store.mu.RUnlock()
 	return it.forward(it.store.find(max(string(key), it.bounds.lo)))
@@ -94,6 +106,9 @@ func (it *iterator) SeekGE(key []byte) bool {
 
 // Last implements storage.Iterator.
 func (it *iterator) Last() bool {
+	if it.expires() {
+		return false
+	}
 	it.store.mu.RLock()
 	defer it.store.mu.RUnlock()
 	return it.backward(it.end() - 1)
@@ -101,9 +116,23 @@ func (it *iterator) Last() bool {
 
 // SeekLT implements storage.Iterator.
 func (it *iterator) SeekLT(key []byte) bool {
+	if it.expires() {
+		return false
+	}
 	it.store.mu.RLock()
 	defer it.store.mu.RUnlock()
 	return it.backward(min(it.store.find(string(key)), it.end()) - 1)
+}
+
+// expires reports whether it shows nothing any more.
+func (it *iterator) expires() bool {
+	if it.err == nil {
+		it.err = it.age.expired()
+	}
+	if it.err != nil {
+		it.place = behind
+	}
+	return it.err != nil
 }
 
 // end is the index behind the last key of the range. Its caller holds the mutex.
@@ -116,6 +145,9 @@ func (it *iterator) end() int {
 
 // Next implements storage.Iterator.
 func (it *iterator) Next() bool {
+	if it.expires() {
+		return false
+	}
 	switch it.place {
 	case before:
 		return it.First()
@@ -133,6 +165,9 @@ func (it *iterator) Next() bool {
 
 // Prev implements storage.Iterator.
 func (it *iterator) Prev() bool {
+	if it.expires() {
+		return false
+	}
 	switch it.place {
 	case before:
 		return false
@@ -185,7 +220,7 @@ func (it *iterator) Key() []byte { return []byte(it.key) }
 func (it *iterator) Value() []byte { return it.value }
 
 // Error implements storage.Iterator.
-func (it *iterator) Error() error { return nil }
+func (it *iterator) Error() error { return it.err }
 
 // Close implements storage.Iterator.
 func (it *iterator) Close() error {

@@ -9,19 +9,20 @@ import (
 
 // tracker remembers the commit after which writes count.
 type tracker struct {
-	store *store
-	at    uint64
-	once  sync.Once
+	driver *Driver
+	store  *store
+	at     uint64
+	once   sync.Once
 }
 
 // TrackWrites implements storage.Engine.
 func (e *Engine) TrackWrites() storage.WriteTracker {
-	return &tracker{store: e.store, at: e.store.enter()}
+	return &tracker{driver: e.driver, store: e.store, at: e.store.enter()}
 }
 
 // NewReader implements storage.WriteTracker.
 func (w *tracker) NewReader() (storage.BatchReader, error) {
-	return &batchReader{w.store.snapshot()}, nil
+	return &batchReader{w.store.snapshot(w.driver.newborn())}, nil
 }
 
 // Close implements storage.WriteTracker.
@@ -38,6 +39,9 @@ func (r *batchReader) Get(key []byte) ([]byte, error) {
 
 // Missing implements storage.BatchReader.
 func (r *batchReader) Missing(keys [][]byte) (bool, error) {
+	if err := r.snapshot.age.expired(); err != nil {
+		return false, err
+	}
 	s := r.snapshot.store
 	s.mu.RLock()
 	defer s.mu.RUnlock()

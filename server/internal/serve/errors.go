@@ -150,6 +150,8 @@ func ProblemOf(err error) *Problem {
 		return hide(http.StatusInternalServerError, TypeInternal, MessageFailed)
 	case is(jay.ErrDiskFull):
 		return hide(http.StatusInsufficientStorage, TypeInternal, MessageDiskFull)
+	case is(jay.ErrSnapshotExpired):
+		return hide(http.StatusRequestTimeout, typeTimeout, "the request has read for longer than the store of the database shows one moment: ask for less, or make an index")
 	case is(context.Canceled, context.DeadlineExceeded):
 		return hide(http.StatusInternalServerError, TypeRequestCancelled, "the request was cancelled")
 	case is(jay.ErrClosed, jay.ErrClientClosed):
