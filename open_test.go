@@ -29,6 +29,7 @@ import (
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/room"
 	"github.com/jaydb/jay/internal/sample"
+	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/lsm"
 	"github.com/jaydb/jay/storage/storagetest"
 )
@@ -629,6 +630,47 @@ func TestFormat4_Time(t *testing.T) {
 	equal(t, jaytest.AttachmentCounts(t, db).Contents, int64(0))
 	must(t, checks.Revisions(db))
 	must(t, checks.Times(db))
+}
+
+// Ensure that the database of format 5 with definitions (internal/fixture) opens, says what it said then, and goes on; and that
+// a program which does not know definitions refuses it by that name.
+func TestFormat5_Definitions(t *testing.T) {
+	dir := t.TempDir()
+	copyTree(t, filepath.Join("testdata", "format5", "definitions"), dir)
+	before := hashesOf(t, dir)
+	_, err := jay.Open(dir, &jay.Options{Engine: lsm.Driver{Options: lsm.Options{Features: storage.Features{}}}})
+	var newer *jay.FormatError
+	if !errors.As(err, &newer) || newer.Found != 5 || newer.Newest != 4 || !slices.Equal(newer.Features, []string{"definitions"}) {
+		t.Errorf("an older program: got %v", err)
+	}
+	equal(t, slices.Equal(before, hashesOf(t, dir)), true)
+
+	said := func(db *jay.DB) (text string) {
+		t.Helper()
+		for _, kind := range []string{"colors", "raven-index", "none"} {
+			all, err := db.Definitions().List(ctx, kind)
+			must(t, err)
+			for _, d := range all {
+				text += fmt.Sprintf("%s %s %d %s; ", kind, d.Name, d.Number, d.Value)
+			}
+		}
+		last, err := db.Definitions().Last(ctx)
+		must(t, err)
+		return text + fmt.Sprint(last)
+	}
+	const want = `colors sky 3 {"is": "grey", "unknown": [1.50]}; raven-index users/byname 4 {"Maps":[]}; 4`
+	db := open(t, dir, &jay.Options{ReadOnly: true})
+	equal(t, said(db), want)
+	closeDB(t, db)
+
+	db = open(t, dir, &jay.Options{MustExist: true})
+	defer closeDB(t, db)
+	equal(t, said(db), want)
+	jaytest.Verify(t, db)
+	must(t, db.Definitions().Change(ctx, jay.DefinitionChange{Kind: "colors", Name: "sky", Value: json.RawMessage(`{"is":"red"}`)}))
+	equal(t, said(db), `colors sky 5 {"is":"red"}; raven-index users/byname 4 {"Maps":[]}; 5`)
+	put(t, db, "users/bob", `{}`, jay.InCollection("Users"))
+	jaytest.Verify(t, db)
 }
 
 // hashesOf returns the names of all files below dir, with their sizes, times of change and hashes.
