@@ -31,7 +31,7 @@ var ctx = context.Background()
 // make engine runs tests so.
 func Memory(t testing.TB, opts *jay.Options) *jay.DB {
 	t.Helper()
-	db, err := openMemory(opts)
+	db, err := OpenMemory(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,8 @@ func Memory(t testing.TB, opts *jay.Options) *jay.DB {
 	return db
 }
 
-func openMemory(opts *jay.Options) (*jay.DB, error) {
+// OpenMemory is Memory for a test that closes the database itself, or has no testing.TB.
+func OpenMemory(opts *jay.Options) (*jay.DB, error) {
 	engine := os.Getenv("JAY_ENGINE")
 	if engine != "memory" && engine != "shared" {
 		return jay.OpenMemory(opts)

@@ -89,8 +89,10 @@ func (e *Engine) Update(ctx context.Context, _ bool, fn func(storage.Tx) error) 
 	}
 	defer func() { e.turn <- struct{}{} }()
 	for {
-		if err := ctx.Err(); err != nil {
-			return err
+		select {
+		case <-ctx.Done(): // Err is the caller's code, which may write: it is not asked while the turn is taken
+			return ctx.Err()
+		default:
 		}
 		if cause := e.unavailable.Load(); cause != nil {
 			return *cause

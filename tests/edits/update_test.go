@@ -100,7 +100,7 @@ func TestUpdate_LikeJavaScript(t *testing.T) {
 	ctx := context.Background()
 	tried, refused, failed, changed := 0, 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
-		db, err := jay.OpenMemory(nil)
+		db, err := jaytest.OpenMemory(nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,7 @@ import (
 // the same documents in the same batch or transaction.
 func TestPatch_Model(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		db, err := jay.OpenMemory(&jay.Options{MaxDocumentBytes: 400, MaxDepth: 8, CaseSensitive: rapid.Bool().Draw(t, "case-sensitive")})
+		db, err := jaytest.OpenMemory(&jay.Options{MaxDocumentBytes: 400, MaxDepth: 8, CaseSensitive: rapid.Bool().Draw(t, "case-sensitive")})
 		ok(err)
 		defer func() { jaytest.Verify(t, db); ok(db.Close()) }()
 		ok(db.EnsureIndex(ctx, "Docs", jay.Index{Fields: []string{"n"}}))

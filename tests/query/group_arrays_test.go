@@ -14,7 +14,7 @@ import (
 // not in all combinations, with and without an index that has them.
 func TestGroupBy_PathsOfOneArray(t *testing.T) {
 	t.Parallel()
-	db, err := jay.OpenMemory(nil)
+	db, err := openMemory(nil)
 	must(t, err)
 	defer db.Close()
 	put := func(id, body string) {
@@ -72,7 +72,7 @@ func TestGroupBy_PathsOfOneArray(t *testing.T) {
 // Ensure that a document is refused whose elements are more groups than one may be in.
 func TestGroupBy_PathsOfOneArrayBound(t *testing.T) {
 	t.Parallel()
-	db, err := jay.OpenMemory(nil)
+	db, err := openMemory(nil)
 	must(t, err)
 	defer db.Close()
 	body := func(n int) json.RawMessage {

@@ -13,13 +13,14 @@ import (
 var (
 	ctx = context.Background()
 
-	must    = jaytest.Must
-	memory  = jaytest.Memory
-	put     = jaytest.Put
-	closeDB = jaytest.Close
-	body    = jaytest.Body
-	rows    = jaytest.Rows
-	shop    = jaytest.Shop
+	must       = jaytest.Must
+	memory     = jaytest.Memory
+	openMemory = jaytest.OpenMemory
+	put        = jaytest.Put
+	closeDB    = jaytest.Close
+	body       = jaytest.Body
+	rows       = jaytest.Rows
+	shop       = jaytest.Shop
 
 	collectionsOf = jaytest.CollectionsText
 )

@@ -276,7 +276,7 @@ func TestPlan_AutoIndexes(t *testing.T) {
 func TestPlan_Close_UnderWay(t *testing.T) {
 	t.Parallel()
 	for round := range 12 {
-		db, err := jay.OpenMemory(nil)
+		db, err := openMemory(nil)
 		must(t, err)
 		skewed(t, db, 1500)
 		ensure(t, db, "N", "Words", "Half")
@@ -362,7 +362,7 @@ func TestPlan_Close_UnderWay(t *testing.T) {
 // Ensure that a loop that is left, at any answer, releases what it held, and
 // that a cancelled context ends a query in the middle of a long step.
 func TestPlan_LeftEarly(t *testing.T) {
-	db, err := jay.OpenMemory(nil)
+	db, err := openMemory(nil)
 	must(t, err)
 	skewed(t, db, 2000)
 	ensure(t, db, "N", "Words", "Half")

@@ -61,7 +61,7 @@ func differentialRound(t *testing.T, seed uint64, plans map[string]int) (asked i
 	g := querytest.New(seed)
 	sensitive := g.Chance(20)
 	defer setProbes(querytest.Pick(g, 1, 2, 3, 10, 25, 500), querytest.Pick(g, 40, 20_000))()
-	db, err := jay.OpenMemory(&jay.Options{CaseSensitive: sensitive})
+	db, err := jaytest.OpenMemory(&jay.Options{CaseSensitive: sensitive})
 	must(t, err)
 	defer closeDB(t, db)
 	size := 40 + g.IntN(80)

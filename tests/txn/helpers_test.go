@@ -15,6 +15,7 @@ var (
 	ctx = context.Background()
 
 	memory       = jaytest.Memory
+	openMemory   = jaytest.OpenMemory
 	onDisk       = jaytest.OnDisk
 	closeDB      = jaytest.Close
 	put          = jaytest.Put

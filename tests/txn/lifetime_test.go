@@ -178,7 +178,7 @@ func TestTx_Done_Racing(t *testing.T) {
 // anything of it was left open.
 func TestTx_DatabaseCloses(t *testing.T) {
 	for _, update := range []bool{true, false} {
-		db, err := jay.OpenMemory(nil)
+		db, err := openMemory(nil)
 		if err != nil {
 			t.Fatal(err)
 		}

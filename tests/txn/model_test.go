@@ -23,7 +23,7 @@ import (
 //	go test -run TestTx_Model -count=1 -rapid.checks=20000 ./tests/txn
 func TestTx_Model(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		db, err := jay.OpenMemory(nil)
+		db, err := jaytest.OpenMemory(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
