@@ -274,9 +274,11 @@ func (s *Subject) settledBackups(t *testing.T) {
 	s.answersAlike(t, opened)
 }
 
-// settledDropped: an index that is dropped between the reading of a part and its commit leaves no keys.
+// settledDropped: an index that is dropped between the reading of a part and its commit leaves no keys, also if the
+// commit comes when some of its keys are removed and the others are not.
 func (s *Subject) settledDropped(t *testing.T) {
 	defer checks.NoSettler()()
+	s.settledInDrop(t)
 	db := jaytest.Memory(t, nil)
 	jaytest.Must(t, db.EnsureIndex(ctx, things, s.Index))
 	s.fill(t, db, 30)
@@ -290,6 +292,34 @@ func (s *Subject) settledDropped(t *testing.T) {
 	jaytest.Must(t, err)
 	if n, err := checks.IndexKeys(db); n != 0 || err != nil || !dropped {
 		t.Errorf("%d keys are left, %v, dropped %v", n, err, dropped)
+	}
+}
+
+// settledInDrop settles a part of an index in the middle of its drop.
+func (s *Subject) settledInDrop(t *testing.T) {
+	defer checks.SetBuildChunks(3, 1)()
+	db := jaytest.Memory(t, nil)
+	jaytest.Must(t, db.EnsureIndex(ctx, things, s.Index))
+	s.fill(t, db, 30)
+	middle, settled, dropped := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	chunks := 0
+	defer checks.OnBuildChunk(func(_ context.Context, state jay.IndexState) {
+		if chunks++; chunks == 4 {
+			close(middle)
+			<-settled
+		}
+	})()
+	restore := checks.OnSettle(func(context.Context) {
+		go func() { dropped <- db.DropIndex(ctx, things, indexName) }()
+		<-middle
+	})
+	found, err := checks.SettleSome(db)
+	restore()
+	close(settled)
+	jaytest.Must(t, err)
+	jaytest.Must(t, <-dropped)
+	if n, err := checks.IndexKeys(db); n != 0 || err != nil || !found {
+		t.Errorf("%d keys are left, %v, a part was found: %v", n, err, found)
 	}
 }
 

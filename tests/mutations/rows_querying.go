@@ -77,4 +77,39 @@ var querying = []mutation{
 		edits: []edit{{"internal/catalog/extract.go", "\t\tout.sort(ix, first)\n", "\t\tout.flag(ix, FlagMultiple)\n"}},
 		tests: []tests{{"internal/kindtest", "TestHash$"}},
 	},
+	{
+		name:  "an index that stages its keys itself is not told of deletions",
+		edits: []edit{{"internal/write/stage.go", "\tif ci != nil {\n\t\tfor _, ix := range ci.Stagers {", "\tif ci != nil && after != nil {\n\t\tfor _, ix := range ci.Stagers {"}},
+		tests: []tests{{"internal/kindtest", "TestSums$"}},
+	},
+	{
+		name:  "a part of an index is settled though a writer has overtaken it",
+		edits: []edit{{"internal/catalog/seen.go", "if err != nil || (now == nil) != (value == nil) || !bytes.Equal(now, value) {", "if err != nil || value == nil && bytes.Equal(now, []byte(\"none\")) {"}},
+		tests: []tests{{"internal/kindtest", "TestRanking_Strict$"}},
+	},
+	{
+		name:  "a part of an index is settled though the index is being dropped",
+		edits: []edit{{"internal/indexer/settle.go", "if settled = !s.in.isKept(ix.Number); settled {", "if settled {"}},
+		tests: []tests{{"internal/kindtest", "TestRanking_Strict$"}},
+	},
+	{
+		name:  "nothing is settled after a write",
+		edits: []edit{{"internal/write/stage.go", "t.unsettled = t.unsettled || ix.Settler != nil", "t.unsettled = false"}},
+		tests: []tests{{"internal/kindtest", "TestRanking_Strict$"}},
+	},
+	{
+		name:  "an index with other options counts as the same",
+		edits: []edit{{"internal/catalog/declare.go", " && maps.Equal(ix.Options, other.Options)\n", " && (maps.Equal(ix.Options, other.Options) || true)\n"}},
+		tests: []tests{{"internal/kindtest", "TestScore_Lenient$"}},
+	},
+	{
+		name:  "an option that the kind does not have is kept",
+		edits: []edit{{"internal/catalog/options.go", "\t\t\treturn nil, bad(name, k.has())\n", "\t\t\tcontinue\n"}},
+		tests: []tests{{"internal/catalog", "TestOptions_"}},
+	},
+	{
+		name:  "a build does not take a new snapshot when its own has expired",
+		edits: []edit{{"internal/indexer/build.go", "errors.Is(err, storage.ErrSnapshotExpired) && after != begin", "false && after != begin"}},
+		tests: []tests{{".", "TestOptions_Engine_ShortSnapshots_Build$"}},
+	},
 }
