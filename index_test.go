@@ -166,6 +166,55 @@ func TestCollection_EnsureIndexes(t *testing.T) {
 	}
 }
 
+// Ensure that an index on a field which the body of no document has is refused: it was made, and
+// stayed empty.
+func TestDeclaredIndexes_NothingToIndex(t *testing.T) {
+	db := memory(t, nil)
+	refused := func(err error, field string) {
+		t.Helper()
+		if !errors.Is(err, jay.ErrIndex) || !strings.Contains(err.Error(), "field "+field) {
+			t.Errorf("got %v, want an ErrIndex of the field %s", err, field)
+		}
+	}
+	type identified struct {
+		ID string `jay:"unique"`
+	}
+	_, err := collectionOf[identified](t, db).DeclaredIndexes()
+	refused(err, "ID")
+	type renamed struct {
+		ID string `json:"key" jay:"index"`
+	}
+	_, err = collectionOf[renamed](t, db).DeclaredIndexes()
+	refused(err, "ID")
+	type leftOut struct {
+		ID  string
+		Tag string `json:"-" jay:"index"`
+	}
+	_, err = collectionOf[leftOut](t, db).DeclaredIndexes()
+	refused(err, "Tag")
+	type hidden struct {
+		ID  string
+		tag string `jay:"index"`
+	}
+	_ = hidden{}.tag
+	_, err = collectionOf[hidden](t, db).DeclaredIndexes()
+	refused(err, "tag")
+	type Inner struct {
+		ID string `jay:"index"`
+	}
+	type nested struct {
+		ID    string
+		Inner Inner
+	}
+	declared, err := collectionOf[nested](t, db).DeclaredIndexes()
+	must(t, err)
+	var names []string
+	for _, ix := range declared {
+		names = append(names, ix.Fields...)
+	}
+	equal(t, fmt.Sprint(names), "[Inner.ID]")
+}
+
 // Ensure that a tag whose words are not separated by commas is refused: everything after the first
 // "index=" became the name of one index, and nothing told of it.
 func TestDeclaredIndexes_NameGoesOn(t *testing.T) {
@@ -206,6 +255,18 @@ func TestDeclaredIndexes_NameGoesOn(t *testing.T) {
 	}
 	_, err = collectionOf[descending](t, db).DeclaredIndexes()
 	refused(err, "desc=true")
+	type twoWords struct {
+		ID string `jay:"id,index"`
+	}
+	_, err = collectionOf[twoWords](t, db).DeclaredIndexes()
+	refused(err, "id,index")
+	type sameTwice struct {
+		ID  string
+		Tag string `jay:"index=byTag,index=byTag"`
+	}
+	if _, err = collectionOf[sameTwice](t, db).DeclaredIndexes(); !errors.Is(err, jay.ErrIndex) {
+		t.Errorf("one field twice in an index: %v", err)
+	}
 
 	type good struct {
 		ID  string

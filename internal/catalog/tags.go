@@ -3,6 +3,7 @@ package catalog
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -13,9 +14,11 @@ import (
 )
 
 // Tagged returns the indexes that the tags of the fields of t declare, in the order of the fields and
-// in their canonical form: see Collection.EnsureIndexes of package jay. An invalid tag is ErrIndex.
-func Tagged(t reflect.Type, collection string) ([]index.Index, error) {
-	found := tagged{byName: make(map[string]int)}
+// in their canonical form: see Collection.EnsureIndexes of package jay. beside are the JSON names of the
+// fields that are kept beside the body. An invalid tag is ErrIndex, and so is one that declares an index on a field
+// which is not in the body.
+func Tagged(t reflect.Type, collection string, beside []string) ([]index.Index, error) {
+	found := tagged{byName: make(map[string]int), beside: beside}
 	if err := found.walk(t, nil, nil); err != nil {
 		return nil, fmt.Errorf("%s: %w", t, err)
 	}
@@ -36,6 +39,7 @@ type tagged struct {
 	indexes []index.Index
 	names   [][]string     // parallel to indexes: their fields, of times without "as date"
 	byName  map[string]int // position in indexes of those with a name
+	beside  []string       // JSON names of fields that are kept beside the body
 }
 
 // walk collects the tags of a struct whose JSON is at path.
@@ -49,7 +53,13 @@ func (t *tagged) walk(typ reflect.Type, path []byte, within []reflect.Type) erro
 	for i := range typ.NumField() {
 		f := typ.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "-" || (!f.IsExported() && !f.Anonymous) || codec.IsMetaTag(f.Tag.Get("jay")) && len(within) == 1 {
+		if name == "-" || !f.IsExported() && !f.Anonymous {
+			if declares(f.Tag.Get("jay")) {
+				return fmt.Errorf("%w: field %s: %q in its jay tag: the JSON of a document lacks the field, so an index on it has no entries", errs.ErrIndex, f.Name, f.Tag.Get("jay"))
+			}
+			continue
+		}
+		if codec.IsMetaTag(f.Tag.Get("jay")) && len(within) == 1 {
 			continue
 		}
 		at := path
@@ -58,6 +68,9 @@ func (t *tagged) walk(typ reflect.Type, path []byte, within []reflect.Type) erro
 				name = f.Name
 			}
 			at = jsonpath.AppendMember(path[:len(path):len(path)], name)
+		}
+		if declares(f.Tag.Get("jay")) && slices.ContainsFunc(t.beside, func(member string) bool { return string(jsonpath.AppendMember(nil, member)) == string(at) }) {
+			return fmt.Errorf("%w: field %s: %q in its jay tag: the ID and the version are kept beside the body, where no index is needed", errs.ErrIndex, f.Name, f.Tag.Get("jay"))
 		}
 		if err := t.add(f, string(at)); err != nil {
 			return err
@@ -69,6 +82,17 @@ func (t *tagged) walk(typ reflect.Type, path []byte, within []reflect.Type) erro
 		}
 	}
 	return nil
+}
+
+// declares reports whether a jay tag has a word for an index.
+func declares(tag string) bool {
+	for item := range strings.SplitSeq(tag, ",") {
+		kind, _, _ := strings.Cut(strings.TrimSpace(item), "=")
+		if kind = strings.TrimSpace(kind); kind == "index" || kind == "unique" {
+			return true
+		}
+	}
+	return false
 }
 
 // structOf returns the struct that a field holds, points to or lists, or nil.
