@@ -36,6 +36,7 @@ import (
 //
 //	Changed time.Time         `jay:"lastModified"`     // when the document was written
 //	Where   string            `jay:"collection"`       // its collection, as it is spelt there
+//	Until   time.Time         `jay:"expires"`          // when it expires: see WithTTL; zero for never
 //	Meta    map[string]any    `jay:"metadata"`         // its custom metadata: a map, a struct or json.RawMessage
 //	Source  string            `jay:"metadata=Source"`  // one key of it, instead of Meta
 //
@@ -43,6 +44,11 @@ import (
 // which ignore what they hold. Custom metadata is written as it stands in the value: a
 // key that is not there, or whose field is zero, is removed. A session keeps the keys
 // that the type has no field for; WithMetadata overrides the fields.
+//
+// The expiry, a time.Time or a *time.Time, is written as it stands in the value, too: zero makes
+// a document that does not expire. WithTTL and ExpiresAt override it, and the write puts what it has stored into the
+// field. Where a type has neither this field nor one for all custom metadata, Put and Replace leave the expiry of
+// the document as it is, unless an option names one; and they leave its refresh, see RefreshAt.
 type Collection[T any] struct {
 	via access // the database, or a transaction
 	m   *codec.Mapping
@@ -398,6 +404,7 @@ func setResult(m *codec.Mapping, v any, result Metadata) {
 	m.SetIdentity(v, result.ID, cmp.Or(result.ChangeVector, m.GetVersion(v)))
 	if m.Meta != nil && !result.LastModified.IsZero() {
 		_ = m.SetMeta(v, result.LastModified, result.Collection, nil, false) // only decoding can fail
+		m.SetExpiry(v, result.Custom)
 	}
 }
 
@@ -435,6 +442,9 @@ func newValueOp(ctx context.Context, m *codec.Mapping, verb write.Verb, v any, o
 		o.UsageError = fmt.Errorf("%w: InCollection(%.100q) on the collection %.100q", ErrUsage, o.Collection, m.Collection)
 	}
 	o.Collection = m.Collection
+	if !verb.MustBeNew() {
+		o.KeepExpires, o.KeepRefresh = m.KeepsDue()
+	}
 	return o, nil
 }
 

@@ -15,8 +15,9 @@ import (
 // metadata, as RavenDB has it. It takes the place of an @expires in the document's own
 // @metadata, and of an ExpiresAt before it. d must be above 0.
 //
-// A write without the option, and without @expires in the document's @metadata, makes a
-// document that does not expire, whatever was there before. A patch leaves the expiry as
+// A write of JSON without the option, and without @expires in the document's @metadata, makes a
+// document that does not expire, whatever was there before. A write of a value leaves the expiry
+// as it is, or takes it from a field: see Collection. A patch leaves the expiry as
 // it is, unless it has this option: then the document expires d after the patch.
 //
 // In a database whose expiration is disabled the instant is stored and has no effect:

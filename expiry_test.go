@@ -288,7 +288,7 @@ func TestExpiry_Moved(t *testing.T) {
 		must(t, checks.Times(db))
 		equal(t, custom(t, db, l.ID), `{"@expires":"2026-11-21T14:00:00.0000000Z","@refresh":"2026-11-21T13:01:00.0000000Z"}`)
 	}
-	keep("a put removes it", func() error { _, err := collection.Put(ctx, l); return err })
+	keep("a put of JSON removes it", func() error { _, err := db.Put(ctx, l.ID, []byte(`{"Owner":"cyd"}`)); return err })
 	equal(t, custom(t, db, l.ID), "")
 	clock.Advance(1000 * time.Hour)
 	swept(t, db, 0, 0)

@@ -136,7 +136,7 @@ func (t *tagged) add(f reflect.StructField, path string) error {
 				plain = last
 			}
 		default:
-			return fmt.Errorf("%w: field %s: %q in its jay tag: it is one of id, version, lastModified, collection, metadata, metadata=KEY, index, unique, index=NAME, unique=NAME, desc", errs.ErrIndex, f.Name, item)
+			return fmt.Errorf("%w: field %s: %q in its jay tag: it is one of id, version, lastModified, collection, expires, metadata, metadata=KEY, index, unique, index=NAME, unique=NAME, desc", errs.ErrIndex, f.Name, item)
 		}
 	}
 	return nil

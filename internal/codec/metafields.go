@@ -17,16 +17,18 @@ import (
 )
 
 // MetaFields are the fields of a type that hold metadata of its documents, beside the ID
-// and the version: those tagged `jay:"lastModified"`, `jay:"collection"`, `jay:"metadata"`
-// and `jay:"metadata=Key"`. It is immutable.
+// and the version: those tagged `jay:"lastModified"`, `jay:"collection"`, `jay:"expires"`,
+// `jay:"metadata"` and `jay:"metadata=Key"`. It is immutable.
 type MetaFields struct {
 	modified   []int // index paths; nil for none
 	collection []int
 	custom     []int // all custom metadata
 	keys       []metaKey
+	expires    bool // one of keys is metadata.Expires
 }
 
-// metaKey is a field that holds one key of the custom metadata.
+// metaKey is a field that holds one key of the custom metadata. One that holds
+// metadata.Expires is a time.Time or a pointer to one, and holds only what is an instant.
 type metaKey struct {
 	name  string
 	index []int
@@ -34,7 +36,7 @@ type metaKey struct {
 
 // IsMetaTag reports whether a jay tag makes its field one of metadata.
 func IsMetaTag(tag string) bool {
-	return tag == "lastModified" || tag == "collection" || tag == "metadata" || strings.HasPrefix(tag, "metadata=")
+	return tag == "lastModified" || tag == "collection" || tag == "expires" || tag == "metadata" || strings.HasPrefix(tag, "metadata=")
 }
 
 // FindMeta finds the fields that hold metadata, if any.
@@ -89,6 +91,16 @@ func (mf *MetaFields) add(f reflect.StructField, tag string) (path string, err e
 			return "", fmt.Errorf("it must be a string")
 		}
 		return "@metadata.@collection", once(&mf.collection)
+	case "expires":
+		if f.Type != TimeType && f.Type != reflect.PointerTo(TimeType) {
+			return "", fmt.Errorf("it must be a time.Time or a *time.Time")
+		}
+		if mf.expires {
+			return "", fmt.Errorf("there are two")
+		}
+		mf.expires = true
+		mf.keys = append(mf.keys, metaKey{metadata.Expires, f.Index})
+		return "@metadata." + metadata.Expires, nil
 	case "metadata":
 		if !holdsObject(f.Type) {
 			return "", fmt.Errorf("it must be a map with keys of text, a struct, a pointer to one, or json.RawMessage")
@@ -186,6 +198,10 @@ func (m *Mapping) SetCustom(v any, custom []byte) error {
 	for _, k := range mf.keys {
 		f := value.FieldByIndex(k.index)
 		f.SetZero()
+		if k.name == metadata.Expires {
+			setExpiry(f, custom)
+			continue
+		}
 		if raw, found := members[k.name]; found {
 			if err := decodeMeta(raw, f, "@metadata."+k.name); err != nil {
 				return err
@@ -193,6 +209,43 @@ func (m *Mapping) SetCustom(v any, custom []byte) error {
 		}
 	}
 	return nil
+}
+
+// setExpiry sets a field to the expiry in custom metadata. It stays as it is if there is none, or
+// text of an older Jay that is no instant.
+func setExpiry(f reflect.Value, custom []byte) {
+	at := metadata.ReadTimes(custom).Expires
+	switch {
+	case at.IsZero():
+	case f.Kind() == reflect.Pointer:
+		f.Set(reflect.ValueOf(&at))
+	default:
+		f.Set(reflect.ValueOf(at))
+	}
+}
+
+// SetExpiry sets the field of v that holds the expiry, if there is one, to the expiry that was
+// written: an option of the write may have decided it.
+func (m *Mapping) SetExpiry(v any, custom []byte) {
+	if m.Meta == nil || !m.Meta.expires {
+		return
+	}
+	for _, k := range m.Meta.keys {
+		if k.name == metadata.Expires {
+			f := reflect.ValueOf(v).Elem().FieldByIndex(k.index)
+			f.SetZero()
+			setExpiry(f, custom)
+		}
+	}
+}
+
+// KeepsDue reports which instants of a document a put of a value leaves as they are, as the value
+// says nothing of them.
+func (m *Mapping) KeepsDue() (expires, refresh bool) {
+	if m.Meta == nil {
+		return true, true
+	}
+	return m.Meta.custom == nil && !m.Meta.expires, m.Meta.custom == nil
 }
 
 // decodeMeta decodes JSON into a field. Numbers in interfaces keep their digits.
@@ -233,7 +286,7 @@ func (m *Mapping) Custom(v any, base []byte) ([]byte, error) {
 	}
 	for _, k := range m.Meta.keys {
 		f := value.FieldByIndex(k.index)
-		if f.IsZero() {
+		if f.IsZero() || k.name == metadata.Expires && isNever(f) {
 			continue
 		}
 		raw, err := encodeMeta(f)
@@ -244,6 +297,9 @@ func (m *Mapping) Custom(v any, base []byte) ([]byte, error) {
 	}
 	return append(out, '}'), nil
 }
+
+// isNever reports whether a field for an expiry holds the zero time.
+func isNever(f reflect.Value) bool { return reflect.Indirect(f).Interface().(time.Time).IsZero() }
 
 func encodeMeta(f reflect.Value) ([]byte, error) {
 	raw, err := instant.Marshal(f.Addr().Interface())

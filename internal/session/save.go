@@ -157,6 +157,9 @@ func (s *Session) savingOf(c *codec.Encoder, e *entity) (saving, error) {
 		h := e.doc.Header()
 		o.Kept, o.KeptTimed = h.Custom, h.Timed
 	}
+	if e.doc == nil && e.custom == nil { // it may replace a document that the session has not loaded
+		o.KeepExpires, o.KeepRefresh = e.m.KeepsDue()
+	}
 	switch {
 	case e.doc == nil && (e.made || e.foldedID == ""):
 		o.Verb = write.Insert

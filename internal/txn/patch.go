@@ -78,6 +78,9 @@ func (t *Tx) resolvePatch(ctx context.Context, p *write.Op) (*write.Op, Patched,
 	}
 	o.RequestID, o.Body, o.Kept, o.KeptTimed = doc.ID(), out, header.Custom, header.Timed
 	o.Collection = doc.Collection()
+	if i, found := t.staged[p.FoldedID]; found {
+		o.KeepsAfter(t.ops[i], p)
+	}
 	p.Patching.Status = write.StatusPatched
 	o.Committed = p.CommittedAs(o)
 	return o, Patched{Status: string(write.StatusPatched)}, nil

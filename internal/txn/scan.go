@@ -44,6 +44,10 @@ func (t *Tx) Walk(ctx context.Context, over docs.Range) (*Walk, error) {
 	for folded, i := range t.staged {
 		w.hidden[folded] = true
 		o := t.ops[i]
+		if err := t.showDue(o); err != nil {
+			base.Close()
+			return nil, err
+		}
 		if !o.Verb.Deletes() && !docs.IsGone(&o.Header, t.moment.At) && w.note.covers(o.FoldedCollection, folded) && (base.Want == nil || base.Want([]byte(folded), &o.Header, o.JSON)) {
 			w.own = append(w.own, o)
 		}

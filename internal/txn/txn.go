@@ -209,6 +209,9 @@ func (t *Tx) peek(o *write.Op) (*docs.Document, error) {
 	if o.Verb.Deletes() {
 		return nil, errs.ErrNotFound
 	}
+	if err := t.showDue(o); err != nil {
+		return nil, err
+	}
 	if docs.IsGone(&o.Header, t.moment.At) {
 		return nil, errs.ErrNotFound
 	}

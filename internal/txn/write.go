@@ -140,6 +140,10 @@ func (t *Tx) add(ctx context.Context, o *write.Op) (before int, err error) {
 	before, found := t.staged[o.FoldedID]
 	if found {
 		t.list(&staged, t.ops[before])
+		if err := t.keepDueAfter(&staged, t.ops[before]); err != nil {
+			t.ops, t.bytes = t.ops[:len(t.ops)-1], t.bytes-size
+			return 0, err
+		}
 	} else {
 		t.list(&staged, nil)
 		before = -1

@@ -28,7 +28,7 @@ func hashAsked(ops []*Op) string {
 // there: batches change none.
 func (o *Op) appendAsked(dst []byte) []byte {
 	dst = append(dst, byte(o.Verb))
-	dst = appendFlags(dst, o.HiLo, o.Named, o.AnyVersion, o.KeepRevision, o.KeepReplaced, o.KeptTimed)
+	dst = appendFlags(dst, o.HiLo, o.Named, o.AnyVersion, o.KeepRevision, o.KeepReplaced, o.KeptTimed, o.KeepExpires, o.KeepRefresh)
 	for _, text := range []string{o.RequestID, o.Prefix, o.Collection, o.InCollection, string(o.Custom), string(o.Kept)} {
 		dst = appendAskedText(dst, text)
 	}

@@ -56,6 +56,8 @@ type Request struct {
 	Kept         []byte  // custom metadata that is added to Custom as it is, without a check; nil for none
 	KeptTimed    bool    // metadata.Header.Timed of Kept
 	Timing       *Timing // what the caller asks for; nil for nothing
+	KeepExpires  bool    // a put that names no expiry leaves the document the one that it has
+	KeepRefresh  bool    // the same for the refresh
 	Body         []byte
 	InCollection string   // folded collection that a delete is limited to
 	LeaveOut     []string // top-level members that hold the ID and the version of a typed document
@@ -92,8 +94,10 @@ type Prepared struct {
 	Tag              string // HiLo: the prefix of the ID
 	JSON             []byte // the body as it is stored
 	Header           metadata.Header
-	Tail             []byte // header.AppendTail
-	Written          []byte // id, if header has it
+	given            *metadata.Given // custom metadata of the header before instants were kept; nil if none were
+	DueShown         bool            // in a Tx: the header has the instants that the document has there
+	Tail             []byte          // header.AppendTail
+	Written          []byte          // id, if header has it
 	FoldedCollection string
 	Suggested        string   // the collection of a new document, if none is named
 	Seen             *Version // in a Tx, the document whose collection this op has taken; the commit checks it
@@ -224,6 +228,60 @@ func (t *Timing) apply(custom []byte, modified uint64) (_ []byte, timed bool, er
 		}
 	}
 	return custom, metadata.ReadTimes(custom) != (metadata.Times{}), nil
+}
+
+// setsExpires and setsRefresh report whether the options of a write decide the instant, if only that
+// there is none.
+func (t *Timing) setsExpires() bool { return t != nil && (t.TTL > 0 || t.Expires != nil) }
+func (t *Timing) setsRefresh() bool { return t != nil && t.Refresh != nil }
+
+// KeepsAfter makes o, the result of a patch, keep what the put that was patched in the same
+// transaction keeps, as far as the patch does not decide it.
+func (o *Op) KeepsAfter(put, patch *Op) {
+	o.KeepExpires = put.KeepExpires && !patch.Timing.setsExpires()
+	o.KeepRefresh = put.KeepRefresh && !patch.Timing.setsRefresh()
+}
+
+// KeepsDue reports whether o may leave instants of the document that it replaces as they are.
+func (o *Op) KeepsDue() bool { return o.KeepExpires || o.KeepRefresh }
+
+// KeepDue gives the document of a put the instants of the one that it replaces, as far as the put
+// keeps them and names none of its own. before is nil for none. An earlier call with
+// those of another version does not count.
+func (w *Writer) KeepDue(o *Op, before *metadata.Times) error {
+	if before == nil && o.given == nil {
+		return nil
+	}
+	if o.given == nil {
+		o.given = &metadata.Given{Custom: o.Header.Custom, Timed: o.Header.Timed}
+	}
+	custom, timed := o.given.Custom, o.given.Timed
+	if before != nil {
+		var own metadata.Times
+		if timed {
+			own = metadata.ReadTimes(custom)
+		}
+		for _, one := range []struct {
+			keep    bool
+			name    string
+			own, at time.Time
+		}{
+			{o.KeepExpires && !o.Timing.setsExpires(), metadata.Expires, own.Expires, before.Expires},
+			{o.KeepRefresh && !o.Timing.setsRefresh(), metadata.Refresh, own.Refresh, before.Refresh},
+		} {
+			if !one.keep || !one.own.IsZero() || one.at.IsZero() {
+				continue
+			}
+			var err error
+			if custom, err = metadata.SetTime(custom, one.name, one.at); err != nil {
+				return err
+			}
+			timed = true
+		}
+	}
+	o.Header.Custom, o.Header.Timed = custom, timed
+	w.EncodeTail(o)
+	return nil
 }
 
 // applyTiming gives the header of o the instants that its options ask for.

@@ -296,7 +296,7 @@ func (w *Writer) prepareBody(o *Op) error {
 		}
 	}
 	o.JSON = scanned.Body
-	o.Header = metadata.Header{}
+	o.Header, o.given, o.DueShown = metadata.Header{}, nil, false
 
 	given, err := w.parseMetadata(scanned.Metadata)
 	if err != nil {

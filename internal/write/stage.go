@@ -150,6 +150,11 @@ func (t *Txn) StagePut(o *Op, etag uint64) error {
 	if err := t.check(o, &old, found); err != nil {
 		return err
 	}
+	if o.KeepsDue() {
+		if err := t.Writer.KeepDue(o, old.Times); err != nil {
+			return err
+		}
+	}
 	if o.Guard != nil {
 		if err := t.stageGuard(o, etag); err != nil {
 			return err

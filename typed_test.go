@@ -1,0 +1,400 @@
+package jay_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jaydb/jay"
+)
+
+// ticket has its expiry as a member.
+type ticket struct {
+	ID    string
+	Owner string
+	Until time.Time `json:"until" jay:"expires"`
+}
+
+// ticketPointer is a ticket whose expiry is a pointer.
+type ticketPointer struct {
+	ID    string
+	Owner string
+	Until *time.Time `json:"-" jay:"expires"`
+}
+
+// plainTicket has no member for its expiry.
+type plainTicket struct {
+	ID    string
+	Owner string
+}
+
+const ticketUntil = `{"@expires":"2026-11-21T13:00:00.0000000Z"}`
+
+// Ensure that the field tagged as the expiry decides it in every way of writing a value, and that every
+// way of reading fills it.
+func TestExpires_Field(t *testing.T) {
+	at := time.Date(2026, 11, 21, 14, 0, 0, 0, time.FixedZone("", 3600))
+	ways := map[string]func(db *jay.DB, c *jay.Collection[ticket], v *ticket) error{
+		"Put": func(_ *jay.DB, c *jay.Collection[ticket], v *ticket) error { _, err := c.Put(ctx, v); return err },
+		"PutMany": func(_ *jay.DB, c *jay.Collection[ticket], v *ticket) error {
+			_, err := c.PutMany(ctx, []*ticket{v})
+			return err
+		},
+		"Update": func(db *jay.DB, c *jay.Collection[ticket], v *ticket) error {
+			return db.Update(ctx, func(tx *jay.Tx) error {
+				if _, err := c.In(tx).Put(ctx, v); err != nil {
+					return err
+				}
+				got, err := c.In(tx).Get(ctx, v.ID)
+				if err == nil && !got.Until.Equal(v.Until) {
+					t.Errorf("the transaction sees %v, want %v", got.Until, v.Until)
+				}
+				return err
+			})
+		},
+		"session": func(db *jay.DB, _ *jay.Collection[ticket], v *ticket) error {
+			s := db.OpenSession()
+			loaded, err := jay.Load[ticket](ctx, s, v.ID)
+			if errors.Is(err, jay.ErrNotFound) {
+				if err := s.Store(ctx, v); err != nil {
+					return err
+				}
+				return s.SaveChanges(ctx)
+			}
+			if err != nil {
+				return err
+			}
+			loaded.Owner, loaded.Until = v.Owner, v.Until
+			return s.SaveChanges(ctx)
+		},
+		"session that has not loaded it": func(db *jay.DB, _ *jay.Collection[ticket], v *ticket) error {
+			s := db.OpenSession()
+			if err := s.Store(ctx, v); err != nil {
+				return err
+			}
+			return s.SaveChanges(ctx)
+		},
+		"BulkStore": func(db *jay.DB, c *jay.Collection[ticket], v *ticket) error {
+			w, err := db.BulkInsert(nil)
+			if err != nil {
+				return err
+			}
+			return errors.Join(c.BulkStore(ctx, w, v), w.Close())
+		},
+	}
+	for name, write := range ways {
+		t.Run(name, func(t *testing.T) {
+			db, clock := expiring(t, false)
+			tickets := collectionOf[ticket](t, db)
+			must(t, write(db, tickets, &ticket{ID: "tickets/1", Owner: "ann", Until: at}))
+			equal(t, custom(t, db, "tickets/1"), ticketUntil)
+			doc, err := db.Get(ctx, "tickets/1")
+			must(t, err)
+			equal(t, string(doc.Body()), `{"Owner":"ann"}`)
+			got, err := tickets.Get(ctx, "tickets/1")
+			must(t, err)
+			if !got.Until.Equal(at) || got.Until.Location() != time.UTC {
+				t.Errorf("Get returns %v, want %v", got.Until, at)
+			}
+			found, err := tickets.Query().Where(jay.Eq("Owner", "ann")).All(ctx)
+			must(t, err)
+			if len(found) != 1 || !found[0].Until.Equal(at) {
+				t.Errorf("a query returns %v", found)
+			}
+
+			// None again, and a later one.
+			must(t, write(db, tickets, &ticket{ID: "tickets/1", Owner: "bob"}))
+			equal(t, custom(t, db, "tickets/1"), "")
+			must(t, write(db, tickets, &ticket{ID: "tickets/1", Owner: "cyd", Until: at}))
+			equal(t, custom(t, db, "tickets/1"), ticketUntil)
+			clock.Set(at)
+			swept(t, db, 1, 0)
+		})
+	}
+}
+
+// Ensure that Insert and Replace write the field, that an option goes before it, that the field has
+// afterwards what was stored, and that a pointer does what a value does.
+func TestExpires_Options(t *testing.T) {
+	db, clock := expiring(t, false)
+	tickets := collectionOf[ticket](t, db)
+	v := &ticket{Owner: "ann", Until: clock.Now().Add(time.Hour)}
+	_, err := tickets.Insert(ctx, v, jay.WithTTL(time.Minute))
+	must(t, err)
+	if want := clock.Now().Add(time.Minute); !v.Until.Equal(want) {
+		t.Errorf("after WithTTL the field has %v, want %v", v.Until, want)
+	}
+	_, err = tickets.Replace(ctx, v, jay.ExpiresAt(time.Time{}))
+	must(t, err)
+	if !v.Until.IsZero() {
+		t.Errorf("after ExpiresAt of no time the field has %v", v.Until)
+	}
+	equal(t, custom(t, db, v.ID), "")
+
+	// A patch has no value: it leaves the expiry, or takes the option.
+	v.Until = clock.Now().Add(time.Hour)
+	_, err = tickets.Put(ctx, v)
+	must(t, err)
+	_, err = tickets.Patch(ctx, v.ID, jay.Set("Owner", "bob"))
+	must(t, err)
+	got, err := tickets.Get(ctx, v.ID)
+	must(t, err)
+	if !got.Until.Equal(v.Until) || got.Owner != "bob" {
+		t.Errorf("after a patch: %+v", got)
+	}
+
+	pointers := collectionOf[ticketPointer](t, db, jay.Named("Tickets"))
+	p, err := pointers.Get(ctx, v.ID)
+	must(t, err)
+	if p.Until == nil || !p.Until.Equal(v.Until) {
+		t.Errorf("the pointer has %v, want %v", p.Until, v.Until)
+	}
+	for _, never := range []*time.Time{new(time.Time), nil} {
+		p.Until = &v.Until
+		_, err = pointers.Put(ctx, p)
+		must(t, err)
+		p.Until = never
+		_, err = pointers.Put(ctx, p)
+		must(t, err)
+		equal(t, custom(t, db, v.ID), "")
+	}
+	p, err = pointers.Get(ctx, v.ID)
+	must(t, err)
+	if p.Until != nil {
+		t.Errorf("without an expiry the pointer has %v", p.Until)
+	}
+
+	// The query asks for the metadata by its path.
+	if _, err := tickets.Query().Where(jay.Eq("until", v.Until)).All(ctx); !errors.Is(err, jay.ErrQuery) {
+		t.Errorf("a condition on the field: %v", err)
+	}
+	_, err = tickets.Put(ctx, &ticket{ID: v.ID, Until: clock.Now().Add(time.Hour)})
+	must(t, err)
+	n, err := tickets.Query().Where(jay.Gt("@metadata.@expires", "2026-11-21T12:00:00.0000000Z")).Count(ctx)
+	must(t, err)
+	equal(t, n, 1)
+	if _, err := tickets.Put(ctx, &ticket{ID: v.ID, Until: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)}); err == nil {
+		t.Error("an expiry in the year 10000 is accepted")
+	}
+}
+
+// Ensure that a type without the field leaves the expiry and the refresh where they are, in every way
+// of writing, unless an option names one; and that writes of JSON replace them, as RavenDB's do.
+func TestExpires_Kept(t *testing.T) {
+	const both = `{"@expires":"2026-11-21T13:00:00.0000000Z","@refresh":"2026-11-21T12:30:00.0000000Z"}`
+	at := time.Date(2026, 11, 21, 13, 0, 0, 0, time.UTC)
+	const id = "plaintickets/1"
+	type plain = plainTicket
+	named := jay.Named("PlainTickets")
+	tests := []struct {
+		name, want string
+		write      func(db *jay.DB, c *jay.Collection[plain]) error
+	}{
+		{"Put", both, func(_ *jay.DB, c *jay.Collection[plain]) error { _, err := c.Put(ctx, &plain{id, "bob"}); return err }},
+		{"Replace", both, func(_ *jay.DB, c *jay.Collection[plain]) error {
+			_, err := c.Replace(ctx, &plain{id, "bob"})
+			return err
+		}},
+		{"with a TTL", `{"@expires":"2026-11-21T12:01:00.0000000Z","@refresh":"2026-11-21T12:30:00.0000000Z"}`, func(_ *jay.DB, c *jay.Collection[plain]) error {
+			_, err := c.Put(ctx, &plain{id, "bob"}, jay.WithTTL(time.Minute))
+			return err
+		}},
+		{"without an expiry", `{"@refresh":"2026-11-21T12:30:00.0000000Z"}`, func(_ *jay.DB, c *jay.Collection[plain]) error {
+			_, err := c.Put(ctx, &plain{id, "bob"}, jay.ExpiresAt(time.Time{}))
+			return err
+		}},
+		{"without a refresh", ticketUntil, func(_ *jay.DB, c *jay.Collection[plain]) error {
+			_, err := c.Put(ctx, &plain{id, "bob"}, jay.RefreshAt(time.Time{}))
+			return err
+		}},
+		{"with metadata", `{"k":1,"@expires":"2026-11-21T13:00:00.0000000Z","@refresh":"2026-11-21T12:30:00.0000000Z"}`, func(_ *jay.DB, c *jay.Collection[plain]) error {
+			_, err := c.Put(ctx, &plain{id, "bob"}, jay.WithMetadata([]byte(`{"k":1}`)))
+			return err
+		}},
+		{"twice in a transaction", both, func(db *jay.DB, c *jay.Collection[plain]) error {
+			return db.Update(ctx, func(tx *jay.Tx) error {
+				if _, err := c.In(tx).Put(ctx, &plain{id, "ann"}); err != nil {
+					return err
+				}
+				_, err := c.In(tx).Put(ctx, &plain{id, "bob"})
+				return err
+			})
+		}},
+		{"patched in a transaction", both, func(db *jay.DB, c *jay.Collection[plain]) error {
+			return db.Update(ctx, func(tx *jay.Tx) error {
+				if _, err := c.In(tx).Put(ctx, &plain{id, "ann"}); err != nil {
+					return err
+				}
+				_, err := c.In(tx).Patch(ctx, id, jay.Set("Owner", "bob"))
+				return err
+			})
+		}},
+		{"patched in a transaction without an expiry", `{"@refresh":"2026-11-21T12:30:00.0000000Z"}`, func(db *jay.DB, c *jay.Collection[plain]) error {
+			return db.Update(ctx, func(tx *jay.Tx) error {
+				if _, err := c.In(tx).Put(ctx, &plain{id, "ann"}); err != nil {
+					return err
+				}
+				_, err := c.In(tx).Patch(ctx, id, jay.Set("Owner", "bob"), jay.ExpiresAt(time.Time{}))
+				return err
+			})
+		}},
+		{"read in a transaction", both, func(db *jay.DB, c *jay.Collection[plain]) error {
+			return db.Update(ctx, func(tx *jay.Tx) error {
+				if _, err := c.In(tx).Put(ctx, &plain{id, "bob"}); err != nil {
+					return err
+				}
+				doc, err := tx.Get(ctx, id)
+				must(t, err)
+				equal(t, string(doc.Metadata().Custom), both)
+				for doc, err := range tx.Documents(ctx, jay.Scan{Prefix: "plain"}) {
+					must(t, err)
+					equal(t, string(doc.Metadata().Custom), both)
+				}
+				n, err := c.In(tx).Query().Where(jay.Exists("@metadata.@expires")).Count(ctx)
+				equal(t, n, 1)
+				return err
+			})
+		}},
+		{"deleted before in a transaction", "", func(db *jay.DB, c *jay.Collection[plain]) error {
+			return db.Update(ctx, func(tx *jay.Tx) error {
+				if err := c.In(tx).Delete(ctx, id); err != nil {
+					return err
+				}
+				_, err := c.In(tx).Put(ctx, &plain{id, "bob"})
+				return err
+			})
+		}},
+		{"session", both, func(db *jay.DB, _ *jay.Collection[plain]) error {
+			s := db.OpenSession(jay.WithCollections(collectionOf[plain](t, db, named)))
+			v, err := jay.Load[plain](ctx, s, id)
+			must(t, err)
+			v.Owner = "bob"
+			return s.SaveChanges(ctx)
+		}},
+		{"session that has not loaded it", both, func(db *jay.DB, _ *jay.Collection[plain]) error {
+			s := db.OpenSession(jay.WithCollections(collectionOf[plain](t, db, named)))
+			must(t, s.Store(ctx, &plain{id, "bob"}))
+			return s.SaveChanges(ctx)
+		}},
+		{"BulkStore", both, func(db *jay.DB, c *jay.Collection[plain]) error {
+			w, err := db.BulkInsert(nil)
+			must(t, err)
+			return errors.Join(c.BulkStore(ctx, w, &plain{id, "bob"}), w.Close())
+		}},
+		{"JSON", "", func(db *jay.DB, _ *jay.Collection[plain]) error {
+			_, err := db.Put(ctx, id, []byte(`{"Owner":"bob"}`))
+			return err
+		}},
+		{"all custom metadata", "", func(db *jay.DB, _ *jay.Collection[plain]) error {
+			type all struct {
+				ID, Owner string
+				Meta      map[string]any `jay:"metadata"`
+			}
+			_, err := collectionOf[all](t, db, named).Put(ctx, &all{ID: id, Owner: "bob"})
+			return err
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			db, _ := expiring(t, false)
+			tickets := collectionOf[plain](t, db, named)
+			_, err := tickets.Put(ctx, &plain{id, "old"}, jay.ExpiresAt(at), jay.RefreshAt(at.Add(-30*time.Minute)))
+			must(t, err)
+			must(t, test.write(db, tickets))
+			equal(t, custom(t, db, id), test.want)
+			got, err := tickets.Get(ctx, id)
+			must(t, err)
+			equal(t, got.Owner, "bob")
+			swept(t, db, 0, 0)
+		})
+	}
+}
+
+// Ensure that a transaction which has put a value keeps the expiry that another writer has given the document
+// meanwhile, and that one which has seen the expiry conflicts.
+func TestExpires_KeptMeanwhile(t *testing.T) {
+	db, clock := expiring(t, false)
+	tickets := collectionOf[plainTicket](t, db)
+	const id = "plaintickets/1"
+	_, err := tickets.Put(ctx, &plainTicket{id, "old"}, jay.WithTTL(time.Hour))
+	must(t, err)
+	meanwhile := func(look bool) error {
+		return db.Update(ctx, func(tx *jay.Tx) error {
+			if _, err := tickets.In(tx).Put(ctx, &plainTicket{id, "bob"}); err != nil {
+				return err
+			}
+			if look {
+				if _, err := tx.Get(ctx, id); err != nil {
+					return err
+				}
+			}
+			_, err := tickets.Patch(ctx, id, jay.ExpiresAt(clock.Now().Add(time.Minute)))
+			must(t, err)
+			return nil
+		})
+	}
+	must(t, meanwhile(false))
+	equal(t, custom(t, db, id), `{"@expires":"2026-11-21T12:01:00.0000000Z"}`)
+	_, err = tickets.Patch(ctx, id, jay.ExpiresAt(clock.Now().Add(time.Hour)))
+	must(t, err)
+	if err := meanwhile(true); !errors.As(err, new(*jay.ConflictError)) {
+		t.Errorf("got %v, want a conflict", err)
+	}
+
+	// A document that had no expiry is given one while a transaction patches what it has put.
+	_, err = tickets.Patch(ctx, id, jay.ExpiresAt(time.Time{}))
+	must(t, err)
+	must(t, db.Update(ctx, func(tx *jay.Tx) error {
+		must(t, second(tickets.In(tx).Put(ctx, &plainTicket{id, "bob"})))
+		must(t, second(tickets.In(tx).Patch(ctx, id, jay.Set("Owner", "cyd"))))
+		must(t, second(tickets.Patch(ctx, id, jay.ExpiresAt(clock.Now().Add(time.Minute)))))
+		return nil
+	}))
+	equal(t, custom(t, db, id), `{"@expires":"2026-11-21T12:01:00.0000000Z"}`)
+	swept(t, db, 0, 0)
+}
+
+// Ensure that tags for an expiry which make no sense are refused.
+func TestExpires_Refused(t *testing.T) {
+	db := memory(t, nil)
+	for name, err := range map[string]error{
+		"text": kept(jay.CollectionOf[struct {
+			ID string
+			T  string `jay:"expires"`
+		}](db, jay.Named("X"))),
+		"two": kept(jay.CollectionOf[struct {
+			ID   string
+			T, U time.Time `jay:"expires"`
+		}](db, jay.Named("X"))),
+		"all custom metadata": kept(jay.CollectionOf[struct {
+			ID string
+			M  map[string]any `jay:"metadata"`
+			T  time.Time      `jay:"expires"`
+		}](db, jay.Named("X"))),
+	} {
+		if !errors.Is(err, jay.ErrType) {
+			t.Errorf("%s: got %v, want ErrType", name, err)
+		}
+	}
+}
+
+// Ensure that what a revision reverts to has the expiry that the revision had, and that a value put over it
+// keeps that one.
+func TestExpires_Reverted(t *testing.T) {
+	db, clock := expiring(t, false)
+	must(t, db.Revisions().Configure(ctx, jay.RevisionsConfiguration{Default: &jay.RevisionRule{}}))
+	tickets := collectionOf[ticket](t, db)
+	v := &ticket{ID: "tickets/1", Until: clock.Now().Add(time.Hour)}
+	first, err := tickets.Put(ctx, v)
+	must(t, err)
+	v.Until = time.Time{}
+	_, err = tickets.Put(ctx, v)
+	must(t, err)
+	_, err = db.Revisions().Revert(ctx, v.ID, first.ChangeVector)
+	must(t, err)
+	equal(t, custom(t, db, v.ID), ticketUntil)
+	_, err = collectionOf[plainTicket](t, db, jay.Named("Tickets")).Put(ctx, &plainTicket{v.ID, "bob"})
+	must(t, err)
+	equal(t, custom(t, db, v.ID), ticketUntil)
+	swept(t, db, 0, 0)
+}
