@@ -54,7 +54,7 @@ func (db *DB) Attachments(id string) Attachments { return Attachments{db: &db.co
 // ContentType says what an attachment is, such as "image/png", in up to 256 bytes.
 // It is an option of Attachments.Put.
 func ContentType(contentType string) WriteOption {
-	return func(o *op) { o.Attached().ContentType = &contentType }
+	return writeOption(func(o *op) { o.Attached().ContentType = &contentType })
 }
 
 // Put stores what r returns up to io.EOF as the attachment with this name, in the place of one

@@ -274,12 +274,23 @@ func (c *Collection[T]) write(ctx context.Context, verb write.Verb, vs []*T, opt
 	if err := c.encode(ops, vs); err != nil {
 		return nil, err
 	}
-	if err := c.via.write(ctx, ops); err != nil {
+	var metas []Metadata
+	again := false
+	var err error
+	if len(ops) > 0 && ops[0].Once != nil {
+		metas, again, err = writeOnce(ctx, c.via, ops)
+	} else if err = c.via.write(ctx, ops); err == nil {
+		metas = results(c.via, ops)
+	}
+	if err != nil {
 		return nil, err
 	}
-	metas := results(c.via, ops)
 	for i, v := range vs {
-		setResult(c.m, v, metas[i])
+		if again {
+			setRepeated(c.m, v, metas[i])
+		} else {
+			setResult(c.m, v, metas[i])
+		}
 	}
 	return metas, nil
 }
@@ -406,6 +417,12 @@ func setResult(m *codec.Mapping, v any, result Metadata) {
 		_ = m.SetMeta(v, result.LastModified, result.Collection, nil, false) // only decoding can fail
 		m.SetExpiry(v, result.Custom)
 	}
+}
+
+// setRepeated is setResult for what an earlier call with the same request ID has written.
+func setRepeated(m *codec.Mapping, v any, result Metadata) {
+	m.SetIdentity(v, result.ID, result.ChangeVector)
+	_ = m.SetMeta(v, result.LastModified, result.Collection, nil, false) // only decoding can fail
 }
 
 // setCustom makes the custom metadata that the fields of a value hold that of its write,

@@ -274,7 +274,7 @@ type AtomicGuard struct {
 // does not make; other writes are an ErrUsage. g must not be changed until the write has
 // ended.
 func Guarded(g *AtomicGuard) WriteOption {
-	return func(o *op) { o.Guard = (*write.Guard)(g) }
+	return writeOption(func(o *op) { o.Guard = (*write.Guard)(g) })
 }
 
 // GuardKey returns the compare-exchange key of the guard of a document.

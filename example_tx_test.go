@@ -439,6 +439,33 @@ func ExampleRequestID() {
 	// 1 <nil>
 }
 
+func ExampleRequestOption() {
+	ctx := context.Background()
+	db, err := jay.OpenMemory(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	type Invoice struct {
+		ID    string
+		Total int
+	}
+	invoices, err := jay.CollectionOf[Invoice](db)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, total := range []int{12, 12, 99} {
+		invoice := Invoice{Total: total}
+		_, err := invoices.Insert(ctx, &invoice, jay.RequestID("6e1f1b3c"))
+		fmt.Println(invoice.ID, errors.Is(err, jay.ErrRequestID))
+	}
+
+	// Output:
+	// invoices/1-A false
+	// invoices/1-A false
+	//  true
+}
+
 func ExampleCallOption() {
 	ctx := context.Background()
 	db, err := jay.OpenMemory(nil)

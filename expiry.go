@@ -25,24 +25,24 @@ import (
 //
 //	db.Patch(ctx, "sessions/7", jay.WithTTL(30*time.Minute))
 func WithTTL(d time.Duration) WriteOption {
-	return func(o *op) {
+	return writeOption(func(o *op) {
 		if d <= 0 {
 			o.UsageError = fmt.Errorf("%w: WithTTL(%v): a document expires some time after the write", ErrUsage, d)
 			return
 		}
 		timing := o.Timed()
 		timing.TTL, timing.Expires = d, nil
-	}
+	})
 }
 
 // ExpiresAt is WithTTL for a given instant. One that has passed is none the less stored,
 // and the document deleted soon. The zero time removes the expiry: so a patch makes a
 // document stay.
 func ExpiresAt(t time.Time) WriteOption {
-	return func(o *op) {
+	return writeOption(func(o *op) {
 		timing := o.Timed()
 		timing.TTL, timing.Expires = 0, &t
-	}
+	})
 }
 
 // RefreshAt gives the document a new version at an instant, as if it were written again:
@@ -51,7 +51,7 @@ func ExpiresAt(t time.Time) WriteOption {
 // removed by the refresh. The zero time removes it. What WithTTL says of @expires in
 // writes and patches holds for @refresh, too.
 func RefreshAt(t time.Time) WriteOption {
-	return func(o *op) { o.Timed().Refresh = &t }
+	return writeOption(func(o *op) { o.Timed().Refresh = &t })
 }
 
 // ExpirationConfiguration says whether documents expire (ExpirationConfiguration of

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/instant"
+	"github.com/jaydb/jay/internal/requests"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/patch"
 	"github.com/jaydb/jay/query"
@@ -24,8 +25,6 @@ import (
 // or value is wrong, that finds another kind of value than it can work on, or
 // whose number is out of range. One that takes too much work is ErrPatchWork.
 type PatchOption interface{ patch(o *op) }
-
-func (w WriteOption) patch(o *op) { w(o) }
 
 type edit patch.Edit
 
@@ -92,7 +91,7 @@ func OrInsertPatched(body any) PatchOption { return orInsert(body, true) }
 
 // orInsert inserts body if the document is not there. The last such option counts.
 func orInsert(body any, patched bool) PatchOption {
-	return WriteOption(func(o *op) {
+	return writeOption(func(o *op) {
 		p := o.Patched()
 		p.OrInsert, p.PatchInsert = true, patched
 		if raw, ok := body.(json.RawMessage); ok {
@@ -177,11 +176,7 @@ var ErrPatchWork = patch.ErrTooMuchWork
 // that of a document; requests such as "users|" are an *IDError. The document stays
 // in its collection and keeps its metadata.
 func (db *DB) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchResult, error) {
-	o := newPatch(id, opts)
-	if err := db.write(ctx, []*op{o}); err != nil {
-		return PatchResult{}, err
-	}
-	return patchResult(db, o), nil
+	return patchThrough(ctx, db, newPatch(id, opts))
 }
 
 // Patch is DB.Patch for a document of the collection: one of another is a
@@ -195,10 +190,36 @@ func (c *Collection[T]) Patch(ctx context.Context, id string, opts ...PatchOptio
 	if t, ok := c.via.(*Tx); ok {
 		return t.patch(ctx, o)
 	}
-	if err := c.via.write(ctx, []*op{o}); err != nil {
+	return patchThrough(ctx, c.via, o)
+}
+
+// patchThrough makes a patch, once if it has a request ID.
+func patchThrough(ctx context.Context, a access, o *op) (PatchResult, error) {
+	if o.Once == nil {
+		if err := a.write(ctx, []*op{o}); err != nil {
+			return PatchResult{}, err
+		}
+		return patchResult(a, o), nil
+	}
+	ops := []*op{o}
+	r, err := takeRequest(a, ops)
+	if err != nil {
 		return PatchResult{}, err
 	}
-	return patchResult(c.via, o), nil
+	o.Once = &write.Once{Request: r, Result: func() any {
+		kept := requests.WrittenOf(a.result(o))
+		kept.Patch = string(o.Patching.Status)
+		return kept
+	}}
+	var kept requests.Written
+	again, err := repeated(a.write(ctx, ops), &kept)
+	if err != nil {
+		return PatchResult{}, err
+	}
+	if again {
+		return PatchResult{Status: PatchStatus(kept.Patch), Metadata: kept.Metadata()}, nil
+	}
+	return patchResult(a, o), nil
 }
 
 // Patch adds DB.Patch. What became of it is in the result of ReturningPatch.

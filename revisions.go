@@ -386,14 +386,14 @@ func (r Revisions) Force(ctx context.Context, id string, opts ...WriteOption) (M
 // KeepRevision makes the version that a write replaces a revision, and the one that it
 // writes, whatever the configuration says.
 func KeepRevision() WriteOption {
-	return func(o *op) { o.KeepRevision = true }
+	return writeOption(func(o *op) { o.KeepRevision = true })
 }
 
 // KeepReplaced makes the version that a write replaces a revision, whatever the configuration
 // says, but not the one that it writes (ForceRevisionStrategy.Before of RavenDB). A write of a
 // new document has nothing to keep.
 func KeepReplaced() WriteOption {
-	return func(o *op) { o.KeepReplaced = true }
+	return writeOption(func(o *op) { o.KeepReplaced = true })
 }
 
 // errNoPurge refuses a purge of everything that was not asked for.

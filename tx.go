@@ -10,6 +10,7 @@ import (
 	"github.com/jaydb/jay/internal/builder"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/observe"
+	"github.com/jaydb/jay/internal/requests"
 	"github.com/jaydb/jay/internal/txn"
 	"github.com/jaydb/jay/internal/write"
 )
@@ -24,13 +25,19 @@ type Tx txn.Tx
 
 func (t *Tx) inner() *txn.Tx { return (*txn.Tx)(t) }
 
-// TxOption changes one DB.Update.
-type TxOption func(*txOptions)
+// TxOption changes one DB.Update: Retry and RequestID return some.
+type TxOption interface{ update(o *txOptions) }
 
 type txOptions struct {
 	txn.Options
+	id      string // of the request
+	given   bool
 	misused error
 }
+
+type txOption func(*txOptions)
+
+func (f txOption) update(o *txOptions) { f(o) }
 
 // Retry runs the function again, up to n more times, when its transaction lost
 // against another one; Retry() goes on until ctx ends. The function must be able to
@@ -44,7 +51,7 @@ type txOptions struct {
 //
 // Update returns ErrUsage if n is negative, or for more than one number.
 func Retry(n ...int) TxOption {
-	return func(o *txOptions) {
+	return txOption(func(o *txOptions) {
 		switch {
 		case len(n) == 0:
 			o.Retries = math.MaxInt
@@ -55,7 +62,7 @@ func Retry(n ...int) TxOption {
 		default:
 			o.Retries = n[0]
 		}
-	}
+	})
 }
 
 // View calls fn with a read-only Tx: everything as it was at one moment. It returns
@@ -92,16 +99,32 @@ func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
 // request. Returning and the ID fields of structs hold the final IDs when Update
 // returns nil.
 //
+// With RequestID the writes are committed once: Update returns nil, and does not call fn, if an Update with the ID was
+// committed before. What fn does cannot be compared, so another fn gets the same answer, and what the first call
+// has returned through variables is to be read from the database. Of two calls at a time one commits; fn of the other one may have run, and its
+// writes, with the IDs that it was given, are dropped. A transaction that wrote nothing leaves no result.
+//
 // A transaction holds its writes in memory: a write past 1 GiB, where each counts
 // 512 bytes beside its document, is refused with ErrTooLarge. ctx is checked again
 // before the commit: once it is cancelled, nothing is committed.
 func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...TxOption) error {
 	var o txOptions
 	for _, option := range opts {
-		option(&o)
+		switch option := option.(type) { // without a dynamic call, which would move options to the heap
+		case txOption:
+			option(&o)
+		case RequestOption:
+			option.update(&o)
+		}
 	}
 	if o.misused != nil {
 		return o.misused
+	}
+	if o.given {
+		if err := requests.CheckID(o.id); err != nil {
+			return fmt.Errorf("update: %w", err)
+		}
+		o.Once = &write.Once{Request: &requests.Request{ID: o.id, Call: "update"}, Result: func() any { return nil }}
 	}
 	issued := txn.NewIssued()
 	if db.core.Watch == nil {

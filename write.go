@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"time"
+	"strings"
 
 	"github.com/jaydb/jay/internal/builder"
 	"github.com/jaydb/jay/internal/core"
@@ -110,10 +110,15 @@ func (db *DB) applyOnce(ctx context.Context, b *Batch, opts []CallOption) ([]Met
 		return nil, err
 	}
 	if r != nil && len(b.ops) > 0 {
+		for _, o := range b.ops {
+			if o.Once != nil {
+				return nil, write.OpError(b.ops, o, write.ErrPartOfCall)
+			}
+		}
 		keepResults(db, b.ops, r)
 		defer func() { b.ops[0].Once = nil }()
 	}
-	var kept []keptMetadata
+	var kept []requests.Written
 	if found, err := repeated(db.write(ctx, b.ops), &kept); found || err != nil {
 		return keptResults(kept), err
 	}
@@ -179,7 +184,12 @@ func newOp(v write.Verb, id string, body []byte, opts []WriteOption) *op {
 func initOp(o *op, v write.Verb, id string, body []byte, opts []WriteOption) {
 	o.Verb, o.RequestID, o.Body = v, id, body
 	for _, option := range opts {
-		option(o)
+		switch option := option.(type) { // without a dynamic call, which would move options to the heap
+		case writeOption:
+			option(o)
+		case RequestOption:
+			option.write(o)
+		}
 	}
 }
 
@@ -198,8 +208,17 @@ func initStore(o *op, collection string, body []byte, opts []WriteOption) {
 	o.Collection = collection
 }
 
-// WriteOption changes one write.
-type WriteOption func(*op)
+// WriteOption changes one write. It is a PatchOption, too.
+type WriteOption interface {
+	PatchOption
+	write(o *op)
+}
+
+// writeOption is a WriteOption that changes the op.
+type writeOption func(*op)
+
+func (w writeOption) write(o *op) { w(o) }
+func (w writeOption) patch(o *op) { w(o) }
 
 // InCollection puts the document into the collection name, when its own
 // @metadata does not name one. If both do and differ, the write is refused
@@ -208,33 +227,33 @@ type WriteOption func(*op)
 // A write that names none keeps the collection of the document that it replaces.
 // For a new document see Options.PrefixCollections.
 func InCollection(name string) WriteOption {
-	return func(o *op) { o.Collection = name }
+	return writeOption(func(o *op) { o.Collection = name })
 }
 
 // IfMatch makes the write conditional: the document must be in this version, as
 // Metadata.ChangeVector names it. The empty string means that it must not exist.
 // Otherwise the write fails with a *ConflictError.
 func IfMatch(changeVector string) WriteOption {
-	return func(o *op) { o.Expected, o.AnyVersion = &changeVector, false }
+	return writeOption(func(o *op) { o.Expected, o.AnyVersion = &changeVector, false })
 }
 
 // AnyVersion makes the write of a typed value independent of its version field, so
 // that Put inserts or overwrites whatever is there.
 func AnyVersion() WriteOption {
-	return func(o *op) { o.Expected, o.AnyVersion = nil, true }
+	return writeOption(func(o *op) { o.Expected, o.AnyVersion = nil, true })
 }
 
 // Returning stores the metadata of the write in *m when it is committed. In a
 // transaction that is when Update returns; *m then has what was not known before,
 // such as the number of an identity.
 func Returning(m *Metadata) WriteOption {
-	return func(o *op) { o.Returning = m }
+	return writeOption(func(o *op) { o.Returning = m })
 }
 
 // WithMetadata adds the members of custom, a JSON object, to the document's
 // own @metadata, which it may not already hold.
 func WithMetadata(custom []byte) WriteOption {
-	return func(o *op) { o.Custom = custom }
+	return writeOption(func(o *op) { o.Custom = custom })
 }
 
 // op is one write on its way through the write path.
@@ -262,6 +281,13 @@ func (db *DB) result(o *op) Metadata { return db.core.Writer.ResultOf(o) }
 var _ access = (*DB)(nil)
 
 func writeOne(ctx context.Context, a access, o *op) (Metadata, error) {
+	if o.Once != nil {
+		all, _, err := writeOnce(ctx, a, []*op{o})
+		if err != nil {
+			return Metadata{}, err
+		}
+		return all[0], nil
+	}
 	if err := a.write(ctx, []*op{o}); err != nil {
 		return Metadata{}, err
 	}
@@ -322,32 +348,55 @@ func writeTo(ctx context.Context, db *core.Database, o *op) (Metadata, error) {
 	return db.Writer.ResultOf(o), nil
 }
 
-// CallOption changes one call of DB.Apply, DB.NextIdentity or DB.SeedIdentity.
-type CallOption func(*callOptions)
+// CallOption changes one call of DB.Apply, DB.NextIdentity, DB.SeedIdentity or Session.SaveChanges.
+type CallOption interface{ call(o *callOptions) }
 
 type callOptions struct {
 	id    string
 	given bool
 }
 
+// RequestOption is what RequestID returns: an option of writes, patches, transactions and other calls.
+type RequestOption struct{ id string }
+
+var (
+	_ WriteOption = RequestOption{}
+	_ CallOption  = RequestOption{}
+	_ TxOption    = RequestOption{}
+)
+
+// The ID is cloned, so that a call that takes several kinds of options does not move all of them to the heap.
+func (r RequestOption) write(o *op) {
+	o.Once = &write.Once{Request: &requests.Request{ID: strings.Clone(r.id)}}
+}
+func (r RequestOption) patch(o *op)         { r.write(o) }
+func (r RequestOption) call(o *callOptions) { o.id, o.given = r.id, true }
+func (r RequestOption) update(o *txOptions) { o.id, o.given = strings.Clone(r.id), true }
+
 // RequestID gives the call an ID, so that it is carried out once however often it is made:
 // made again with the same ID, as when a caller did not get the answer, it returns what it
 // returned at first, and changes nothing. The result is stored by the commit of the call,
 // so that no crash can come between them. A call that fails leaves no result.
 //
+// These calls take it: Put, Insert, Store, Replace, Delete and Patch of DB; the same of Collection, InsertMany
+// and PutMany; DB.Apply, DB.Update, Session.SaveChanges, DB.NextIdentity and DB.SeedIdentity. Given to a write that is a part of a
+// call, as in a batch or a transaction, or to any other call, it is ErrUsage.
+//
 // The database keeps the results of the newest 10,000 such calls, up to 64 MiB. An ID has 1
 // to 256 bytes. The ID of another call that was carried out is ErrRequestID, and nothing is
-// changed: another method, another identity or value, or a batch with other writes, options
-// and guards included. Bodies are compared byte by byte.
-func RequestID(id string) CallOption {
-	return func(o *callOptions) { o.id, o.given = id, true }
-}
+// changed: another method, another ID, identity or value, other writes, options
+// and guards included. Bodies are compared byte by byte, so a value that has the time of
+// the call in it is another one. DB.Update has nothing to compare: see there. Of a session see SaveChanges.
+//
+// The metadata of a repeated call has ID, Collection, ChangeVector, Etag and LastModified, and a value gets
+// its ID and version; a PatchResult has no Body. Returning and ReturningPatch are left alone.
+func RequestID(id string) RequestOption { return RequestOption{id} }
 
 // requestOf returns the request of a call, or nil if it has no ID.
 func requestOf(opts []CallOption, call string) (*requests.Request, error) {
 	var o callOptions
 	for _, option := range opts {
-		option(&o)
+		option.call(&o)
 	}
 	if !o.given {
 		return nil, nil
@@ -368,32 +417,59 @@ func repeated(err error, result any) (found bool, _ error) {
 	return true, nil
 }
 
-// keptMetadata is the metadata of a write in the result of a request.
-type keptMetadata struct {
-	ID           string    `json:"id"`
-	Collection   string    `json:"collection,omitempty"`
-	ChangeVector string    `json:"changeVector,omitempty"`
-	Etag         uint64    `json:"etag,omitempty"`
-	LastModified time.Time `json:"lastModified,omitzero"`
+// takeRequest makes the request of the first of ops, which one call has made with its options, one of
+// the call.
+func takeRequest(a access, ops []*op) (*requests.Request, error) {
+	if _, ok := a.(*DB); !ok {
+		return nil, write.ErrPartOfCall
+	}
+	r := ops[0].Once.Request
+	if r.Call = ops[0].Verb.Operation(); len(ops) > 1 {
+		r.Call = fmt.Sprintf("%s of %d", r.Call, len(ops))
+	}
+	for _, o := range ops {
+		o.Once = nil
+	}
+	return r, requests.CheckID(r.ID)
+}
+
+// writeOnce commits the writes of one call with a request ID, and returns their metadata. If the call was
+// carried out before, that is what it returned then.
+func writeOnce(ctx context.Context, a access, ops []*op) (all []Metadata, again bool, err error) {
+	r, err := takeRequest(a, ops)
+	if err != nil {
+		return nil, false, err
+	}
+	keepResults(a, ops, r)
+	var kept []requests.Written
+	if again, err = repeated(a.write(ctx, ops), &kept); err != nil {
+		return nil, again, err
+	}
+	if !again {
+		return results(a, ops), false, nil
+	}
+	if len(kept) != len(ops) {
+		return nil, true, fmt.Errorf("result of a request: %w: it has %d writes of %d", errs.ErrCorrupt, len(kept), len(ops))
+	}
+	return keptResults(kept), true, nil
 }
 
 // keepResults makes the first of ops keep the results of all in its transaction.
-func keepResults(db *DB, ops []*op, r *requests.Request) {
+func keepResults(a access, ops []*op, r *requests.Request) {
 	ops[0].Once = &write.Once{Request: r, Result: func() any {
-		kept := make([]keptMetadata, len(ops))
+		kept := make([]requests.Written, len(ops))
 		for i, o := range ops {
-			m := db.result(o)
-			kept[i] = keptMetadata{m.ID, m.Collection, m.ChangeVector, m.Etag, m.LastModified}
+			kept[i] = requests.WrittenOf(a.result(o))
 		}
 		return kept
 	}}
 }
 
 // keptResults returns results as Apply does.
-func keptResults(kept []keptMetadata) []Metadata {
+func keptResults(kept []requests.Written) []Metadata {
 	out := make([]Metadata, len(kept))
-	for i, m := range kept {
-		out[i] = Metadata{ID: m.ID, Collection: m.Collection, ChangeVector: m.ChangeVector, Etag: m.Etag, LastModified: m.LastModified}
+	for i := range kept {
+		out[i] = kept[i].Metadata()
 	}
 	return out
 }

@@ -10,12 +10,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/knobs"
+	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -55,6 +57,28 @@ func Repetition(err error) *Repeated {
 		return nil
 	}
 	return again
+}
+
+// Written is the metadata of a write in the result of a call.
+//
+// Part of the on-disk format.
+type Written struct {
+	ID           string    `json:"id"`
+	Collection   string    `json:"collection,omitempty"`
+	ChangeVector string    `json:"changeVector,omitempty"`
+	Etag         uint64    `json:"etag,omitempty"`
+	LastModified time.Time `json:"lastModified,omitzero"`
+	Patch        string    `json:"patch,omitempty"` // what became of a patch
+}
+
+// WrittenOf returns what is kept of the metadata of a write.
+func WrittenOf(m metadata.Metadata) Written {
+	return Written{ID: m.ID, Collection: m.Collection, ChangeVector: m.ChangeVector, Etag: m.Etag, LastModified: m.LastModified}
+}
+
+// Metadata returns the metadata that was kept.
+func (w *Written) Metadata() metadata.Metadata {
+	return metadata.Metadata{ID: w.ID, Collection: w.Collection, ChangeVector: w.ChangeVector, Etag: w.Etag, LastModified: w.LastModified}
 }
 
 // record is the stored form of a result, as JSON.

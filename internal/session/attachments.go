@@ -47,7 +47,7 @@ func (s *Session) savingOfAttachments(e *entity) saving {
 	o := write.TakeOp()
 	o.Verb, o.RequestID = write.Attach, e.id
 	o.Attached()
-	o.KeepRevision = e.force
+	o.KeepRevision, o.Loaded = e.force, true
 	o.Collection, o.InCollection = e.m.Collection, format.FoldName(e.m.Collection)
 	if s.optimistic || e.m.Version != nil {
 		version := e.doc.ChangeVector()

@@ -10,7 +10,7 @@ import (
 // savingOfRevision returns the write that keeps a revision of an entity without changes.
 func (s *Session) savingOfRevision(e *entity) saving {
 	o := write.TakeOp()
-	o.Verb, o.RequestID = write.Keep, e.id
+	o.Verb, o.RequestID, o.Loaded = write.Keep, e.id, true
 	o.Collection, o.InCollection = e.m.Collection, format.FoldName(e.m.Collection)
 	if s.optimistic || e.m.Version != nil {
 		version := e.doc.ChangeVector()

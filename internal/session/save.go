@@ -15,6 +15,7 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/parallel"
+	"github.com/jaydb/jay/internal/requests"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
@@ -152,6 +153,7 @@ func (s *Session) savingOf(c *codec.Encoder, e *entity) (saving, error) {
 		o.SetBody(e.m, body)
 	}
 	o.Collection, o.Prefix = e.m.Collection, e.m.Prefix
+	o.Drawn, o.Loaded = e.made, e.doc != nil
 	o.Custom, o.KeepRevision = custom, e.force
 	if o.Custom == nil && e.doc != nil {
 		h := e.doc.Header()
@@ -410,10 +412,13 @@ func (s *Session) finishDeletions() {
 	}
 }
 
-// SaveChanges is the method of a session of package jay.
-func (s *Session) SaveChanges(ctx context.Context) error {
+// SaveChanges is the method of a session of package jay. r makes it happen once; nil is no request.
+func (s *Session) SaveChanges(ctx context.Context, r *requests.Request) error {
 	if err := s.Check(); err != nil {
 		return err
+	}
+	if r != nil && s.cluster != nil {
+		return fmt.Errorf("save changes: %w: a session with ClusterWide takes no request id: a compare-exchange value can have one", ids.ErrUsage)
 	}
 	if err := s.resolveInDoubt(ctx); err != nil {
 		return fmt.Errorf("save changes: %w", err)
@@ -431,8 +436,14 @@ func (s *Session) SaveChanges(ctx context.Context) error {
 	if err := s.upload(ctx, writes); err != nil {
 		return fmt.Errorf("save changes: %w", err)
 	}
+	if r != nil && len(ops) > 0 {
+		ops[0].Once = s.once(r, writes)
+	}
 	exchanges := s.clusterOps(writes)
 	if err := s.db.Write(ctx, append(ops, exchanges...)); err != nil {
+		if again := requests.Repetition(err); again != nil {
+			return s.repeated(writes, again)
+		}
 		if errors.Is(err, storage.ErrUnknownOutcome) {
 			s.doubt(writes, exchanges)
 		}

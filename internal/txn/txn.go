@@ -50,6 +50,7 @@ type Tx struct {
 	committed bool                  // Guarded by mu.
 	moment    core.Moment           // of all reads
 	lazy      bool                  // the commit does not wait for the disk
+	once      *write.Once           // the commit happens once; nil for none
 }
 
 // Database returns the database of the transaction.

@@ -11,6 +11,7 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/observe"
+	"github.com/jaydb/jay/internal/requests"
 	"github.com/jaydb/jay/internal/turns"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/storage"
@@ -44,11 +45,35 @@ type Options struct {
 	// Lazy leaves the sync of the commit to the caller, who calls Engine.Sync before it
 	// says that anything is done.
 	Lazy bool
+
+	// Once makes the commit happen once, or is nil. Update returns nil, and does not call its function, if it has
+	// happened before.
+	Once *write.Once
 }
 
 // Update calls fn with a transaction and commits what it wrote, again and again while the
 // options allow it and the run has lost against another writer.
 func Update(ctx context.Context, db *core.Database, fn func(*Tx) error, o Options, issued *Issued) error {
+	if o.Once == nil {
+		return update(ctx, db, fn, o, issued)
+	}
+	err := findOnce(db, o.Once)
+	if err == nil {
+		err = update(ctx, db, fn, o, issued)
+	}
+	if requests.Repetition(err) != nil {
+		return nil
+	}
+	return err
+}
+
+// findOnce returns a *requests.Repeated if the commit has happened.
+func findOnce(db *core.Database, once *write.Once) error {
+	return db.Inside(func() error { return once.Request.Find(db.Env.Engine) })
+}
+
+// update is Update, but returns a *requests.Repeated for a commit that has happened before.
+func update(ctx context.Context, db *core.Database, fn func(*Tx) error, o Options, issued *Issued) error {
 	defer db.Writer.Unused.CountDrawn(issued.all) // those that were not used
 	if db.Writer.Cluster != nil {
 		issued.identities = make(write.HeldNumbers)
@@ -60,7 +85,7 @@ func Update(ctx context.Context, db *core.Database, fn func(*Tx) error, o Option
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err := updateOnce(ctx, db, issued, fn, &caller, run < o.Retries, o.Lazy)
+		err := updateOnce(ctx, db, issued, fn, &caller, run < o.Retries, o)
 		lost, isLost := err.(write.LostError)
 		switch {
 		case err == errHeldReissued:
@@ -97,12 +122,13 @@ func ObservedUpdate(ctx context.Context, db *core.Database, fn func(*Tx) error, 
 var errHeldReissued = errors.New("a number of an earlier run is held by the function: it runs again")
 
 // updateOnce runs fn once, and commits.
-func updateOnce(ctx context.Context, db *core.Database, issued *Issued, fn func(*Tx) error, caller *turns.Caller, mayRunAgain, lazy bool) error {
+func updateOnce(ctx context.Context, db *core.Database, issued *Issued, fn func(*Tx) error, caller *turns.Caller, mayRunAgain bool, o Options) error {
 	t, err := begin(db, true, issued)
 	if err != nil {
 		return err
 	}
-	t.lazy = lazy && db.Writer.Cluster == nil // what nodes agree on may rest on this commit
+	t.once = o.Once
+	t.lazy = o.Lazy && db.Writer.Cluster == nil // what nodes agree on may rest on this commit
 	defer t.end()
 	err = fn(t)
 	if t.hasUsedHeld() {
@@ -219,8 +245,14 @@ func (t *Tx) commit(ctx context.Context, caller *turns.Caller) (wrote bool, err 
 		return true, err
 	}
 	inTurn := caller.Held()
+	t.ops[0].Once = t.once
 	commit := func() error {
 		return t.db.Writer.Transact(ctx, t.db.Env.Synced && !inTurn && !t.lazy, func(in *write.Txn) error {
+			if t.once != nil { // before the reads: the commit that has happened may have changed them
+				if err := t.once.Request.Find(in.Tx); err != nil {
+					return err
+				}
+			}
 			if err := t.reads.check(in); err != nil {
 				return err
 			}

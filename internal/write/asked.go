@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -14,22 +16,50 @@ import (
 // Part of the on-disk format. Must not change.
 func hashAsked(ops []*Op) string {
 	hash := sha256.New()
+	drawn := drawnIDs(ops)
 	var head []byte
 	for _, o := range ops {
-		head = binary.AppendUvarint(o.appendAsked(head[:0]), uint64(len(o.Body)))
-		hash.Write(head)
-		hash.Write(o.Body)
+		switch {
+		case !o.Loaded:
+			body := o.Body
+			if drawn != nil {
+				body = []byte(drawn.Replace(string(body)))
+			}
+			head = binary.AppendUvarint(o.appendAsked(head[:0]), uint64(len(body)))
+			hash.Write(head)
+			hash.Write(body)
+		case o.Attaching != nil:
+			hash.Write(o.Attaching.appendAsked(appendAskedText(head[:0], o.RequestID)))
+		}
 	}
 	return hex.EncodeToString(hash.Sum(nil)[:16])
 }
 
+// drawnIDs replaces IDs that were drawn for the call, in the bodies that refer to them, by what a
+// repeated call has in their place; nil if none was drawn.
+func drawnIDs(ops []*Op) *strings.Replacer {
+	var pairs []string
+	for _, o := range ops {
+		if o.Drawn {
+			pairs = append(pairs, `"`+o.RequestID+`"`, "\x00"+strconv.Itoa(len(pairs))+"\x00")
+		}
+	}
+	if pairs == nil {
+		return nil
+	}
+	return strings.NewReplacer(pairs...)
+}
+
 // appendAsked appends everything that was asked for except the body. Preparing has replaced
-// the collection, and does so alike when the batch is used again. Attachments are not
-// there: batches change none.
+// the collection, and does so alike when the batch is used again.
 func (o *Op) appendAsked(dst []byte) []byte {
 	dst = append(dst, byte(o.Verb))
 	dst = appendFlags(dst, o.HiLo, o.Named, o.AnyVersion, o.KeepRevision, o.KeepReplaced, o.KeptTimed, o.KeepExpires, o.KeepRefresh)
-	for _, text := range []string{o.RequestID, o.Prefix, o.Collection, o.InCollection, string(o.Custom), string(o.Kept)} {
+	id := o.RequestID
+	if o.Drawn {
+		id = ""
+	}
+	for _, text := range []string{id, o.Prefix, o.Collection, o.InCollection, string(o.Custom), string(o.Kept)} {
 		dst = appendAskedText(dst, text)
 	}
 	dst = appendFlags(dst, o.Expected != nil, o.Timing != nil, o.Patching != nil, o.Exchanging != nil, o.Guard != nil)
@@ -55,6 +85,21 @@ func (o *Op) appendAsked(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(o.LeaveOut)))
 	for _, member := range o.LeaveOut {
 		dst = appendAskedText(dst, member)
+	}
+	if o.Attaching != nil {
+		dst = o.Attaching.appendAsked(dst)
+	}
+	return dst
+}
+
+// appendAsked appends the changes of attachments, which only sessions make beside a body.
+func (a *Attaching) appendAsked(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(a.Changes)))
+	for i := range a.Changes {
+		c := &a.Changes[i]
+		for _, text := range []string{c.Remove, c.Entry.Name, c.Entry.ContentType, string(c.Entry.Hash[:])} {
+			dst = appendAskedText(dst, text)
+		}
 	}
 	return dst
 }

@@ -117,13 +117,13 @@ func (c *clusterCommit) checkDocuments(ctx context.Context) error {
 			c.w.locks.release(c.lock)
 			c.lock = nil
 		}
-		if check != nil {
-			if err := check(t); err != nil {
+		if once := c.ops[0].Once; once != nil { // before the reads: the call may have changed them
+			if err := once.Request.Find(t.Tx); err != nil {
 				return err
 			}
 		}
-		if once := c.ops[0].Once; once != nil {
-			if err := once.Request.Find(t.Tx); err != nil {
+		if check != nil {
+			if err := check(t); err != nil {
 				return err
 			}
 		}

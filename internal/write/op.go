@@ -58,6 +58,8 @@ type Request struct {
 	Timing       *Timing // what the caller asks for; nil for nothing
 	KeepExpires  bool    // a put that names no expiry leaves the document the one that it has
 	KeepRefresh  bool    // the same for the refresh
+	Drawn        bool    // RequestID was drawn for this call: a repeated one has another
+	Loaded       bool    // the body follows from one that was read: a repeated call has another
 	Body         []byte
 	InCollection string   // folded collection that a delete is limited to
 	LeaveOut     []string // top-level members that hold the ID and the version of a typed document
@@ -74,8 +76,11 @@ type Request struct {
 // Once makes the transaction of an op and those behind it happen once.
 type Once struct {
 	Request *requests.Request
-	Result  func() any // of all, when they are staged
+	Result  func() any // of all, when they are staged; nil in an op whose call has not taken the request
 }
+
+// ErrPartOfCall refuses a request ID that was given to a part of a call.
+var ErrPartOfCall = fmt.Errorf("%w: RequestID is an option of a call that commits: of a write, DB.Apply, DB.Update or SaveChanges, and not of what is a part of one", ids.ErrUsage)
 
 // Prepared is the result of preparing the request, outside the transaction.
 type Prepared struct {

@@ -132,6 +132,9 @@ func (w *Writer) Prepare(o *Op, modified uint64, last *CollectionNaming) error {
 	if o.UsageError != nil {
 		return o.UsageError
 	}
+	if o.Once != nil && o.Once.Result == nil {
+		return ErrPartOfCall
+	}
 	if o.Attaching != nil {
 		if err := o.checkAttaching(); err != nil {
 			return err
