@@ -214,10 +214,83 @@ func (c *Collection[T]) Exists(ctx context.Context, id string) (bool, error) {
 // error, unless IfMatch asks for a version; one of another collection is a
 // *CollectionError.
 func (c *Collection[T]) Delete(ctx context.Context, id string, opts ...WriteOption) error {
+	_, err := writeOne(ctx, c.via, c.newDelete(id, opts))
+	return err
+}
+
+// newDelete returns the deletion of a document of the collection.
+func (c *Collection[T]) newDelete(id string, opts []WriteOption) *op {
 	o := newOp(write.Delete, id, nil, opts)
 	o.Collection, o.InCollection = c.m.Collection, format.FoldName(c.m.Collection)
-	_, err := writeOne(ctx, c.via, o)
-	return err
+	return o
+}
+
+// BatchOf adds writes of values of the collection to a Batch, among those of other collections and of JSON.
+// Collection.InBatch makes it. Like the Batch, it is not safe for concurrent use.
+//
+// Each method encodes its value at once, and returns the errors of the value, such as ErrType; nothing is
+// added then. The value may change afterwards, and its changes are not written. When DB.Apply or Tx.Apply has committed the batch,
+// the fields for the ID, the version and other metadata of each value are set, as by Collection.Put; after an error they are as they were. A repeated
+// call with RequestID sets ID and version to what the first one has made. The batch keeps the pointers until it is Reset.
+type BatchOf[T any] struct {
+	c *Collection[T]
+	b *Batch
+}
+
+// InBatch returns the collection as a part of a batch.
+//
+//	var b jay.Batch
+//	err := orders.InBatch(&b).Insert(ctx, order)
+//	…
+//	results, err := db.Apply(ctx, &b)
+func (c *Collection[T]) InBatch(b *Batch) BatchOf[T] { return BatchOf[T]{c, b} }
+
+// Insert adds Collection.Insert.
+func (b BatchOf[T]) Insert(ctx context.Context, v *T, opts ...WriteOption) error {
+	return b.add(ctx, write.Insert, v, opts)
+}
+
+// Put adds Collection.Put.
+func (b BatchOf[T]) Put(ctx context.Context, v *T, opts ...WriteOption) error {
+	return b.add(ctx, write.Put, v, opts)
+}
+
+// Replace adds Collection.Replace.
+func (b BatchOf[T]) Replace(ctx context.Context, v *T, opts ...WriteOption) error {
+	return b.add(ctx, write.Replace, v, opts)
+}
+
+// Delete adds Collection.Delete.
+func (b BatchOf[T]) Delete(id string, opts ...WriteOption) error {
+	return b.take(b.c.newDelete(id, opts))
+}
+
+// Patch adds Collection.Patch. What became of it is in the result of ReturningPatch.
+func (b BatchOf[T]) Patch(id string, opts ...PatchOption) error {
+	return b.take(b.c.newPatch(id, opts))
+}
+
+// add adds the write of a value.
+func (b BatchOf[T]) add(ctx context.Context, verb write.Verb, v *T, opts []WriteOption) error {
+	ops, err := b.c.newOps(ctx, verb, []*T{v}, opts)
+	if err != nil {
+		return err
+	}
+	ops[0].Committed = func(result Metadata) { setResult(b.c.m, v, result) }
+	ops[0].Repeated = func(result Metadata) { setRepeated(b.c.m, v, result) }
+	return b.take(ops[0])
+}
+
+// take adds a write to the batch.
+func (b BatchOf[T]) take(o *op) error {
+	if b.b == nil {
+		return fmt.Errorf("%w: nil batch", ErrUsage)
+	}
+	to := b.b.add()
+	tail, written := to.Tail, to.Written
+	*to = *o
+	to.Tail, to.Written = tail, written
+	return nil
 }
 
 // All iterates over the collection in the byte order of folded IDs (users/10-A
@@ -255,8 +328,8 @@ func (c *Collection[T]) writeOne(ctx context.Context, verb write.Verb, v *T, opt
 	return out[0], nil
 }
 
-func (c *Collection[T]) write(ctx context.Context, verb write.Verb, vs []*T, opts []WriteOption) ([]Metadata, error) {
-	_, later := c.via.(*Tx) // the commit makes versions, and some IDs
+// newOps returns the writes of values, encoded.
+func (c *Collection[T]) newOps(ctx context.Context, verb write.Verb, vs []*T, opts []WriteOption) ([]*op, error) {
 	ops := make([]*op, len(vs))
 	for i, v := range vs {
 		if v == nil {
@@ -266,17 +339,23 @@ func (c *Collection[T]) write(ctx context.Context, verb write.Verb, vs []*T, opt
 		if err != nil {
 			return nil, err
 		}
-		if later {
-			o.Committed = func(result Metadata) { setResult(c.m, v, result) }
-		}
 		ops[i] = o
 	}
-	if err := c.encode(ops, vs); err != nil {
+	return ops, c.encode(ops, vs)
+}
+
+func (c *Collection[T]) write(ctx context.Context, verb write.Verb, vs []*T, opts []WriteOption) ([]Metadata, error) {
+	ops, err := c.newOps(ctx, verb, vs, opts)
+	if err != nil {
 		return nil, err
+	}
+	if _, later := c.via.(*Tx); later { // the commit makes versions, and some IDs
+		for i, v := range vs {
+			ops[i].Committed = func(result Metadata) { setResult(c.m, v, result) }
+		}
 	}
 	var metas []Metadata
 	again := false
-	var err error
 	if len(ops) > 0 && ops[0].Once != nil {
 		metas, again, err = writeOnce(ctx, c.via, ops)
 	} else if err = c.via.write(ctx, ops); err == nil {

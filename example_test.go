@@ -214,6 +214,43 @@ func ExampleCollectionOption() {
 }
 
 // A batch is written whole or not at all.
+func ExampleBatchOf() {
+	ctx := context.Background()
+	db, err := jay.OpenMemory(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	type Order struct {
+		ID    string
+		Total int
+	}
+	type Event struct {
+		ID   string
+		What string
+	}
+	orders, err := jay.CollectionOf[Order](db)
+	if err != nil {
+		log.Fatal(err)
+	}
+	events, err := jay.CollectionOf[Event](db, jay.WithIDRequest("events/"))
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	var b jay.Batch
+	order, event := &Order{Total: 30}, &Event{What: "ordered"}
+	if err := errors.Join(orders.InBatch(&b).Insert(ctx, order), events.InBatch(&b).Insert(ctx, event)); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := db.Apply(ctx, &b); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(order.ID, event.ID)
+
+	// Output: orders/1-A events/0000000000000000003-A
+}
+
 func ExampleBatch() {
 	ctx := context.Background()
 	db := example()

@@ -182,15 +182,21 @@ func (db *DB) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchR
 // Patch is DB.Patch for a document of the collection: one of another is a
 // *CollectionError.
 func (c *Collection[T]) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchResult, error) {
+	o := c.newPatch(id, opts)
+	if t, ok := c.via.(*Tx); ok {
+		return t.patch(ctx, o)
+	}
+	return patchThrough(ctx, c.via, o)
+}
+
+// newPatch returns the patch of a document of the collection.
+func (c *Collection[T]) newPatch(id string, opts []PatchOption) *op {
 	o := newPatch(id, opts)
 	if o.Collection != "" && format.FoldName(o.Collection) != format.FoldName(c.m.Collection) {
 		o.UsageError = fmt.Errorf("%w: InCollection(%.100q) on the collection %.100q", ErrUsage, o.Collection, c.m.Collection)
 	}
 	o.Collection, o.InCollection, o.LeaveOut = c.m.Collection, format.FoldName(c.m.Collection), c.m.Drop
-	if t, ok := c.via.(*Tx); ok {
-		return t.patch(ctx, o)
-	}
-	return patchThrough(ctx, c.via, o)
+	return o
 }
 
 // patchThrough makes a patch, once if it has a request ID.

@@ -1,6 +1,7 @@
 package jay_test
 
 import (
+	"encoding/json"
 	"errors"
 	"testing"
 	"time"
@@ -397,4 +398,116 @@ func TestExpires_Reverted(t *testing.T) {
 	must(t, err)
 	equal(t, custom(t, db, v.ID), ticketUntil)
 	swept(t, db, 0, 0)
+}
+
+// Ensure that a batch takes values of several collections among JSON, that each value has afterwards what its write
+// made, and that a batch which fails changes nothing.
+func TestBatchOf(t *testing.T) {
+	db := memory(t, nil)
+	payments, tickets := collectionOf[payment](t, db), collectionOf[ticket](t, db)
+	must(t, second(tickets.Insert(ctx, &ticket{ID: "tickets/old"})))
+	must(t, second(payments.Insert(ctx, &payment{ID: "payments/there", Cents: 1})))
+	pay, there := &payment{Cents: 5}, &payment{ID: "payments/there", Cents: 7}
+	one, many := &ticket{Owner: "ann"}, make([]*payment, 40)
+	for i := range many {
+		many[i] = &payment{Cents: int64(i)}
+	}
+	var patched jay.PatchResult
+	fill := func(b *jay.Batch) {
+		t.Helper()
+		must(t, payments.InBatch(b).Insert(ctx, pay))
+		b.Put("raw", []byte(`{}`))
+		must(t, payments.InBatch(b).Replace(ctx, there))
+		must(t, tickets.InBatch(b).Put(ctx, one, jay.ExpiresAt(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))))
+		must(t, tickets.InBatch(b).Delete("tickets/old"))
+		must(t, payments.InBatch(b).Patch("payments/there", jay.Increment("Cents", 1), jay.ReturningPatch(&patched)))
+		for _, v := range many {
+			must(t, payments.InBatch(b).Insert(ctx, v))
+		}
+	}
+	var b jay.Batch
+	fill(&b)
+	pay.Cents = 500 // the batch has encoded it
+	b.Insert("raw", []byte(`{}`))
+	if _, err := db.Apply(ctx, &b); !errors.Is(err, jay.ErrExists) {
+		t.Fatalf("got %v, want ErrExists", err)
+	}
+	if pay.ID+pay.Version+one.ID != "" || !one.Until.IsZero() {
+		t.Errorf("after a failure the values have %+v %+v", pay, one)
+	}
+	pay.Cents = 5
+	b.Reset()
+	fill(&b)
+	results, err := db.Apply(ctx, &b, jay.RequestID("r"))
+	must(t, err)
+	equal(t, len(results), b.Len())
+	check := func(pay, there *payment, one *ticket) {
+		t.Helper()
+		equal(t, pay.ID, results[0].ID)
+		equal(t, pay.Version, results[0].ChangeVector)
+		equal(t, there.Version, results[2].ChangeVector)
+		equal(t, one.ID, results[3].ID)
+	}
+	check(pay, there, one)
+	equal(t, one.Until.Year(), 2030)
+	equal(t, patched.Status, jay.PatchPatched)
+	equal(t, body(t, db, pay.ID), `{"Account":"","Cents":5}`)
+	equal(t, body(t, db, "payments/there"), `{"Account":"","Cents":8}`)
+	for i, v := range many {
+		equal(t, body(t, db, v.ID), string(jsonOf(t, map[string]any{"Account": "", "Cents": i})))
+	}
+	if found, err := db.Exists(ctx, "tickets/old"); found || err != nil {
+		t.Errorf("the deleted ticket: %v %v", found, err)
+	}
+
+	// The same again, in values of another process.
+	etag := lastEtag(t, db)
+	pay, there, one = &payment{Cents: 5}, &payment{ID: "payments/there", Cents: 7}, &ticket{Owner: "ann"}
+	for i := range many {
+		many[i] = &payment{Cents: int64(i)}
+	}
+	b.Reset()
+	fill(&b)
+	must(t, second(db.Apply(ctx, &b, jay.RequestID("r"))))
+	check(pay, there, one)
+	equal(t, many[39].ID, results[len(results)-1].ID)
+	equal(t, lastEtag(t, db), etag)
+
+	// In a transaction the commit sets the values.
+	b.Reset()
+	late := &payment{Cents: 9}
+	must(t, db.Update(ctx, func(tx *jay.Tx) error {
+		must(t, payments.In(tx).InBatch(&b).Insert(ctx, late))
+		_, err := tx.Apply(ctx, &b)
+		equal(t, late.ID, "")
+		return err
+	}))
+	got, err := payments.Get(ctx, late.ID)
+	must(t, err)
+	equal(t, got.Version, late.Version)
+
+	// What is refused is not added.
+	b.Reset()
+	for name, err := range map[string]error{
+		"nil":              payments.InBatch(&b).Insert(ctx, nil),
+		"no batch":         payments.InBatch(nil).Put(ctx, late),
+		"Replace without":  payments.InBatch(&b).Replace(ctx, &payment{}),
+		"delete, no batch": payments.InBatch(nil).Delete("x"),
+	} {
+		if !errors.Is(err, jay.ErrUsage) {
+			t.Errorf("%s: got %v, want ErrUsage", name, err)
+		}
+	}
+	equal(t, b.Len(), 0)
+	must(t, payments.InBatch(&b).Delete(one.ID)) // of another collection
+	if _, err := db.Apply(ctx, &b); !errors.As(err, new(*jay.CollectionError)) {
+		t.Errorf("got %v, want a *CollectionError", err)
+	}
+}
+
+func jsonOf(t *testing.T, v any) []byte {
+	t.Helper()
+	text, err := json.Marshal(v)
+	must(t, err)
+	return text
 }

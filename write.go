@@ -19,7 +19,7 @@ import (
 )
 
 // Batch is a list of writes that DB.Apply commits together: all of them or none.
-// The zero value is empty and ready to use. A Batch keeps the bodies it is given
+// Collection.InBatch adds values to it. The zero value is empty and ready to use. A Batch keeps the bodies it is given
 // until it is applied or Reset; they must not change meanwhile. It is not safe for
 // concurrent use.
 type Batch struct {
@@ -119,8 +119,16 @@ func (db *DB) applyOnce(ctx context.Context, b *Batch, opts []CallOption) ([]Met
 		defer func() { b.ops[0].Once = nil }()
 	}
 	var kept []requests.Written
-	if found, err := repeated(db.write(ctx, b.ops), &kept); found || err != nil {
-		return keptResults(kept), err
+	if found, err := repeated(db.write(ctx, b.ops), &kept); err != nil {
+		return nil, err
+	} else if found {
+		all := keptResults(kept)
+		for i, o := range b.ops[:min(len(b.ops), len(all))] {
+			if o.Repeated != nil {
+				o.Repeated(all[i])
+			}
+		}
+		return all, nil
 	}
 	return results(db, b.ops), nil
 }

@@ -71,6 +71,7 @@ type Request struct {
 	Guard        *Guard                         // of a document that a cluster-wide transaction writes
 	Returning    *metadata.Metadata             // gets the result
 	Committed    func(result metadata.Metadata) // called after the commit
+	Repeated     func(result metadata.Metadata) // called with what an earlier call with the request has written
 }
 
 // Once makes the transaction of an op and those behind it happen once.
