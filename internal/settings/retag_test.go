@@ -2,6 +2,7 @@ package settings_test
 
 import (
 	"context"
+	"net/url"
 	"testing"
 
 	"github.com/jaydb/jay"
@@ -38,5 +39,43 @@ func TestRetag_LeasesVoid(t *testing.T) {
 			t.Errorf("under the tag %q, the range of %s: accepted %v (%v), want %v", opened.copyTag, opened.tag, accepted, err, opened.accepted)
 		}
 		jaytest.Must(t, db.Close())
+	}
+}
+
+// repeating is a source of randomness that repeats some bytes.
+type repeating string
+
+func (r repeating) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = r[i%len(r)]
+	}
+	return len(p), nil
+}
+
+// Ensure that change vectors and tokens go through a URL as they are, whatever the ID of the database was made of:
+// a plus became a blank there. That of a copy does, too.
+func TestNewOrigin_PlainInURL(t *testing.T) {
+	ctx := context.Background()
+	for _, source := range []repeating{"\xff", "\xfb\xef\xbe", "\x00\x10\x83"} {
+		disk := storagetest.NewDisk()
+		for _, copyTag := range []string{"", "B"} {
+			db, err := jay.Open("db", &jay.Options{FS: disk, Rand: source, CopyTag: copyTag})
+			jaytest.Must(t, err)
+			m, err := db.Put(ctx, "a", []byte(`{}`))
+			jaytest.Must(t, err)
+			if got, err := url.QueryUnescape(m.ChangeVector); got != m.ChangeVector || err != nil {
+				t.Errorf("%q in a parameter: %q %v", m.ChangeVector, got, err)
+			}
+			if got := url.PathEscape(m.ChangeVector); got != m.ChangeVector {
+				t.Errorf("%q in a path: %q", m.ChangeVector, got)
+			}
+			for c, err := range db.Changes(ctx, "", jay.UntilCaughtUp()) {
+				jaytest.Must(t, err)
+				if got, err := url.QueryUnescape(c.Token()); got != c.Token() || err != nil {
+					t.Errorf("the token %q in a parameter: %q %v", c.Token(), got, err)
+				}
+			}
+			jaytest.Must(t, db.Close())
+		}
 	}
 }
