@@ -699,3 +699,60 @@ func TestQuery_BrokenDocument_Many(t *testing.T) {
 		t.Errorf("%d values, %v", len(all), err)
 	}
 }
+
+// Ensure that days of a zone are groups, columns and conditions, from documents and from an index of instants, and that
+// no index can be declared on them.
+func TestQuery_Zone(t *testing.T) {
+	db := memory(t, nil)
+	type event struct {
+		ID string
+		At time.Time
+		N  int
+	}
+	events := collectionOf[event](t, db)
+	for i, at := range []string{"2026-07-31T21:59:00Z", "2026-07-31T22:01:00Z", "2026-08-01T10:00:00Z"} {
+		moment, err := time.Parse(time.RFC3339, at)
+		must(t, err)
+		must(t, second(events.Insert(ctx, &event{At: moment, N: i})))
+	}
+	type day struct {
+		Day string `json:"day"`
+		N   int    `json:"n"`
+	}
+	text := func(days []*day) (out string) {
+		for _, d := range days {
+			out += fmt.Sprintf("%s %d, ", d.Day, d.N)
+		}
+		return out
+	}
+	check := func() {
+		t.Helper()
+		const part = "day(At, 'Europe/Zurich')"
+		days, err := jay.Select[day](events.Query().GroupBy(part).OrderBy("key()"), "key() as day", "count() as n").All(ctx)
+		must(t, err)
+		equal(t, text(days), "2026-07-31 1, 2026-08-01 2, ")
+		days, err = jay.Select[day](events.Query().GroupBy(part, "month(At)").OrderBy(part), part+" as day", "count() as n").All(ctx)
+		must(t, err)
+		equal(t, text(days), "2026-07-31 1, 2026-08-01 1, 2026-08-01 1, ")
+		n, err := events.Query().Where(jay.Eq(part, "2026-08-01"), jay.Eq("day(At)", "2026-07-31")).Count(ctx)
+		must(t, err)
+		equal(t, n, 1)
+		q := events.Query().Where(jay.Eq(part, "2026-08-01"))
+		again, err := db.RQL(q.String(), nil)
+		must(t, err)
+		n, err = again.Count(ctx)
+		must(t, err)
+		equal(t, n, 2)
+	}
+	check()
+	must(t, db.EnsureIndex(ctx, "Events", jay.Index{Fields: []string{"At as date"}}))
+	check()
+	if err := db.EnsureIndex(ctx, "Events", jay.Index{Fields: []string{"day(At, 'Europe/Zurich')"}}); !errors.Is(err, jay.ErrIndex) {
+		t.Errorf("an index on the day of a zone: %v", err)
+	}
+	for _, field := range []string{"day(At, 'Europe/Bern')", "day(At, Europe)", "day(At as date, 'UTC')", "day(At, 'UTC', 'UTC')", "day(At, '')"} {
+		if _, err := events.Query().Where(jay.Eq(field, "2026-08-01")).Count(ctx); !errors.Is(err, jay.ErrQuery) {
+			t.Errorf("%s: got %v, want ErrQuery", field, err)
+		}
+	}
+}

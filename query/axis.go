@@ -182,8 +182,8 @@ func (g *Groups) leaf(raw []byte, at []position) [][]Value {
 	row, found := make([]Value, g.by), false
 	for _, p := range at {
 		v := ValueOf(raw)
-		if date := g.reader.fields[p.field].field.Date; date != DateNone {
-			v, _, _ = date.dated(nil, v)
+		if field := &g.reader.fields[p.field].field; field.Date != DateNone {
+			v, _, _ = field.dated(nil, v)
 		}
 		row[p.field] = v
 		found = found || !v.IsMissing()

@@ -56,14 +56,15 @@ type fieldKey struct {
 	path string
 	fn   Func
 	date Date
+	zone string
 	ends bool
 }
 
 func keyOf(f Field) fieldKey {
 	if f.Meta != MetaNone && f.Meta != MetaCustom {
-		return fieldKey{meta: f.Meta, fn: f.Func, date: f.Date, ends: f.ends}
+		return fieldKey{meta: f.Meta, fn: f.Func, date: f.Date, zone: f.Zone.String(), ends: f.ends}
 	}
-	return fieldKey{f.Meta, f.Path.String(), f.Func, f.Date, f.ends}
+	return fieldKey{f.Meta, f.Path.String(), f.Func, f.Date, f.Zone.String(), f.ends}
 }
 
 // compiler turns an Expr into a condition.
@@ -192,6 +193,9 @@ func (c *compiler) compile(e Expr) (condition, error) {
 func checkDate(e Expr, f Field) error {
 	if f.Date > DateHour || f.Date != DateNone && f.Meta != MetaNone && f.Meta != MetaLastModified {
 		return fmt.Errorf("%w: %s is no date", ErrCondition, f)
+	}
+	if f.Zone != nil && (f.Date <= DateInstant || f.Zone.location == nil) {
+		return fmt.Errorf("%w: %s has a time zone, and only the parts of a date have one, made by LoadZone", ErrCondition, f)
 	}
 	var operands []Value
 	switch e := e.(type) {

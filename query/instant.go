@@ -88,7 +88,7 @@ func compareInstants(v, w Value) int {
 // is neither null nor an instant. Altered reports that the result is not the text of the
 // value. A text that the value does not have is appended to memory, which the
 // result then shares.
-func (d Date) dated(memory []byte, v Value) (result Value, altered bool, grown []byte) {
+func (f *Field) dated(memory []byte, v Value) (result Value, altered bool, grown []byte) {
 	switch v.kind {
 	case KindNull:
 		return v, false, memory
@@ -108,10 +108,19 @@ func (d Date) dated(memory []byte, v Value) (result Value, altered bool, grown [
 		memory = append(memory, '"')
 		quoted = memory[start:len(memory):len(memory)]
 	}
-	if d == DateInstant {
+	if f.Date == DateInstant {
 		return canonicalInstant(quoted), altered, memory
 	}
-	return plainText(quoted[1 : 1+dateLengths[d]]), true, memory
+	text := quoted[1 : len(quoted)-1]
+	if f.Zone != nil {
+		start := len(memory)
+		var ok bool
+		if memory, ok = f.Zone.appendLocal(memory, text); !ok {
+			return Value{}, true, memory[:start]
+		}
+		text = memory[start:len(memory):len(memory)]
+	}
+	return plainText(text[:dateLengths[f.Date]]), true, memory
 }
 
 // dateLengths are the lengths of the parts of a canonical spelling, from its beginning.

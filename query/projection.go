@@ -154,7 +154,7 @@ func (p *Projector) appendDate(dst []byte, doc Doc, column int) []byte {
 		raw = p.reached[column].append(nil)
 	}
 	one := func(dst, raw []byte) []byte {
-		v, _, _ := f.Date.dated(nil, ValueOf(raw))
+		v, _, _ := f.dated(nil, ValueOf(raw))
 		if v.IsMissing() {
 			return append(dst, "null"...)
 		}

@@ -74,6 +74,7 @@ type Field struct {
 	Meta Meta
 	Path jsonpath.Path // if Meta is MetaNone or MetaCustom
 	Date Date          // read as instants, or as parts of them; of the metadata only MetaLastModified is
+	Zone *Zone         // of a part of an instant: where it is that day; nil is UTC
 	Func Func          // in a condition on groups: what is asked is this function of the field
 
 	ends bool // of a Reader: an array at the end of the path is a value, and does not stand for its elements

@@ -191,7 +191,7 @@ func (r *Reader) Each(field int, fn func(Value) bool) {
 	each := func(raw []byte) bool {
 		v := ValueOf(raw)
 		if f.field.Date != DateNone {
-			v, _, _ = f.field.Date.dated(nil, v) // in memory of its own, as fn may keep it
+			v, _, _ = f.field.dated(nil, v) // in memory of its own, as fn may keep it
 			if v.IsMissing() {
 				return r.pace.Spend(len(raw))
 			}
@@ -259,7 +259,7 @@ func (r *Reader) readMeta(f *reached) {
 		v = ValueOf(f.text)
 	}
 	if f.field.Date != DateNone {
-		if v, f.other, r.dates = f.field.Date.dated(r.dates, v); v.IsMissing() {
+		if v, f.other, r.dates = f.field.dated(r.dates, v); v.IsMissing() {
 			return
 		}
 	}
@@ -300,7 +300,7 @@ func (r *Reader) hold(f *reached, raw []byte) bool {
 	v := ValueOf(raw)
 	if f.field.Date != DateNone && !f.many {
 		var altered bool
-		v, altered, r.dates = f.field.Date.dated(r.dates, v)
+		v, altered, r.dates = f.field.dated(r.dates, v)
 		if f.other = f.other || altered; v.IsMissing() {
 			return true
 		}

@@ -45,7 +45,7 @@ func (f Field) mayBeDate() bool {
 	return f.Date == DateNone && (f.Meta == MetaNone && !f.Path.IsZero() || f.Meta == MetaLastModified)
 }
 
-// part = ( "year" | "month" | "day" | "hour" ) "(" field ")" .
+// part = ( "year" | "month" | "day" | "hour" ) "(" field [ "," zone ] ")" .
 func (p *parser) part(d Date) (Field, error) {
 	p.advance()
 	p.advance()
@@ -58,6 +58,16 @@ func (p *parser) part(d Date) (Field, error) {
 		return f, p.fail(at.offset, "%s is no date", f)
 	}
 	f.Date = d
+	if p.acceptSymbol(",") {
+		if p.tok.kind != tokenText {
+			return f, p.unexpected("the name of a time zone in quotes, such as 'Europe/Zurich'")
+		}
+		if f.Zone, err = LoadZone(p.tok.text); err != nil {
+			return f, p.fail(p.tok.offset, "%v", err).because(err)
+		}
+		p.advance()
+		return f, p.expectSymbol(")", "behind the time zone")
+	}
 	return f, p.expectSymbol(")", "behind the field")
 }
 
@@ -291,11 +301,13 @@ func (f Field) String() string {
 		}
 		return funcNames[fn] + "(" + f.String() + ")"
 	}
-	d := f.Date
-	f.Date = DateNone
+	d, zone := f.Date, f.Zone
+	f.Date, f.Zone = DateNone, nil
 	switch {
 	case d == DateInstant:
 		return f.String() + " as date"
+	case d > DateInstant && int(d) < len(dateNames) && zone != nil:
+		return dateNames[d] + "(" + f.String() + ", " + quote(zone.name) + ")"
 	case d > DateInstant && int(d) < len(dateNames):
 		return dateNames[d] + "(" + f.String() + ")"
 	}

@@ -22,6 +22,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	_ "time/tzdata" // of queries by time zone: an image from scratch has no files of its own
 
 	"github.com/alecthomas/kong"
 

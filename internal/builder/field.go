@@ -72,14 +72,34 @@ func parsePart(text string) (f query.Field, isPart bool, err error) {
 	if d == query.DateNone {
 		return f, false, nil
 	}
+	path, zone := cutZone(path)
 	if f, err = parseField(path); err != nil {
 		return f, true, err
+	}
+	if zone != "" {
+		if f.Zone, err = query.LoadZone(zone[1 : len(zone)-1]); err != nil {
+			return f, true, fmt.Errorf("%w: %w", errs.ErrQuery, err)
+		}
 	}
 	if f.Date != query.DateNone || f.Meta != query.MetaNone && f.Meta != query.MetaLastModified {
 		return f, true, fmt.Errorf("%w: %s is no date", errs.ErrQuery, errs.Shorten(path))
 	}
 	f.Date = d
 	return f, true, nil
+}
+
+// cutZone cuts the time zone, in its quotes, off the arguments of a part of a date: At, 'Europe/Zurich'. A comma in a quoted name of
+// a member has no quote right behind it.
+func cutZone(arguments string) (path, zone string) {
+	i := strings.LastIndexByte(arguments, ',')
+	if i < 0 {
+		return arguments, ""
+	}
+	zone = strings.TrimSpace(arguments[i+1:])
+	if len(zone) < 2 || zone[0] != '\'' && zone[0] != '"' || zone[len(zone)-1] != zone[0] {
+		return arguments, ""
+	}
+	return strings.TrimSpace(arguments[:i]), zone
 }
 
 // parseColumn reads a column of a query as RQL writes it.
