@@ -10,8 +10,10 @@ import (
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/backup"
 	"github.com/jaydb/jay/internal/core"
+	"github.com/jaydb/jay/internal/files"
 	"github.com/jaydb/jay/internal/recovery"
 	"github.com/jaydb/jay/storage"
+	"github.com/jaydb/jay/storage/lsm"
 )
 
 // BackupInfo says what a backup is. It can be kept as JSON.
@@ -86,6 +88,13 @@ func BackupProgress(fn func(bytes int64)) BackupOption {
 	return func(o *backupOptions) { o.inner.Progress = fn }
 }
 
+// BackupStored has fn called when the stream is complete, to make it last: to sync a file and rename it, or to complete an
+// upload. The database remembers the backup, to be followed, only after fn has returned nil. With an error of
+// fn, Backup ends with it: a backup that was lost on its way is not followed, and what an earlier one needs stays.
+func BackupStored(fn func() error) BackupOption {
+	return func(o *backupOptions) { o.inner.Written = fn }
+}
+
 // Backup writes the database to w as one stream, which Restore makes a database of: all
 // documents, with attachments and revisions, compare-exchange values, counters, configuration, subscriptions,
 // results of calls with a request ID, and the declarations of indexes, as they are at one moment. Reads and writes go on meanwhile. The stream is
@@ -104,21 +113,69 @@ func BackupProgress(fn func(bytes int64)) BackupOption {
 // backup down but nothing else; space of what is deleted and overwritten meanwhile is
 // kept until the end. If ctx ends, w returns an error, or the database is closed,
 // Backup ends with that error, and what was written is no backup: VerifyBackup and
-// Restore refuse it. To store it in a file, write to a temporary one, sync it and rename
-// it, as the command jay backup does.
+// Restore refuse it. To store it in a file, use BackupTo; elsewhere, BackupStored.
 func (db *DB) Backup(ctx context.Context, w io.Writer, opts ...BackupOption) (BackupInfo, error) {
+	done, err := recovery.Backup(ctx, &db.core, w, backupOptionsOf(opts, db.opts.ReadOnly))
+	if err != nil {
+		err = fmt.Errorf("backup: %w", publicBackupError(err))
+	}
+	return backupInfo(done), err
+}
+
+// BackupTo makes a backup, as Backup does, in the file name, whose directory must be there. A regular file
+// of that name is replaced, and a symbolic link is, not what it leads to; anything else is ErrUsage. Give each backup a
+// name of its own: an incremental one in the place of its base could not be restored.
+//
+// The file appears in one step, when it is complete and on disk. Until then it has another name, which begins with
+// name and ends with ".unfinished". After an error that is removed; a process that ends meanwhile leaves it, to be
+// removed. The database remembers the backup, to be followed, after the file has its name: with an error of that,
+// or of the last sync of the directory, the whole file is there.
+//
+// The file is on Options.FS, if that is set, and otherwise on the disk of the machine, also for a database in memory,
+// with the mode that Options.GroupReadable says.
+func (db *DB) BackupTo(ctx context.Context, name string, opts ...BackupOption) (BackupInfo, error) {
+	o := backupOptionsOf(opts, db.opts.ReadOnly)
+	var done backup.Summary
+	out, err := files.Create(db.opts.files(), name)
+	if err == nil {
+		o.Written = then(out.Commit, o.Written)
+		done, err = recovery.Backup(ctx, &db.core, out, o)
+		err = errors.Join(err, out.Abandon())
+	}
+	if err != nil {
+		err = fmt.Errorf("backup to %q: %w", name, publicBackupError(err))
+	}
+	return backupInfo(done), err
+}
+
+// backupOptionsOf returns the options of a backup. A database that is open for reading remembers none.
+func backupOptionsOf(opts []BackupOption, readOnly bool) recovery.BackupOptions {
 	var o backupOptions
 	for _, option := range opts {
 		if option != nil {
 			option(&o)
 		}
 	}
-	o.inner.Once = o.inner.Once || db.opts.ReadOnly
-	done, err := recovery.Backup(ctx, &db.core, w, o.inner)
-	if err != nil {
-		err = fmt.Errorf("backup: %w", publicBackupError(err))
+	o.inner.Once = o.inner.Once || readOnly
+	return o.inner
+}
+
+// then returns a function that calls both, the second after success of the first, and may be nil.
+func then(first, second func() error) func() error {
+	return func() error {
+		if err := first(); err != nil || second == nil {
+			return err
+		}
+		return second()
 	}
-	return backupInfo(done), err
+}
+
+// files returns the file system of files that are not the database's own.
+func (o *Options) files() lsm.FS {
+	if o.FS != nil {
+		return o.FS
+	}
+	return lsm.OS(o.GroupReadable)
 }
 
 // ReadBackup returns what the beginning of a backup says: which it is, and which one
@@ -280,6 +337,31 @@ func Restore(ctx context.Context, dir string, opts RestoreOptions, backups ...io
 		err = fmt.Errorf("restore %q: %w", dir, publicBackupError(err))
 	}
 	return restoreInfo(done), err
+}
+
+// RestoreFrom makes a database, as Restore does, of files: a full backup and the incremental ones that follow
+// it, in their order. One of them is open at a time. An error that is about one of them names it. They are on
+// RestoreOptions.Options.FS, if that is set, and otherwise on the disk of the machine. All must be there before
+// anything is made.
+func RestoreFrom(ctx context.Context, dir string, opts RestoreOptions, names ...string) (RestoreInfo, error) {
+	from := new(Options)
+	if opts.Options != nil {
+		from = opts.Options
+	}
+	var readers []io.Reader
+	for _, name := range names {
+		r, err := files.NewReader(from.files(), name)
+		if err != nil {
+			return RestoreInfo{}, fmt.Errorf("restore %q: %w", dir, err)
+		}
+		defer r.Close()
+		readers = append(readers, r)
+	}
+	info, err := Restore(ctx, dir, opts, readers...)
+	if damage := (*BackupError)(nil); errors.As(err, &damage) {
+		err = fmt.Errorf("%s: %w", names[damage.Stream], err)
+	}
+	return info, err
 }
 
 func restoreInfo(r recovery.Restored) RestoreInfo {

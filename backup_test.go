@@ -21,10 +21,12 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/backup"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/invariants"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/parts"
 	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/internal/verify"
 	"github.com/jaydb/jay/storage"
@@ -868,5 +870,196 @@ func TestCheckpoint_OneAtATime(t *testing.T) {
 	}
 	if err := db.Checkpoint(ctx, "third"); err != nil {
 		t.Error(err)
+	}
+}
+
+// leftIn returns the names on a disk that begin with a prefix.
+func leftIn(t testing.TB, disk *storagetest.Disk, prefix string) (left []string) {
+	t.Helper()
+	names, err := disk.List("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, prefix) {
+			left = append(left, name)
+		}
+	}
+	return left
+}
+
+// Ensure that a chain of backups in files is restored from their names, that a file is replaced only by a
+// whole one, and that nothing else is left beside it.
+func TestDB_BackupTo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	db := memory(t, nil)
+	put(t, db, "a", `{}`)
+	monday, tuesday := filepath.Join(dir, "monday.backup"), filepath.Join(dir, "tuesday.backup")
+	if err := os.WriteFile(monday, []byte("what was there"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := db.BackupTo(ended, monday); !errors.Is(err, context.Canceled) {
+		t.Errorf("a context that has ended: %v", err)
+	}
+	if text, err := os.ReadFile(monday); err != nil || string(text) != "what was there" {
+		t.Errorf("a backup that failed has replaced the file: %q, %v", text, err)
+	}
+	full, err := db.BackupTo(ctx, monday)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, db, "b", `{}`)
+	if _, err = db.BackupTo(ctx, tuesday, jay.BackupSince(full.ID)); err != nil {
+		t.Fatal(err)
+	}
+	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || !slices.Equal(names, []string{monday, tuesday}) {
+		t.Errorf("%q are there, %v", names, err)
+	}
+	if info, err := os.Stat(monday); err != nil || runtime.GOOS != "windows" && info.Mode() != 0o600 {
+		t.Errorf("the mode of a backup is %v, %v", info.Mode(), err)
+	}
+
+	restored, err := jay.RestoreFrom(ctx, filepath.Join(dir, "new.db"), jay.RestoreOptions{CopyTag: "B"}, monday, tuesday)
+	if err != nil || restored.Documents != 2 || len(restored.Backups) != 2 {
+		t.Errorf("restored %+v, %v", restored, err)
+	}
+	for _, row := range []struct {
+		what  string
+		files []string
+		want  error
+		names string
+	}{
+		{"no file", nil, jay.ErrUsage, ""},
+		{"a missing one", []string{monday, filepath.Join(dir, "wednesday")}, fs.ErrNotExist, "wednesday"},
+		{"a directory", []string{dir}, jay.ErrUsage, dir},
+		{"the wrong order", []string{tuesday, monday}, jay.ErrBackup, tuesday},
+		{"one twice", []string{monday, tuesday, tuesday}, jay.ErrBackup, tuesday},
+	} {
+		other := filepath.Join(dir, "other.db")
+		_, err := jay.RestoreFrom(ctx, other, jay.RestoreOptions{CopyTag: "B"}, row.files...)
+		if !errors.Is(err, row.want) || !strings.Contains(err.Error(), row.names) {
+			t.Errorf("%s: %v", row.what, err)
+		}
+		if left, _ := filepath.Glob(other + "*"); len(left) > 0 {
+			t.Errorf("%s: %q is left", row.what, left)
+		}
+	}
+	for name, want := range map[string]error{"": jay.ErrUsage, dir: jay.ErrUsage, filepath.Join(dir, "none", "x"): fs.ErrNotExist} {
+		if _, err := db.BackupTo(ctx, name); !errors.Is(err, want) {
+			t.Errorf("to %q: %v", name, err)
+		}
+	}
+}
+
+// Ensure that a disk that is full, or on which nothing can be made, leaves neither a file nor a backup that the
+// database believes to have.
+func TestDB_BackupTo_NoRoom(t *testing.T) {
+	t.Parallel()
+	disk := storagetest.NewDisk()
+	own := onDisk(t, disk, jay.Options{})
+	defer closeDB(t, own)
+	put(t, own, "a", `{}`)
+	first, err := own.BackupTo(ctx, "first")
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, own, "b", `{}`)
+	for n := range 3 { // of what is created and renamed
+		disk.FailCreationsIn("next", n)
+		_, err := own.BackupTo(ctx, "next")
+		disk.Heal()
+		if err == nil {
+			if n != 2 {
+				t.Errorf("a backup with room for %d files", n)
+			}
+			break
+		}
+		if !errors.Is(err, storagetest.ErrInjected) {
+			t.Errorf("room for %d files: %v", n, err)
+		}
+		if left := leftIn(t, disk, "next"); len(left) > 0 {
+			t.Errorf("room for %d files: %q is left", n, left)
+		}
+		known, err := backup.Known(parts.Of(own).Env.Engine)
+		if err != nil || len(known.Made) != 1 || known.Made[0].ID != first.ID {
+			t.Errorf("the database remembers %+v, and %s is there, %v", known.Made, first.ID, err)
+		}
+	}
+}
+
+// Ensure that a loss of power at any sync of a backup leaves the whole file or none of that name, and that a
+// database that knows of the backup has the file.
+func TestDB_BackupTo_PowerCut(t *testing.T) {
+	t.Parallel()
+	for n := 0; ; n++ {
+		disk := storagetest.NewDisk()
+		db := onDisk(t, disk, jay.Options{})
+		put(t, db, "a", `{"text":"`+strings.Repeat("x", 10_000)+`"}`)
+		var lost *storagetest.Disk
+		var syncs atomic.Int64
+		disk.OnEverySync(func() {
+			if syncs.Add(1) == int64(n)+1 {
+				lost = disk.Crash(0, nil)
+			}
+		})
+		info, err := db.BackupTo(ctx, "full")
+		disk.OnEverySync(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		closeDB(t, db)
+		if lost == nil {
+			if n < 3 {
+				t.Errorf("a backup syncs %d times", n)
+			}
+			return
+		}
+
+		there := slices.Contains(leftIn(t, lost, "full"), "full")
+		db = onDisk(t, lost, jay.Options{})
+		if _, err := db.Backup(ctx, io.Discard, jay.BackupSince(info.ID)); err == nil && !there {
+			t.Errorf("sync %d: the database knows of a backup that is not there", n)
+		}
+		closeDB(t, db)
+		if !there {
+			continue
+		}
+		if _, err := jay.RestoreFrom(ctx, "new", jay.RestoreOptions{CopyTag: "B", Options: &jay.Options{FS: lost}}, "full"); err != nil {
+			t.Errorf("sync %d: %v", n, err)
+		}
+	}
+}
+
+// Ensure that BackupStored is called when the stream is whole, and that a backup which could not be stored is not
+// remembered.
+func TestBackupStored(t *testing.T) {
+	t.Parallel()
+	db := memory(t, nil)
+	put(t, db, "a", `{}`)
+	var stream bytes.Buffer
+	full, err := db.Backup(ctx, &stream, jay.BackupStored(func() error {
+		_, err := jay.VerifyBackup(ctx, nil, bytes.NewReader(stream.Bytes()))
+		return err
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Backup(ctx, io.Discard, jay.BackupStored(func() error { return errFull })); !errors.Is(err, errFull) {
+		t.Errorf("an upload that fails: %v", err)
+	}
+	file := filepath.Join(t.TempDir(), "x")
+	if _, err := db.BackupTo(ctx, file, jay.BackupStored(func() error {
+		_, err := os.Stat(file)
+		return errors.Join(err, errFull)
+	})); !errors.Is(err, errFull) || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a copy of the file that fails: %v", err)
+	}
+	known, err := backup.Known(parts.Of(db).Env.Engine)
+	if err != nil || len(known.Made) != 1 || known.Made[0].ID != full.ID {
+		t.Errorf("the database remembers %+v, and %s is stored, %v", known.Made, full.ID, err)
 	}
 }

@@ -47,6 +47,30 @@ func ExampleDB_Backup() {
 	// restored: 2 documents, under the tag B
 }
 
+// A backup in a file, and the database that it makes.
+func ExampleDB_BackupTo() {
+	ctx := context.Background()
+	db, err := jay.OpenMemory(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	db.Put(ctx, "users/ann", json.RawMessage(`{"Name":"Ann"}`), jay.InCollection("Users"))
+
+	dir, err := os.MkdirTemp("", "jay-backups-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	monday := filepath.Join(dir, "monday.backup")
+	if _, err := db.BackupTo(ctx, monday); err != nil {
+		log.Fatal(err)
+	}
+	restored, err := jay.RestoreFrom(ctx, filepath.Join(dir, "new.db"), jay.RestoreOptions{CopyTag: "B"}, monday)
+	fmt.Println(restored.Documents, err)
+	// Output: 1 <nil>
+}
+
 // Progress of a backup that none is going to follow.
 func ExampleBackupOption() {
 	db, err := jay.OpenMemory(nil)

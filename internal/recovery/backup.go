@@ -21,6 +21,9 @@ type BackupOptions struct {
 	Base     string            // the ID of the backup to follow; "" for a full one
 	Once     bool              // nothing is written to the database
 	Progress func(bytes int64) // nil for none
+
+	// Written, if not nil, is called when the stream is complete: see BackupStored.
+	Written func() error
 }
 
 // Backup writes the database to w: see DB.Backup.
@@ -69,6 +72,11 @@ func Backup(ctx context.Context, db *core.Database, w io.Writer, o BackupOptions
 	}
 	if err := out.Finish(); err != nil {
 		return backup.Summary{}, err
+	}
+	if o.Written != nil {
+		if err := o.Written(); err != nil {
+			return backup.Summary{}, err
+		}
 	}
 	info := backup.Summary{Header: h, Trailer: out.Trailer, Bytes: out.Bytes}
 	if o.Once {

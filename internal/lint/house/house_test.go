@@ -18,7 +18,7 @@ var limits = map[string]struct {
 	circle  int // percent of the room's lines that the largest circle of files may have
 	methods int // and functions that take the type, on one type
 }{
-	"":                      {circle: 8, methods: 78},
+	"":                      {circle: 8, methods: 79},
 	"cmd/jay":               {circle: 93, methods: 71},
 	"server":                {circle: 25, methods: 60},
 	"server/internal/own":   {circle: 25, methods: 60},
