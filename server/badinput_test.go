@@ -42,10 +42,12 @@ func (h *host) state() string {
 	return strings.Join(all, "\n")
 }
 
-// seed makes a database in which each kind of thing is there once.
+// seed makes a database in which each kind of thing is there once. One that is mounted is there.
 func (h *host) seed() {
 	h.t.Helper()
-	h.create("a")
+	if h.base == "" {
+		h.create("a")
+	}
 	h.want(201, "PUT", "/databases/a/docs?id=kept/1", `{"n":1,"@metadata":{"@collection":"Kept"}}`)
 	h.want(200, "PUT", "/databases/a/cmpxchg?key=kept&index=0", `{"Object":1}`)
 	h.want(200, "POST", "/databases/a/identity/next?name=kept|", "")
@@ -57,7 +59,20 @@ func (h *host) seed() {
 func TestBadInput_EveryRoute(t *testing.T) {
 	sample.OneGoroutine(t)
 	t.Parallel()
-	h := start(t, func(o *server.Options) { o.MaxBodyBytes = 1 << 16 })
+	small := func(o *server.Options) { o.MaxBodyBytes = 1 << 16 }
+	t.Run("of its own", func(t *testing.T) {
+		t.Parallel()
+		start(t, small).refusesBadBodies()
+	})
+	t.Run("mounted", func(t *testing.T) {
+		t.Parallel()
+		mountAt(t, "/admin/db", anAdmin, small).refusesBadBodies()
+	})
+}
+
+// refusesBadBodies sends bad bodies to each route that reads one.
+func (h *host) refusesBadBodies() {
+	t := h.t
 	h.seed()
 	before := h.state()
 	malformed := []string{
@@ -92,7 +107,7 @@ func TestBadInput_EveryRoute(t *testing.T) {
 		}
 		check("large", h.do(r.Method, url, large), 413, "RequestTooLargeException")
 		check("bomb", h.do(r.Method, url, bomb, "Content-Encoding", "gzip"), 413, "RequestTooLargeException")
-		reply := h.raw(fmt.Sprintf("%s %s HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n", r.Method, url), true)
+		reply := h.raw(fmt.Sprintf("%s %s HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n", r.Method, h.base+url), true)
 		if !strings.HasPrefix(reply, "HTTP/1.1 400 ") || !strings.Contains(reply, "BadRequestException") {
 			t.Errorf("%s, cut off: %q", what, reply)
 		}

@@ -10,6 +10,9 @@
 // A [Server] is also an http.Handler, for a program that has a mux of its own; such a
 // program sets the timeouts of its http.Server and calls [Server.Close].
 //
+// [Options].Mounted takes databases that the program has open, and [Server.Handler] puts them below any path of its mux,
+// behind its own sign-in: examples/mounted is a whole program.
+//
 // A database is created by a request, opened by the first request that names it, and
 // closed when it has been idle. The data directory belongs to one Server at a time: a
 // second Open returns jay.ErrLocked.

@@ -9,7 +9,7 @@ import (
 	"github.com/jaydb/jay/cluster"
 )
 
-// Options configure Open. Data must be set; the zero value of every other field is a
+// Options configure Open. Data or Mounted must be set; the zero value of every other field is a
 // good default.
 type Options struct {
 	// Data is the directory of the databases and of what the server records about
@@ -22,6 +22,16 @@ type Options struct {
 	// Data. Whether the prefix of an ID suggests the collection is as stored in each
 	// database.
 	Directories map[string]string
+
+	// Mounted are databases that the program has open, by their names. The program goes on using them, and closes them
+	// after the server; the server never does, and creates and deletes none. It answers for them as they are: Database
+	// and the options of a cluster do not apply to them, the figures of the server's operations have none of theirs, and one that is
+	// open for reading only refuses changes.
+	//
+	// A server with them needs no Data, unless it has tokens (Authenticate) or Directories: what it records, such as
+	// results by request ID, is in memory then. Without Authenticate and AnyoneMayReadAndWrite, ServeHTTP and Serve let
+	// requests read and nothing more; Handler has a hook that gives other rights.
+	Mounted map[string]*jay.DB
 
 	// Database are the options of every database. Logger and MustExist are set by the
 	// server, and PrefixCollections is jay.PrefixCollectionsIgnored: a document that
@@ -97,8 +107,8 @@ type Options struct {
 	AnyoneMayReadAndWrite bool
 
 	// Studio serves the studio at /studio/: pages with which a browser shows and changes
-	// the databases, with the rights of its user. "/" redirects to it. The server must be
-	// at the root of its host.
+	// the databases, with the rights of its user. "/" redirects to it. Below a path of a host
+	// it is served by Server.Handler.
 	Studio bool
 
 	// IdleAfter is how long a database stays open after its last request. The default

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 
+	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/server/internal/own"
 	"github.com/jaydb/jay/server/internal/raven"
 	"github.com/jaydb/jay/server/internal/serve"
@@ -20,6 +21,9 @@ var endpoints = serve.NewTable(raven.Unheeded, serve.Routes, raven.Routes, own.R
 // Open opens a data directory, which it creates if it is missing. It returns jay.ErrLocked
 // if another Server, of any process, has it open, jay.ErrOption for an invalid option, and
 // errors of jay.Open.
+//
+// A server of Options.Mounted needs no data directory. Its databases stay the program's: Close leaves them open, and
+// after the program has closed one, requests for it get 503.
 func Open(o Options) (*Server, error) {
 	inner, err := serve.Open(serve.Options(o), endpoints)
 	if err != nil {
@@ -47,7 +51,49 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error { return s.inn
 // A program that prints its address calls it before.
 func (s *Server) CheckAddress(a net.Addr) error { return s.inner.CheckAddress(a) }
 
-// ServeHTTP implements http.Handler.
+// Handler returns a handler of the whole API, and of the studio with Options.Studio, for a path of a program's own
+// mux, such as "/admin/db": register it for the path itself and for all below it ("/admin/db" and "/admin/db/"), without
+// http.StripPrefix. "" is the root of the host. The path has at most 256 bytes: letters, digits, /, _, -, . and ~;
+// another one is jay.ErrUsage.
+//
+// The program decides who may do what: authorize gets each request before anything is read or opened, with its path below that of the
+// handler, and returns a name for its sender, which logs and bounds use, and the sender's rights. No name is 401, a
+// missing right 403. Nil gives every request the right to read all databases, and nothing more: it is for a handler that
+// only those reach who may read. authorize is called by many goroutines at a time, and again every 5
+// seconds while a stream or a feed of changes lasts, which ends when the right to it does; an operation that was begun goes on.
+// A panic of it is 500.
+//
+// The server's own tokens, sessions and certificates count for nothing here, and what would make some is refused. Host
+// and Origin are checked as in ServeHTTP: a name by which the program is called is to be in Options.Hosts. A change that brings a
+// cookie must show that a page of the same origin has sent it.
+//
+// Handlers do not have the bounds of Serve on connections, headers and time, which are the program's http.Server's.
+// With Options.InvitedOnly there are no handlers: jay.ErrOption.
+func (s *Server) Handler(path string, authorize func(r *http.Request) (name string, rights Rights)) (http.Handler, error) {
+	var hook func(r *http.Request) (string, serve.Rights)
+	if authorize != nil {
+		hook = func(r *http.Request) (string, serve.Rights) {
+			name, rights := authorize(r)
+			return name, rights.inner()
+		}
+	}
+	return s.inner.Mount(path, hook)
+}
+
+// Database returns a database of the server, for the program that the server is in, and opens it if it is closed. It stays
+// open until release is called, which may be done several times, and must not be closed by the program.
+//
+// A handle holds nothing up: when the database is deleted, when the server closes, and when it opens the database again
+// after its disk was full, calls of db return jay.ErrClosed. Ask for it again then.
+//
+// It returns jay.ErrNoDatabase if there is none of that name, jay.ErrUsage for an invalid name, jay.ErrClosed after
+// Close, and errors of jay.Open. A handle of one of Options.Mounted is the database itself.
+func (s *Server) Database(ctx context.Context, name string) (db *jay.DB, release func(), err error) {
+	return s.inner.Hold(ctx, name)
+}
+
+// ServeHTTP implements http.Handler. A server of Options.Mounted without Options.Authenticate and
+// AnyoneMayReadAndWrite lets requests read, and refuses changes: see Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.inner.ServeHTTP(w, r) }
 
 // Invite returns a path with a ticket. The first browser that opens it within 15 minutes

@@ -23,6 +23,8 @@ type host struct {
 	s    *server.Server
 	http *httptest.Server
 
+	base string // the path below which a mounted server is, or ""
+
 	operation string // the number of the last one, in the guide
 
 	keys sync.Map // the second halves of sessions by their cookies, which requests get unless they have one
@@ -88,7 +90,7 @@ func (h *host) try(method, path, body string, headers ...string) (answer, error)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	r.URL.Opaque = path
+	r.URL.Opaque = h.base + path
 	for i := 0; i+1 < len(headers); i += 2 {
 		if headers[i] == "Host" {
 			r.Host = headers[i+1]

@@ -26,7 +26,7 @@ var embedded embed.FS
 // MaxFileBytes bounds a file of the studio.
 const MaxFileBytes = 256 << 10
 
-// Root is the path at which a server must mount the Handler.
+// Root is the path at which a server must mount the Handler, below its base.
 const Root = "/studio/"
 
 // contentSecurityPolicy lets the pages load only files of this package, run no inline
@@ -39,11 +39,11 @@ var plainHost = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?$`)
 
 // policy returns the policy of a page of this host. Scripts come from the path of the files
 // of this package: an attachment of the same host is none.
-func policy(host string) string {
+func policy(host, base string) string {
 	if !plainHost.MatchString(host) {
 		return contentSecurityPolicy
 	}
-	scripts := "-src " + host + Root + "assets/;"
+	scripts := "-src " + host + base + Root + "assets/;"
 	return strings.NewReplacer("script-src 'self';", "script"+scripts, "worker-src 'self';", "worker"+scripts).Replace(contentSecurityPolicy)
 }
 
@@ -57,23 +57,27 @@ type asset struct {
 
 // site has all files.
 type site struct {
+	base    string // the path below which Root is
 	version string // hash of the contents of all files, which is in their URLs
 	shell   *asset // the one HTML page
 	assets  map[string]*asset
 }
 
 // load reads the embedded files once.
-var load = sync.OnceValue(func() *site {
-	s, err := newSite(embedded)
+var load = sync.OnceValue(func() *site { return below("") })
+
+// below reads the embedded files for a base.
+func below(base string) *site {
+	s, err := newSite(embedded, base)
 	if err != nil {
 		panic(err) // cannot happen: the files are part of the program
 	}
 	return s
-})
+}
 
 // newSite reads the files below assets.
-func newSite(files fs.FS) (*site, error) {
-	s := &site{assets: make(map[string]*asset)}
+func newSite(files fs.FS, base string) (*site, error) {
+	s := &site{base: base, assets: make(map[string]*asset)}
 	sum := sha256.New()
 	var page []byte
 	err := fs.WalkDir(files, "assets", func(file string, d fs.DirEntry, err error) error {
@@ -105,7 +109,7 @@ func newSite(files fs.FS) (*site, error) {
 // modules outside pages/, so that the browser requests them at once.
 func (s *site) fill(page []byte) []byte {
 	var head strings.Builder
-	base := Root + "assets/" + s.version + "/"
+	base := s.base + Root + "assets/" + s.version + "/"
 	var names []string
 	for name := range s.assets {
 		if name != "base.css" {
@@ -164,11 +168,19 @@ func newAsset(name string, text []byte) (*asset, error) {
 // Handler serves the paths below Root: the files, and for every address of a page the same
 // HTML, whose script then shows that page. It needs no credentials, as the files contain
 // nothing about any database; the requests of the pages need them.
-func Handler() http.Handler { return http.HandlerFunc(load().serve) }
+//
+// base is the path of the host that the server is mounted below, such as /admin/db, and "" for the host itself. Requests come
+// without it, and addresses are made with it.
+func Handler(base string) http.Handler {
+	if base == "" {
+		return http.HandlerFunc(load().serve)
+	}
+	return http.HandlerFunc(below(base).serve)
+}
 
 func (s *site) serve(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Set("Content-Security-Policy", policy(r.Host))
+	h.Set("Content-Security-Policy", policy(r.Host, s.base))
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Referrer-Policy", "no-referrer")
@@ -182,7 +194,7 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	rest, found := strings.CutPrefix(r.URL.Path, Root)
 	if !found {
-		http.Redirect(w, r, Root, http.StatusTemporaryRedirect)
+		http.Redirect(w, r, s.base+Root, http.StatusTemporaryRedirect)
 		return
 	}
 	file, found := strings.CutPrefix(rest, "assets/")

@@ -20,7 +20,7 @@ func ask(method, url string, header ...string) *http.Response {
 		r.Header.Set(header[i], header[i+1])
 	}
 	w := httptest.NewRecorder()
-	Handler().ServeHTTP(w, r)
+	Handler("").ServeHTTP(w, r)
 	return w.Result()
 }
 
@@ -70,10 +70,10 @@ func TestHandler_Pages(t *testing.T) {
 // Ensure that the policy of a host that cannot be named in one is still that of the host itself.
 func TestPolicy_IPv6(t *testing.T) {
 	t.Parallel()
-	if got := policy("[::1]:8080"); got != contentSecurityPolicy || !strings.Contains(got, "script-src 'self';") {
+	if got := policy("[::1]:8080", ""); got != contentSecurityPolicy || !strings.Contains(got, "script-src 'self';") {
 		t.Errorf("got %s", got)
 	}
-	if got := policy("127.0.0.1:8080"); !strings.Contains(got, "script-src 127.0.0.1:8080/studio/assets/;") {
+	if got := policy("127.0.0.1:8080", ""); !strings.Contains(got, "script-src 127.0.0.1:8080/studio/assets/;") {
 		t.Errorf("got %s", got)
 	}
 }
@@ -205,7 +205,7 @@ func TestAssets_NoHTMLOfText(t *testing.T) {
 func TestNewSite_Refused(t *testing.T) {
 	t.Parallel()
 	for name, file := range map[string][]byte{"assets/photo.bmp": []byte("x"), "assets/large.js": make([]byte, MaxFileBytes+1)} {
-		if _, err := newSite(fstest.MapFS{"assets/index.html": {Data: []byte("x")}, name: {Data: file}}); err == nil {
+		if _, err := newSite(fstest.MapFS{"assets/index.html": {Data: []byte("x")}, name: {Data: file}}, ""); err == nil {
 			t.Errorf("%s was taken", name)
 		}
 	}

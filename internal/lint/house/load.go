@@ -144,7 +144,7 @@ func list(top string) ([]listed, error) {
 		}
 		if name, ours := roomName(p.ImportPath); ours {
 			first, _, _ := strings.Cut(name, "/")
-			p.DepOnly = p.DepOnly || slices.Contains(aside, first)
+			p.DepOnly = p.DepOnly || slices.Contains(aside, first) || strings.Contains(name+"/", "/examples/")
 		}
 		packages = append(packages, p)
 	}

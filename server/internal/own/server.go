@@ -87,11 +87,14 @@ func getTokens(c *serve.Call) error {
 		}
 		list = append(list, one)
 	}
-	return c.JSON(http.StatusOK, map[string]any{"tokens": list, "authenticates": c.Server.Authenticates.Load()})
+	return c.JSON(http.StatusOK, map[string]any{"tokens": list, "authenticates": c.Server.Authenticates.Load() && c.Mount == nil})
 }
 
 // makeToken creates a token and replies with it. It cannot be shown again.
 func makeToken(c *serve.Call) error {
+	if err := c.Mount.OwnSignIn(); err != nil {
+		return err
+	}
 	if !c.Server.Authenticates.Load() {
 		return errNoCredentials
 	}
@@ -118,6 +121,9 @@ func makeToken(c *serve.Call) error {
 
 // withdrawToken ends the rights of a token or a certificate, at once.
 func withdrawToken(c *serve.Call) error {
+	if err := c.Mount.OwnSignIn(); err != nil {
+		return err
+	}
 	if !c.Server.Authenticates.Load() {
 		return errNoCredentials
 	}

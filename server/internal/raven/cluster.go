@@ -25,9 +25,9 @@ const topologyEtag = 1
 // baseURL returns the server's URL as the client spells it, since clients compare it.
 func baseURL(c *serve.Call) string {
 	if c.Request.TLS != nil {
-		return "https://" + c.Request.Host
+		return "https://" + c.Request.Host + c.Mount.Base()
 	}
-	return "http://" + c.Request.Host
+	return "http://" + c.Request.Host + c.Mount.Base()
 }
 
 // getTopology replies with the node of a database, which is always the one that is asked: the

@@ -38,14 +38,14 @@ func compactDatabase(c *serve.Call) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(stopped, cancel)()
-		before, err := serve.DiskBytes(db.Dir())
+		before, err := d.DiskBytes(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if err := db.Compact(ctx); err != nil {
 			return nil, err
 		}
-		after, err := serve.DiskBytes(db.Dir())
+		after, err := d.DiskBytes(ctx)
 		return map[string]any{"$type": "Raven.Client.ServerWide.Operations.CompactionResult, Raven.Client", "Message": "compacted", "Skipped": false, "Processed": true,
 			"SizeBeforeCompactionInMb": before >> 20, "SizeAfterCompactionInMb": after >> 20, "ShouldPersist": false}, err
 	})

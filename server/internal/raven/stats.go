@@ -43,7 +43,7 @@ func getStats(c *serve.Call) error {
 	if err != nil {
 		return err
 	}
-	size, err := serve.DiskBytes(c.DB.Dir())
+	size, err := c.Database.DiskBytes(c.Ctx)
 	if err != nil {
 		return err
 	}

@@ -76,6 +76,10 @@ func (a *Authentication) current() *grants {
 
 // load reads the file if it has changed. a.mu is held.
 func (a *Authentication) load() error {
+	if a.opts.Data == "" {
+		a.grants = newGrants(nil)
+		return nil
+	}
 	info, err := os.Stat(a.Access.file())
 	if os.IsNotExist(err) {
 		a.info, a.grants = nil, newGrants(nil)

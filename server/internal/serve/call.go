@@ -14,7 +14,8 @@ import (
 type Call struct {
 	Server  *Server
 	Ctx     context.Context
-	Request *http.Request // of the HTTP request
+	Request *http.Request // of the HTTP request; its path is that below the mount
+	Mount   *Mount        // that the request came through, or nil
 	Writer  http.ResponseWriter
 	Route   *Route
 	Params  Params
@@ -122,7 +123,7 @@ func (c *Call) end() {
 // Part returns a call for one of the requests in the body of the call, whose sender,
 // database and memory it has. The caller must call end.
 func (c *Call) Part() (one *Call, end func()) {
-	one = &Call{Server: c.Server, Ctx: c.Ctx, Request: c.Request, Writer: c.Writer, Name: c.Name, Database: c.Database, DB: c.DB, Nested: true, Who: c.Who, memory: c.Held(), Header: make(http.Header), Reply: make(http.Header)}
+	one = &Call{Server: c.Server, Ctx: c.Ctx, Request: c.Request, Mount: c.Mount, Writer: c.Writer, Name: c.Name, Database: c.Database, DB: c.DB, Nested: true, Who: c.Who, memory: c.Held(), Header: make(http.Header), Reply: make(http.Header)}
 	return one, func() {
 		if one.endMajority != nil {
 			one.endMajority()

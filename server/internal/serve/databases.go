@@ -53,12 +53,14 @@ type Database struct {
 
 	Figures *figures // figures of its operations since the start of the server
 	dir     string   // one of Options.Directories, or ""
+	mounted bool     // it is one of Options.Mounted: DB is the program's, and never nil
 
 	client   atomic.Pointer[jay.Definition] // the configuration for its clients, as it was read last, or nil
 	clientMu sync.Mutex                     // held while client changes
 
 	DB       *jay.DB       // nil while it is closed
 	users    int           // number of requests that use db
+	held     int           // number of handles that the program has of it: see Hold
 	watchers int           // those of users that wait for changes and do nothing else
 	idle     time.Time     // when the last of them ended
 	busy     chan struct{} // not nil while db is being opened, closed or removed; closed afterwards
@@ -93,26 +95,41 @@ const (
 )
 
 func openDatabases(o Options) (*Databases, error) {
-	for _, dir := range []string{databasesDir, deletedDir} {
-		if err := makeDir(filepath.Join(o.Data, dir), o.Database.GroupReadable); err != nil {
-			return nil, fmt.Errorf("server: %w: %w", jay.ErrNotWritable, err)
-		}
-	}
-	system, err := jay.Open(filepath.Join(o.Data, systemDir), &jay.Options{Logger: o.Logger, Now: o.Database.Now, CacheBytes: 4 << 20, DocumentCacheBytes: 4 << 20, MemTableBytes: 1 << 20, GroupReadable: o.Database.GroupReadable})
+	system, err := openSystem(o)
 	if err != nil {
-		return nil, fmt.Errorf("server: data directory %q: %w", o.Data, err)
+		return nil, err
 	}
 	ds := &Databases{opts: o, space: diskSpace, System: system, byKey: make(map[string]*Database), coordinators: make(map[string]cluster.Coordinator)}
 	if err := ds.load(context.Background()); err != nil {
 		return nil, errors.Join(fmt.Errorf("server: data directory %q: %w", o.Data, err), ds.close())
 	}
-	if err := ds.openDirectories(context.Background()); err != nil {
+	if err := errors.Join(ds.openDirectories(context.Background()), ds.mount()); err != nil {
 		return nil, errors.Join(fmt.Errorf("server: %w", err), ds.close())
 	}
 	if err := ds.moveAllDefinitions(context.Background()); err != nil {
 		return nil, errors.Join(fmt.Errorf("server: data directory %q: %w", o.Data, err), ds.close())
 	}
 	return ds, nil
+}
+
+// openSystem opens the server's own database. A server of mounted databases alone need not have a data directory:
+// then it is in memory.
+func openSystem(o Options) (*jay.DB, error) {
+	own := &jay.Options{Logger: o.Logger, Now: o.Database.Now, CacheBytes: 4 << 20, DocumentCacheBytes: 4 << 20, MemTableBytes: 1 << 20}
+	if o.Data == "" {
+		return jay.OpenMemory(own)
+	}
+	for _, dir := range []string{databasesDir, deletedDir} {
+		if err := makeDir(filepath.Join(o.Data, dir), o.Database.GroupReadable); err != nil {
+			return nil, fmt.Errorf("server: %w: %w", jay.ErrNotWritable, err)
+		}
+	}
+	own.GroupReadable = o.Database.GroupReadable
+	system, err := jay.Open(filepath.Join(o.Data, systemDir), own)
+	if err != nil {
+		return nil, fmt.Errorf("server: data directory %q: %w", o.Data, err)
+	}
+	return system, nil
 }
 
 // load reads the records, and completes interrupted deletions.
@@ -159,6 +176,34 @@ func (ds *Databases) openDirectories(ctx context.Context) error {
 			return err
 		}
 		ds.Release(d)
+	}
+	return nil
+}
+
+// mount adds the databases of Options.Mounted, which are open and stay so.
+func (ds *Databases) mount() error {
+	for name, db := range ds.opts.Mounted {
+		key, err := CheckName(name)
+		if err != nil {
+			return fmt.Errorf("%w: Options.Mounted: %w", jay.ErrOption, err)
+		}
+		if db == nil {
+			return fmt.Errorf("%w: Options.Mounted has no database under the name %q", jay.ErrOption, name)
+		}
+		if ds.byKey[key] != nil {
+			return fmt.Errorf("%w: Options.Mounted has the name %q, which another database has", jay.ErrOption, name)
+		}
+		created, err := ds.opts.date()
+		if err != nil {
+			return err
+		}
+		d := newDatabase(key)
+		d.mounted, d.DB = true, db
+		d.Record = Record{Name: name, State: stateReady, ID: NewID(), Created: created}
+		if err := ds.adopt(d, db); err != nil {
+			return fmt.Errorf("Options.Mounted, %q: %w", name, err)
+		}
+		ds.byKey[key] = d
 	}
 	return nil
 }
@@ -381,7 +426,7 @@ func (ds *Databases) CoordinatorOf(key string) cluster.Coordinator {
 func (ds *Databases) idlest() *Database {
 	var found *Database
 	for _, d := range ds.byKey {
-		if d.DB != nil && d.users == 0 && d.busy == nil && (found == nil || d.idle.Before(found.idle)) {
+		if d.DB != nil && !d.mounted && d.users == 0 && d.held == 0 && d.busy == nil && (found == nil || d.idle.Before(found.idle)) {
 			found = d
 		}
 	}
@@ -399,7 +444,7 @@ func (ds *Databases) makePlace(ctx context.Context, watches bool) error {
 	}
 	var found *Database
 	for _, d := range ds.byKey {
-		if !watches && d.DB != nil && d.busy == nil && !d.deleting && d.users == d.watchers && (found == nil || d.idle.Before(found.idle)) {
+		if !watches && d.DB != nil && !d.mounted && d.held == 0 && d.busy == nil && !d.deleting && d.users == d.watchers && (found == nil || d.idle.Before(found.idle)) {
 			found = d
 		}
 	}
@@ -479,7 +524,7 @@ func (ds *Databases) Create(ctx context.Context, name, id string, given map[stri
 	if err != nil {
 		return 0, err
 	}
-	if len(ds.opts.Directories) > 0 {
+	if ds.opts.fixed() {
 		return 0, NotSupported("this server has the databases that it was started with, and creates no others")
 	}
 	created, err := ds.opts.date()
@@ -579,7 +624,10 @@ func (ds *Databases) Drop(ctx context.Context, name string, hard bool) error {
 	if err != nil {
 		return err
 	}
-	if len(ds.opts.Directories) > 0 {
+	if len(ds.opts.Mounted) > 0 {
+		return NotSupported("this server has the databases that its program has open, and deletes none")
+	}
+	if ds.opts.fixed() {
 		return NotSupported("this server has the databases that it was started with, and deletes none: remove the directory when no program has it open")
 	}
 	d, err := ds.seclude(ctx, key, name)
@@ -679,7 +727,7 @@ func (ds *Databases) close() error {
 	var all sync.WaitGroup
 	errs := make(chan error, len(ds.byKey))
 	for _, d := range ds.byKey {
-		if d.DB == nil {
+		if d.DB == nil || d.mounted {
 			continue
 		}
 		all.Go(func() {
@@ -786,4 +834,25 @@ func (ds *Databases) adopt(d *Database, db *jay.DB) error {
 		ds.opts.Logger.Info("server: definitions were moved into their database", "database", d.Key, "definitions", moved)
 	}
 	return nil
+}
+
+// Hold returns an open database for the program that the server is in, which must call release. It stays open until
+// then, however long no request uses it; a deletion, the end of the server and the reopening after a full disk close it all the same,
+// so that no handle can hold them up.
+func (ds *Databases) Hold(ctx context.Context, name string) (db *jay.DB, release func(), err error) {
+	d, err := ds.Acquire(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	ds.mu.Lock()
+	d.held++
+	db = d.DB
+	ds.mu.Unlock()
+	ds.Release(d)
+	return db, sync.OnceFunc(func() {
+		ds.mu.Lock()
+		defer ds.mu.Unlock()
+		d.held--
+		d.idle = ds.opts.Now()
+	}), nil
 }

@@ -156,6 +156,8 @@ func ProblemOf(err error) *Problem {
 		return hide(http.StatusInternalServerError, TypeRequestCancelled, "the request was cancelled")
 	case is(jay.ErrClosed, jay.ErrClientClosed):
 		return ErrShutdown
+	case is(jay.ErrReadOnly):
+		return hide(http.StatusForbidden, TypeAuthorization, "the database was opened for reading only")
 	case is(jay.ErrConflict, jay.ErrExists):
 		return ConflictOf(err, say(http.StatusConflict, TypeConcurrency))
 	case is(jay.ErrUnique):

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -48,9 +49,19 @@ func syncDir(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// DiskBytes returns the total size of a database's files. A file that vanishes meanwhile
+// DiskBytes returns the total size of an open database's files. One that is mounted may be in memory, or on another
+// engine, whose own figure it is.
+func (d *Database) DiskBytes(ctx context.Context) (int64, error) {
+	if !d.mounted {
+		return diskBytes(d.DB.Dir())
+	}
+	now, err := d.DB.Stats(ctx)
+	return int64(now.Engine.DiskBytes), err
+}
+
+// diskBytes returns the total size of the files of a directory. A file that vanishes meanwhile
 // counts as empty.
-func DiskBytes(dir string) (sum int64, err error) {
+func diskBytes(dir string) (sum int64, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, entry := range entries {
 		info, err := entry.Info()

@@ -13,9 +13,19 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP implements http.Handler. Without credentials, a server of mounted databases lets requests read, unless an
+// option allows more.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &Call{Server: s, Ctx: r.Context(), Request: r, Writer: w, Header: r.Header, Reply: w.Header()}
+	if len(s.Options.Mounted) > 0 && !s.Authenticates.Load() && !s.Options.AnyoneMayReadAndWrite {
+		s.open.ServeHTTP(w, r)
+		return
+	}
+	s.answer(w, r, nil)
+}
+
+// answer answers a request that came through a mount, or nil.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, m *Mount) {
+	c := &Call{Server: s, Ctx: r.Context(), Request: r, Mount: m, Writer: w, Header: r.Header, Reply: w.Header()}
 	defer c.end()
 	id := requestID(r)
 	c.Reply.Set("Raven-Server-Version", serverVersion)

@@ -25,7 +25,8 @@ func Open(o Options, endpoints *Table) (*Server, error) {
 	s.Ctx, s.cancel = context.WithCancel(context.Background())
 	s.Operations, s.Vectors, s.Hubs = NewOperations(o.Now), newVectors(), &Hubs{ctx: s.Ctx, running: &s.running, opts: &s.Options, byKey: make(map[string]*hub)}
 	s.Operations.Changed = s.Hubs.publishOperation
-	s.metrics, s.studio = newMetrics(s.Gate, s.Streams, s.Memory, s.Databases), studio.Handler()
+	s.metrics, s.studio = newMetrics(s.Gate, s.Streams, s.Memory, s.Databases), studio.Handler("")
+	s.open = &Mount{server: s, authorize: onlyReads, studio: s.studio}
 	if s.Nodes, err = openNodes(&s.Options, s.Databases.ServerID); err != nil {
 		return nil, errors.Join(err, s.Databases.close())
 	}

@@ -16,6 +16,7 @@ import (
 type Options struct {
 	Data                  string
 	Directories           map[string]string
+	Mounted               map[string]*jay.DB
 	Database              jay.Options
 	Cluster               func(key string) (cluster.Coordinator, error)
 	ClusterTimeout        time.Duration
@@ -57,8 +58,11 @@ type Options struct {
 // withDefaults returns the options with their defaults, or an error that names the invalid
 // field.
 func (o Options) withDefaults() (Options, error) {
-	if o.Data == "" {
+	switch {
+	case o.Data == "" && len(o.Mounted) == 0:
 		return o, fmt.Errorf("server: %w: Options.Data names no directory", jay.ErrOption)
+	case o.Data == "" && (o.Authenticate || o.InvitedOnly || len(o.Directories) > 0 || o.Cluster != nil):
+		return o, fmt.Errorf("server: %w: Authenticate, InvitedOnly, Directories and Cluster need Options.Data, a directory for what the server records", jay.ErrOption)
 	}
 	o.IdleAfter = cmp.Or(o.IdleAfter, 15*time.Minute)
 	o.MaxDatabases = cmp.Or(o.MaxDatabases, 1000)
@@ -106,6 +110,9 @@ func (o Options) withDefaults() (Options, error) {
 	o.Database.PrefixCollections = jay.PrefixCollectionsIgnored
 	return o, nil
 }
+
+// fixed reports whether the server has the databases that it was opened with, and creates and deletes none.
+func (o *Options) fixed() bool { return len(o.Directories) > 0 || len(o.Mounted) > 0 }
 
 // date returns the time by Now, for a record that spells it as RFC 3339 does.
 func (o *Options) date() (time.Time, error) {

@@ -2,10 +2,14 @@ package serve
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/jaydb/jay"
 )
 
 // Server answers requests about the databases of a data directory. Its methods are safe
@@ -32,6 +36,7 @@ type Server struct {
 	metrics       *metrics
 	Nodes         *Nodes
 	studio        http.Handler // of its files
+	open          *Mount       // of a server of mounted databases without credentials: it reads
 
 	mu      sync.RWMutex
 	closing bool           // no more requests are accepted. Guarded by mu.
@@ -42,6 +47,24 @@ type Server struct {
 	janitor sync.WaitGroup
 	closed  sync.Once
 	err     error // result of Close
+}
+
+// Hold returns a database for the program itself: see server.Database.
+func (s *Server) Hold(ctx context.Context, name string) (db *jay.DB, release func(), err error) {
+	if err := s.begin(); err != nil {
+		return nil, nil, fmt.Errorf("server: %w", jay.ErrClosed)
+	}
+	defer s.running.Done()
+	db, release, err = s.Databases.Hold(ctx, name)
+	switch p := (*Problem)(nil); {
+	case errors.As(err, &p) && p.Kind == TypeDatabaseMissing:
+		err = fmt.Errorf("server: database %q: %w", name, jay.ErrNoDatabase)
+	case errors.As(err, &p) && p.Status == http.StatusBadRequest:
+		err = fmt.Errorf("server: %w: %w", jay.ErrUsage, err)
+	case err != nil:
+		err = fmt.Errorf("server: database %q: %w", name, err)
+	}
+	return db, release, err
 }
 
 // refuse makes every later request fail.

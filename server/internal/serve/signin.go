@@ -11,12 +11,15 @@ import (
 // valid: one that was withdrawn is not made up for by another.
 func (c *Call) identify() (*Grant, error) {
 	a, r := c.Server.Auth, c.Request
+	if c.Mount != nil {
+		return c.Mount.identify(r)
+	}
 	gs, now := a.current(), a.opts.Now()
 	if token, found := bearer(r); found && !a.opts.InvitedOnly {
 		return gs.token(hashOf(token), now)
 	}
 	if cookie, err := r.Cookie(cookieName(r)); err == nil {
-		if err := a.sameOrigin(r); err != nil {
+		if err := sameOrigin(r); err != nil {
 			return nil, err
 		}
 		session, found := a.sessions.find(cookie.Value, now)
@@ -51,7 +54,10 @@ func (c *Call) identify() (*Grant, error) {
 // is missing. It runs before anything is read or opened, so that a sender cannot tell a
 // missing database from one without rights.
 func (c *Call) authenticate() (err error) {
-	if !c.Server.Authenticates.Load() || c.Route.invites {
+	if c.Route.invites {
+		return c.Mount.OwnSignIn()
+	}
+	if c.Mount == nil && !c.Server.Authenticates.Load() {
 		return nil
 	}
 	c.Who, err = c.admit()
@@ -78,6 +84,9 @@ func (c *Call) admit() (*Grant, error) {
 
 // beginSession exchanges the token of the request for a cookie.
 func (c *Call) beginSession() error {
+	if err := c.Mount.OwnSignIn(); err != nil {
+		return err
+	}
 	token, found := bearer(c.Request)
 	if c.Who == nil {
 		return BadRequest("this server needs no token")
@@ -112,6 +121,9 @@ func (c *Call) makeTicket() error {
 
 // endSession ends the session of the request, if it showed both halves of it.
 func (c *Call) endSession() error {
+	if err := c.Mount.OwnSignIn(); err != nil {
+		return err
+	}
 	if cookie, err := c.Request.Cookie(cookieName(c.Request)); err == nil && c.shown {
 		c.Server.Auth.sessions.end(cookie.Value)
 	}
@@ -124,8 +136,11 @@ func (c *Call) getSession() error { return c.JSON(http.StatusOK, c.describe()) }
 
 func (c *Call) describe() map[string]any {
 	reply := map[string]any{"Name": nil, "Rights": Rights{everyDatabase: AdminRight}}
-	if len(c.Server.Options.Directories) > 0 {
+	if c.Server.Options.fixed() {
 		reply["FixedDatabases"] = true // none is created or deleted
+	}
+	if c.Mount != nil {
+		reply["SignedInElsewhere"] = true // by the program: there is no session to begin or to end here
 	}
 	if c.Who == nil {
 		return reply
@@ -158,7 +173,7 @@ func (c *Call) setCookie(value string, maxAge int) {
 
 // sameOrigin refuses requests that a page of another site may have sent with the cookie: a
 // change must be marked as coming from a page of this server.
-func (a *Authentication) sameOrigin(r *http.Request) error {
+func sameOrigin(r *http.Request) error {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
 		return nil // reads are safe: the cookie is SameSite=Strict, and guard has checked the browser's headers

@@ -67,7 +67,7 @@ func (ds *Databases) ReopenFull(ctx context.Context) {
 		d.trouble = t
 		due := d.retry.due(ds.opts.Now())
 		ds.mu.Unlock()
-		reopen := t == DiskFull && due && ds.hasRoom(d.DB.Dir())
+		reopen := t == DiskFull && due && !d.mounted && ds.hasRoom(d.DB.Dir())
 		ds.unwatch(d)
 		if !reopen {
 			continue

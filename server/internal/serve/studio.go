@@ -27,7 +27,11 @@ func (c *Call) serveStudio() error {
 	c.Reply.Del("Raven-Server-Version")
 	control := http.NewResponseController(c.Writer)
 	_ = control.SetWriteDeadline(time.Now().Add(c.Server.patience(studio.MaxFileBytes))) // a test's writer has no deadlines
-	c.Server.studio.ServeHTTP(c.Writer, c.Request)
+	files := c.Server.studio
+	if c.Mount != nil {
+		files = c.Mount.studio
+	}
+	files.ServeHTTP(c.Writer, c.Request)
 	_ = control.SetWriteDeadline(time.Time{})
 	return nil
 }

@@ -6,7 +6,9 @@
 //   const {text, etag} = await api.text('GET', api.raven(db, 'docs', {id}));
 //   await api.text('PUT', api.raven(db, 'docs', {id}), {body: text, headers: {'If-Match': etag}});
 
-// ApiError is a call that has failed. kind says what to do: 'offline', 'signin', 'forbidden', 'missing', 'nodatabase',
+import {base} from './base.js';
+
+// ApiError is a call that has failed. kind says what to do: 'offline', 'signin', 'elsewhere', 'forbidden', 'missing', 'nodatabase',
 // 'conflict', 'busy', 'large', 'refused', 'unknown' (a write whose outcome is not known) or 'server'.
 export class ApiError extends Error {
   constructor(message, {kind, status = 0, type = '', fields = {}, remedy = remedies[kind], request = ''}) {
@@ -18,6 +20,7 @@ export class ApiError extends Error {
 const remedies = {
   offline: 'Check that the server is running and that this machine reaches it, then try again.',
   signin: 'Sign in again; what you typed is still here.',
+  elsewhere: 'Sign in there, then load this page again.',
   forbidden: 'Ask for a token with this right: jay serve token create NAME --right DATABASE=RIGHT.',
   missing: 'It may have been deleted meanwhile. Load the list again.',
   nodatabase: 'It may have been deleted or renamed. See the list of databases.',
@@ -32,7 +35,7 @@ function kindOf(status, type, headers) {
   if (type.endsWith('UnknownOutcomeException')) return 'unknown';
   if (headers.has('Database-Missing')) return 'nodatabase';
   switch (status) {
-    case 401: return 'signin';
+    case 401: return headers.has('WWW-Authenticate') ? 'signin' : 'elsewhere'; // the program around the server signs its users in
     case 403: return 'forbidden';
     case 404: return 'missing';
     case 409: return 'conflict';
@@ -48,7 +51,7 @@ let onSignin = () => {};
 export function whenSignedOut(f) { onSignin = f; }
 
 // The second half of a session is kept by the page, for all tabs of this origin: a cookie goes to every port of the host.
-const place = 'jay-session-key';
+const place = 'jay-session-key' + base;
 let held = '', signed = false;
 function key() { try { return localStorage.getItem(place) ?? held; } catch { return held; } }
 function keep(value) {
@@ -70,7 +73,7 @@ export function sessionHeaders() { return signed && key() ? {'Jay-Session-Key': 
 export async function ticketed(path) {
   if (!signed) return path;
   const url = new URL(path, location.href), whole = url.pathname + url.search;
-  const {Ticket} = await send('POST', '/jay/v1/session/ticket', {Path: whole});
+  const {Ticket} = await send('POST', at('/jay/v1/session/ticket'), {Path: whole});
   return `${whole}${url.search ? '&' : '?'}ticket=${Ticket}`;
 }
 
@@ -142,9 +145,11 @@ export function query(params) {
   return text === '' ? '' : '?' + text;
 }
 
-// jay is a path of Jay's own interface, raven one of RavenDB's protocol: docs/server.md has both.
-export function jay(db, path, params) { return `/jay/v1/databases/${encodeURIComponent(db)}/${path}${query(params)}`; }
-export function raven(db, path, params) { return `/databases/${encodeURIComponent(db)}/${path}${rawQuery(params)}`; }
+// at is a path of the server itself, jay one of Jay's own interface to a database, raven one of RavenDB's protocol:
+// docs/server.md has them all.
+export function at(path, params) { return base + path + query(params); }
+export function jay(db, path, params) { return `${base}/jay/v1/databases/${encodeURIComponent(db)}/${path}${query(params)}`; }
+export function raven(db, path, params) { return `${base}/databases/${encodeURIComponent(db)}/${path}${rawQuery(params)}`; }
 
 // rawQuery escapes blanks as %20: in the URL of a write a plus sign is a plus sign.
 function rawQuery(params) { return query(params).replaceAll('+', '%20'); }
@@ -152,18 +157,18 @@ function rawQuery(params) { return query(params).replaceAll('+', '%20'); }
 // session tells who asks and with which rights; signIn swaps a token for a cookie.
 export async function session(options) {
   signed = key() !== '';
-  const reply = await get('/jay/v1/session', options);
-  signed = !!reply.Name;
+  const reply = await get(at('/jay/v1/session'), options);
+  signed = !!reply.Name && !reply.SignedInElsewhere; // else there is no session of this server, and no key
   return reply;
 }
 export async function signIn(token) {
-  const reply = await (await request('POST', '/jay/v1/session', {headers: {Authorization: `Bearer ${token}`}, quiet: true})).json();
+  const reply = await (await request('POST', at('/jay/v1/session'), {headers: {Authorization: `Bearer ${token}`}, quiet: true})).json();
   keep(reply.Key);
   signed = true;
   return reply;
 }
 export async function signOut() {
-  await request('DELETE', '/jay/v1/session', {quiet: true});
+  await request('DELETE', at('/jay/v1/session'), {quiet: true});
   keep('');
 }
 

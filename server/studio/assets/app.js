@@ -5,6 +5,7 @@
 //   app.js     this file: the frame (bar, rail), the palette, and what pages are given
 //   routes.js  the table of pages: to add one, write pages/NAME.js and add its line
 //   router.js  addresses, back and forward
+//   base.js    the path of the host that the server is below
 //   ui.js      h(), fill(), and the pieces pages are made of: buttons, dialogs, menus, tables, numbers
 //   api.js     calls of the server, and their errors
 //   json.js    documents as text: reads JSON without changing a digit. Never JSON.parse a document
@@ -51,7 +52,8 @@ const rail = document.getElementById('rail');
 const main = document.getElementById('page');
 
 const keys = new Keys();
-let session = null; // {Name, Rights}
+let session = null; // {Name, Rights, FixedDatabases, SignedInElsewhere}
+let only = ''; // the database, where there is one and can be no other
 let current = null; // {route, params, end, commands, unsaved, abort}
 let searching = null; // the field of the bar
 let handed = null; // what a page has left for the next one
@@ -137,19 +139,23 @@ function missing(path) {
   if (db) return router.go(`${root}/db/${db}/documents`, {replace: true, force: true});
   close();
   frame();
-  fill(main, h('div', {class: 'content'}, errorBox({message: `There is no page ${path}.`, remedy: 'The address may be misspelt.'}, link(address('/databases'), {class: 'button'}, 'Databases'))));
+  fill(main, h('div', {class: 'content'}, errorBox({message: `There is no page ${path}.`, remedy: 'The address may be misspelt.'}, link(first(), {class: 'button'}, only || 'Databases'))));
 }
 
-// home opens the first page: the database, where there is only one and can be no other, or the list of them.
-async function home() {
-  let to = address('/databases');
-  if (session?.FixedDatabases) {
-    try {
-      const {Databases: names} = await api.get('/databases?namesOnly=true&pageSize=2');
-      if (names.length === 1) to = address('/db/:db/documents', {db: names[0]});
-    } catch { /* the page of databases asks again, and shows what is wrong */ }
-  }
-  if (location.pathname.replace(/\/$/, '') === root) router.go(to, {replace: true, force: true});
+// first is the address of the first page: the only database, or the list of them.
+const first = () => (only ? address('/db/:db/documents', {db: only}) : address('/databases'));
+
+// home opens the first page.
+function home() { router.go(first(), {replace: true, force: true}); }
+
+// findOnly finds out whether there is one database and can be no other. Then no list is shown.
+async function findOnly() {
+  only = '';
+  if (!session?.FixedDatabases) return;
+  try {
+    const {Databases: names} = await api.get(api.at('/databases', {namesOnly: true, pageSize: 2}));
+    if (names.length === 1) only = names[0];
+  } catch { /* the page of databases asks again, and shows what is wrong */ }
 }
 
 const router = new Router(routes, {show, leave, pending, missing, leaving: () => current?.leaving?.()});
@@ -179,19 +185,19 @@ function frame() {
     },
   }}) : null;
   const where = h('div', {class: 'where'},
-    link(address('/databases'), {class: 'brand', 'aria-label': 'Jay: databases'}, feather()),
-    db ? button(db, {icon: 'down', kind: 'quiet', class: 'button quiet database', 'aria-haspopup': 'menu', 'aria-expanded': 'false', title: 'Change the database', run: (event, node) => { chooseDatabase(node); } }) : h('span', {class: 'name'}, 'Jay'));
+    link(first(), {class: 'brand', 'aria-label': only ? `Jay: ${only}` : 'Jay: databases'}, feather()),
+    db && only ? h('span', {class: 'name'}, db) : db ? button(db, {icon: 'down', kind: 'quiet', class: 'button quiet database', 'aria-haspopup': 'menu', 'aria-expanded': 'false', title: 'Change the database', run: (event, node) => { chooseDatabase(node); } }) : h('span', {class: 'name'}, 'Jay'));
   fill(bar, where, h('div', {class: 'middle'}, searching, search && h('kbd', {class: 'key', 'aria-hidden': 'true'}, '/')),
     h('div', {class: 'right'},
       button('', {icon: 'keyboard', kind: 'quiet', label: 'Keys of this page', title: 'Keys (?)', run: () => { showKeys(); }}),
       button('Go to', {kind: 'quiet', key: 'ctrl+k', class: 'button quiet palette-button', title: 'All commands', run: () => { palette(); }}),
       session?.Name && button('', {icon: 'user', kind: 'quiet', label: `Signed in as ${session.Name}`, run: (event, node) => { menu(node, [
-        {text: `Signed in as ${session.Name}`, disabled: true, run() {}}, {text: 'Sign out', run: signOut}]); }})));
+        {text: `Signed in as ${session.Name}`, disabled: true, run() {}}, ...(signsOut() ? [{text: 'Sign out', run: signOut}] : [])]); }})));
 }
 
 async function chooseDatabase(anchor) {
   let names = [];
-  try { names = (await api.get('/databases?namesOnly=true&pageSize=200')).Databases; } catch (error) { return toast(error.message, {kind: 'wrong'}); }
+  try { names = (await api.get(api.at('/databases', {namesOnly: true, pageSize: 200}))).Databases; } catch (error) { return toast(error.message, {kind: 'wrong'}); }
   menu(anchor, [...names.map((name) => ({text: name, checked: name === current?.params.db, run: () => router.go(address('/db/:db/documents', {db: name}))})), null,
     {text: 'All databases', run: () => router.go(address('/databases'))}]);
 }
@@ -202,8 +208,9 @@ function palette() {
   const db = current?.params.db;
   const all = [...(current?.commands ?? [])];
   if (db) for (const route of routes.filter((r) => r.rail)) all.push({text: route.rail, hint: `g ${route.key}`, run: () => router.go(address(route.path, {db}))});
-  all.push({text: 'Databases', hint: 'g b', run: () => router.go(address('/databases'))}, {text: 'Keys of this page', hint: '?', run: showKeys});
-  if (session?.Name) all.push({text: 'Sign out', run: signOut});
+  if (!only) all.push({text: 'Databases', hint: 'g b', run: () => router.go(address('/databases'))});
+  all.push({text: 'Keys of this page', hint: '?', run: showKeys});
+  if (signsOut()) all.push({text: 'Sign out', run: signOut});
   openPalette(all, {db, open: db && ((id) => router.go(address('/db/:db/doc', {db}, {id})))});
 }
 
@@ -255,10 +262,13 @@ function signIn(reason) {
   return signing;
 }
 
+// signsOut reports whether there is a session to end. Where the program around the server signs its users in, it ends theirs.
+function signsOut() { return session?.Name && !session.SignedInElsewhere; }
+
 async function signOut() {
   if (!await leave()) return;
   try { await api.signOut(); } catch (error) { if (error.kind !== 'signin') return toast(error.message, {kind: 'wrong'}); }
-  location.assign(address('/databases'));
+  location.assign(first());
 }
 
 async function signedOut() {
@@ -282,6 +292,7 @@ async function start() {
     }
   }
   api.whenSignedOut(signedOut);
+  await findOnly();
   keys.start();
   router.start();
 }

@@ -10,7 +10,7 @@ export async function number(db, signal) { return (await api.get(api.raven(db, '
 
 // state returns the state of an operation, or null if it has not begun.
 export async function state(db, id, signal) {
-  const [one] = (await exact.get(`/jay/v1/operations${api.query({database: db, id})}`, {signal})).operations;
+  const [one] = (await exact.get(api.at('/jay/v1/operations', {database: db, id}), {signal})).operations;
   return one ? {Status: one.status, Progress: one.progress, Result: one.result} : null;
 }
 

@@ -1,7 +1,9 @@
 // Addresses and pages. Each page has an address below /studio/, made from the table in
 // routes.js; back and forward work as everywhere, and a link is a plain <a href>.
 
-export const root = '/studio';
+import {base} from './base.js';
+
+export const root = base + '/studio';
 
 // compile makes a function from a path such as /db/:db/doc that returns its parameters, or null.
 function compile(path) {

@@ -38,7 +38,7 @@ export const page = {
     };
     const load = async () => {
       try {
-        const {operations} = await exact.get(`/jay/v1/operations${api.query({database: db, pageSize: 1000})}`, {signal: app.signal});
+        const {operations} = await exact.get(api.at('/jay/v1/operations', {database: db, pageSize: 1000}), {signal: app.signal});
         const all = operations.filter((o) => o.kind === 'backup' && o.status === 'Completed');
         const chosen = base.value;
         fill(base, h('option', {value: ''}, 'everything'), all.map((o) => h('option', {value: o.result.id}, `only what has changed since ${new Date(o.result.created).toLocaleString()}`)));

@@ -26,7 +26,7 @@ function makes(app) { return app.can('admin', '') && !app.session?.FixedDatabase
 async function load(list, app) {
   const done = patience(list);
   try {
-    const {Databases: all} = await api.get(`/databases?pageSize=${most}`, {signal: app.signal});
+    const {Databases: all} = await api.get(api.at('/databases', {pageSize: most}), {signal: app.signal});
     done();
     if (all.length === 0) return fill(list, none(app));
     // The sizes come after the names: each is a call of its own.
@@ -77,7 +77,7 @@ async function measure(db, cells, app) {
 }
 
 function none(app) {
-  const here = location.origin;
+  const here = location.origin + api.at('');
   return empty('There are no databases yet.',
     h('p', null, 'A database is a set of JSON documents. Make one here, or from a terminal:'),
     code(`curl -X PUT '${here}/admin/databases?name=shop' -d '{}'`),
@@ -94,7 +94,7 @@ async function create(app) {
       const name = input.value.trim();
       go.disabled = true;
       try {
-        await api.send('PUT', `/admin/databases${api.query({name})}`, {DatabaseName: name});
+        await api.send('PUT', api.at('/admin/databases', {name}), {DatabaseName: name});
         close(name);
       } catch (error) {
         fill(failed, errorBox(error.kind === 'conflict' ? {message: error.message, remedy: 'Choose another name.'} : error));
@@ -110,7 +110,7 @@ async function remove(name, app) {
     text: 'All its documents, indexes and revisions are removed from the disk. This cannot be undone; a backup brings them back.'});
   if (!sure) return;
   try {
-    await api.send('DELETE', '/admin/databases', {DatabaseNames: [name], HardDelete: true});
+    await api.send('DELETE', api.at('/admin/databases'), {DatabaseNames: [name], HardDelete: true});
     toast(`${name} is deleted.`);
     app.go(location.pathname, {replace: true});
   } catch (error) { toast(error.message, {kind: 'wrong'}); }

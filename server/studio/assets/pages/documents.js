@@ -207,14 +207,14 @@ class DocumentsPage {
         h('p', null, app.can('write') && link(this.newHref(), {class: 'button primary'}, icon('plus'), `New document in ${this.collection}`))));
     }
     this.tools.hidden = true;
-    const token = app.session?.Name ? ` -H 'Authorization: Bearer jay_…'` : '';
-    const url = location.origin;
+    const token = app.session?.Name && !app.session.SignedInElsewhere ? ` -H 'Authorization: Bearer jay_…'` : '';
+    const url = location.origin + api.at('');
     fill(this.frame, empty(`${db} has no documents yet.`, app.can('write') ? h('ul', {class: 'ways'},
       h('li', null, icon('plus'), h('h3', null, 'Write one here'), h('p', {class: 'muted'}, 'Type JSON; the store makes the ID, or you do.'), h('p', null, link(this.newHref(), {class: 'button primary'}, 'New document'))),
       h('li', null, icon('upload'), h('h3', null, 'Drop a file on this page'), h('p', {class: 'muted'}, 'JSON lines, an array, CSV: the import shows what it does before and while it does it.'), h('p', null, link(app.address('/db/:db/io', {db}), {class: 'button'}, 'Import …'))),
       h('li', null, icon('keyboard'), h('h3', null, 'From a program'), h('p', {class: 'muted'}, 'With curl, or with any client of RavenDB:'),
         code(`curl -X PUT${token} \\\n  '${url}/databases/${encodeURIComponent(db)}/docs?id=users/' \\\n  -d '{"Name":"Ann","@metadata":{"@collection":"Users"}}'`),
-        h('p', {class: 'muted'}, 'In Go, without a server:'), code('db, err := jay.Open("shop")\nmeta, err := db.Store(ctx, "Users", []byte(`{"Name":"Ann"}`))'))) : h('p', null, 'Your token may read it, but not write.')));
+        h('p', {class: 'muted'}, 'In Go, without a server:'), code('db, err := jay.Open("shop")\nmeta, err := db.Store(ctx, "Users", []byte(`{"Name":"Ann"}`))'))) : h('p', null, 'You may read it, but not write.')));
     this.follow();
   }
 

@@ -35,7 +35,7 @@ class Indexes {
       const [{indexes}, disk, {operations}] = await Promise.all([
         exact.get(api.jay(this.db, 'indexes', {collection: this.collection}), {signal}),
         old ? this.disk : exact.get(api.jay(this.db, 'disk'), {signal}),
-        exact.get(`/jay/v1/operations${api.query({database: this.db})}`, {signal}),
+        exact.get(api.at('/jay/v1/operations', {database: this.db}), {signal}),
       ]);
       if (!old) this.measured = performance.now();
       this.disk = disk;

@@ -12,7 +12,7 @@ export const page = {
     let timer, shown, rows = new Map();
     const compact = app.can('admin', '') && button('Compact …', {title: 'Frees what was deleted and overwritten', run: async () => {
       if (!await confirm({title: `Compact ${params.db}?`, kind: 'primary', action: 'Compact', text: 'All tables are merged, so that the space of what was deleted and overwritten is free. The database stays in use; it takes time, and free space on the disk.'})) return;
-      try { await api.send('POST', '/admin/compact', {DatabaseName: params.db, Documents: true}); } catch (error) { toast(error.message, {kind: 'wrong'}); }
+      try { await api.send('POST', api.at('/admin/compact'), {DatabaseName: params.db, Documents: true}); } catch (error) { toast(error.message, {kind: 'wrong'}); }
       await load();
     }});
     fill(container, h('div', {class: 'head'}, h('h1', null, 'Operations'), h('div', {class: 'buttons'}, compact)), failed, list);
@@ -21,7 +21,7 @@ export const page = {
       const done = shown ? () => {} : patience(list);
       let under = false;
       try {
-        const {operations} = await exact.get(`/jay/v1/operations${api.query({database: params.db, pageSize: 200})}`, {signal: app.signal});
+        const {operations} = await exact.get(api.at('/jay/v1/operations', {database: params.db, pageSize: 200}), {signal: app.signal});
         done();
         fill(failed);
         under = operations.some((o) => o.status === 'InProgress');
@@ -58,7 +58,7 @@ function row(o, db, app, load) {
   const node = h('li', {class: 'transfer'}, h('header', null, h('b', null, o.kind.charAt(0).toUpperCase() + o.kind.slice(1)), state(kind, text),
     h('span', {class: 'muted'}, 'began ', time(o.began), o.ended && `, took ${took(o)}`, o.by && `, by ${o.by}`),
     o.status === 'InProgress' && app.can('write') && (o.database || app.can('admin', '')) && button('Cancel', {kind: 'quiet', label: `Cancel: ${o.kind}`, run: async () => {
-      try { await api.send('POST', o.database ? api.raven(db, 'operations/kill', {id: o.id}) : `/operations/kill${api.query({id: o.id})}`); } catch (error) { toast(error.message, {kind: 'wrong'}); }
+      try { await api.send('POST', o.database ? api.raven(db, 'operations/kill', {id: o.id}) : api.at('/operations/kill', {id: o.id})); } catch (error) { toast(error.message, {kind: 'wrong'}); }
       await load();
     }})), o.subject && h('p', {class: 'mono subject'}, o.subject));
   if (o.status === 'InProgress') {

@@ -143,7 +143,7 @@ async function expiry(db, app) {
 
 async function tokens(db, app, again) {
   if (!app.can('admin', '')) return empty('Tokens are for those who administer the server.', h('p', null, 'It needs the right admin of *.'));
-  const {tokens: all, authenticates} = await api.get('/jay/v1/tokens', {signal: app.signal});
+  const {tokens: all, authenticates} = await api.get(api.at('/jay/v1/tokens'), {signal: app.signal});
   const make = async () => {
     const made = await newToken(db);
     if (!made) return;
@@ -164,7 +164,7 @@ async function tokens(db, app, again) {
       {title: 'Made', cell: (t) => time(t.created)}, {title: 'Expires', cell: (t) => (t.expired ? state('wrong', 'expired') : t.expires ? time(t.expires) : 'never')},
       {title: '', number: true, cell: (t) => authenticates && button('Withdraw', {kind: 'quiet', label: `Withdraw ${t.name}`, run: async () => {
         if (!await confirm({title: `Withdraw ${t.name}?`, action: 'Withdraw', text: t.you ? 'That is your own token: you are signed out at once.' : 'Who uses it is refused from now on, and their streams end.'})) return;
-        try { await api.send('DELETE', `/jay/v1/tokens${api.query({name: t.name})}`); toast(`${t.name} is withdrawn.`); await again(); } catch (error) { toast(error.message, {kind: 'wrong'}); }
+        try { await api.send('DELETE', api.at('/jay/v1/tokens', {name: t.name})); toast(`${t.name} is withdrawn.`); await again(); } catch (error) { toast(error.message, {kind: 'wrong'}); }
       }})},
     ], all, {caption: 'Tokens and certificates'}) : authenticates && h('p', {class: 'muted'}, 'There are none.'),
     authenticates && h('div', {class: 'buttons start'}, button('New token', {icon: 'plus', kind: 'primary', run: make})),
@@ -176,7 +176,7 @@ function newToken(db) {
   return dialog('New token', (close) => {
     const name = h('input', {type: 'text', autofocus: true, required: true, maxlength: 128, pattern: '[A-Za-z0-9_.\\-]+', autocomplete: 'off', spellcheck: 'false', placeholder: 'ci'});
     const rows = h('div', {class: 'index-fields'}), failed = h('div'), names = h('datalist', {id: 'token-databases'}, h('option', {value: '*'}, 'all databases'));
-    api.get('/databases?namesOnly=true').then(({Databases}) => names.append(...Databases.map((n) => h('option', {value: n}))), () => {});
+    api.get(api.at('/databases', {namesOnly: true})).then(({Databases}) => names.append(...Databases.map((n) => h('option', {value: n}))), () => {});
     const row = (text) => {
       const node = h('div', {class: 'index-field'}, h('input', {type: 'text', class: 'mono', 'aria-label': 'Database', list: names.id, required: true, value: text, autocomplete: 'off', spellcheck: 'false'}),
         h('select', {'aria-label': 'Right'}, h('option', {value: 'read'}, 'read'), h('option', {value: 'write'}, 'write'), h('option', {value: 'admin'}, 'admin')),
@@ -192,7 +192,7 @@ function newToken(db) {
         const rights = Object.fromEntries([...rows.children].map((r) => [r.querySelector('input').value.trim(), r.querySelector('select').value]));
         const body = {name: name.value.trim(), rights};
         if (lasts.value) body.expires = new Date(Date.now() + Number(lasts.value) * 86400e3).toISOString();
-        close(await api.send('POST', '/jay/v1/tokens', body));
+        close(await api.send('POST', api.at('/jay/v1/tokens'), body));
       } catch (error) { fill(failed, errorBox(error.kind === 'conflict' ? {message: error.message, remedy: 'Choose another name.'} : error)); }
     }}}, field('Name', name, 'Letters, digits, _, - and . – it is listed and withdrawn by it.'), h('fieldset', {class: 'plain'}, h('legend', null, 'Rights'), rows, button('Another database', {icon: 'plus', kind: 'quiet', run: () => { row('').querySelector('input').focus(); }})), names,
     field('Valid', lasts), h('p', {class: 'hint muted'}, 'Each right includes those before it: read, write, admin. Admin of * is admin of the server.'), failed, h('div', {class: 'buttons'}, button('Cancel', {run: () => close()}), button('Make it', {kind: 'primary', type: 'submit'})));
@@ -203,7 +203,7 @@ function newToken(db) {
 
 async function server(db, app) {
   let s;
-  try { s = await exact.get('/jay/v1/server', {signal: app.signal}); } catch (error) {
+  try { s = await exact.get(api.at('/jay/v1/server'), {signal: app.signal}); } catch (error) {
     if (error.kind === 'forbidden') return empty('What the server is, is for those who may read all databases.', h('p', null, 'It needs a right of *.'));
     throw error;
   }
@@ -213,6 +213,6 @@ async function server(db, app) {
       ['Asks for credentials', s.authenticates ? 'yes' : 'no'], ['Connection', s.encrypted ? 'TLS' : 'not encrypted'], ['Closes idle databases after', duration(s.idleAfterNs)], ['Largest body', bytes(s.maxBodyBytes)]].map(([t, d]) => h('div', null, h('dt', null, t), h('dd', {class: 'number'}, d)))),
     h('h2', null, 'What of its bounds is taken'),
     h('div', {class: 'bounds'}, used('Requests', s.requests), used('Requests that wait', s.waiting), used('Streams', s.streams), used('Changes sockets', s.sockets), used('Operations', s.operations), used('Databases', s.databases), used('Open databases', s.openDatabases), used('Memory of bodies', s.memory, bytes)),
-    h('p', {class: 'hint muted'}, 'Figures for Prometheus are at ', h('code', null, '/metrics'), '.'),
+    h('p', {class: 'hint muted'}, 'Figures for Prometheus are at ', h('code', null, api.at('/metrics')), '.'),
   ];
 }
