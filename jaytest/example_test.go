@@ -1,6 +1,7 @@
 package jaytest_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -123,4 +124,20 @@ func ExampleDump() {
 	//   {
 	//     "Name": "Ann"
 	//   }
+}
+
+// A backup is restored in the test of the program that makes it.
+func ExampleCheckBackup() {
+	inTest(func(t jaytest.T) {
+		db := jaytest.Open(t, nil)
+		if _, err := db.Put(ctx, "users/ann", json.RawMessage(`{}`)); err != nil {
+			t.Fatalf("put: %v", err)
+		}
+		var backup bytes.Buffer
+		if _, err := db.Backup(ctx, &backup); err != nil {
+			t.Fatalf("backup: %v", err)
+		}
+		fmt.Println(jaytest.CheckBackup(t, backup.Bytes()).Documents)
+	})
+	// Output: 1
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/jaytest"
 )
 
 // Dump returns the whole database as text: what must not change when a write
@@ -38,7 +39,7 @@ func Dump(t testing.TB, db *jay.DB) string {
 	return b.String()
 }
 
-// BackUp returns a backup of db.
+// BackUp returns a backup of db. In a run in full, a full backup of a database without damage is restored once.
 func BackUp(t testing.TB, db *jay.DB, opts ...jay.BackupOption) (jay.BackupInfo, []byte) {
 	t.Helper()
 	var stream bytes.Buffer
@@ -48,6 +49,11 @@ func BackUp(t testing.TB, db *jay.DB, opts ...jay.BackupOption) (jay.BackupInfo,
 	}
 	if info.Bytes != int64(stream.Len()) {
 		t.Errorf("%d bytes are written, and %d are reported", stream.Len(), info.Bytes)
+	}
+	if !testing.Short() && info.Base == "" {
+		if r, err := db.Verify(ctx, nil); err == nil && r.Found == 0 { // else Restore refuses it
+			jaytest.CheckBackup(t, stream.Bytes())
+		}
 	}
 	return info, stream.Bytes()
 }

@@ -100,6 +100,7 @@ func TestImports(t *testing.T) {
 		{"internal/lint/house", nil},
 		{"internal/lint/systems", nil},
 		{"internal/child", nil},
+		{"backups", []string{module, leaf("internal/files"), leaf("storage/lsm")}},
 		{"jaytest", []string{module, leaf("storage/storagetest")}},
 		{"internal/jaytest", []string{leaf("jaytest"), leaf("internal/sample"), leaf("storage"), leaf("storage/memory"), leaf("storage/storagetest"), leaf("internal/checks"), leaf("internal/format"), leaf("internal/parts"), "github.com/jaydb/jay"}},
 		{"internal/querytest", []string{module, leaf("query"), leaf("internal/jaytest"), leaf("internal/jsonpath")}},
@@ -183,7 +184,7 @@ func TestImports(t *testing.T) {
 	}
 
 	// Programs see the root, and public packages for what they are about.
-	public := []string{leaf("server"), leaf("transfer"), leaf("transfer/smuggler"), leaf("ids"), leaf("query")}
+	public := []string{leaf("backups"), leaf("server"), leaf("transfer"), leaf("transfer/smuggler"), leaf("ids"), leaf("query")}
 	inner := map[string]string{"server": leaf("internal/script")} // which has no state, and sees no database
 	outsiders := 0
 	for _, dir := range []string{"cmd", "examples", "bench", "jayotel", "jayprometheus", "server", "tests", "transfer"} {
