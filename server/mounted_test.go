@@ -357,6 +357,7 @@ func TestServer_Database(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		h.create(name)
 	}
+	equal(t, "databases", h.s.Databases(), "[a b c]")
 	for name, want := range map[string]error{"none": jay.ErrNoDatabase, "a/b": jay.ErrUsage, "": jay.ErrUsage} {
 		if _, _, err := h.s.Database(ctx, name); !errors.Is(err, want) {
 			t.Errorf("%q: %v, want %v", name, err, want)

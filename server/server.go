@@ -92,6 +92,9 @@ func (s *Server) Database(ctx context.Context, name string) (db *jay.DB, release
 	return s.inner.Hold(ctx, name)
 }
 
+// Databases returns the names of all databases, sorted without regard to case.
+func (s *Server) Databases() []string { return s.inner.Databases.List() }
+
 // ServeHTTP implements http.Handler. A server of Options.Mounted without Options.Authenticate and
 // AnyoneMayReadAndWrite lets requests read, and refuses changes: see Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.inner.ServeHTTP(w, r) }

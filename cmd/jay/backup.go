@@ -14,7 +14,8 @@ import (
 
 // backupCommand writes a backup.
 type backupCommand struct {
-	File   string `arg:"" help:"File to write, - for standard output."`
+	keepFlags
+	File   string `arg:"" help:"File to write, - for standard output; with --every the directory of the backups."`
 	Since  string `placeholder:"FILE" help:"Write only what has changed since this backup, which must be one of this database."`
 	Once   bool   `help:"No backup is going to follow this one: nothing is written to the database."`
 	Verify bool   `help:"Read the file to its end afterwards, and before that the one of --since."`
@@ -28,11 +29,14 @@ With --since the backup is incremental. To restore it, the one that it follows i
 
 A file is there when it is complete: it is written under another name first.
 
+With --every it goes on until it is interrupted, and keeps the backups of a directory: a full one now and then, in between what has changed, each read to its end before it counts, and old ones removed. jay verify and jay restore take the directory in place of files. The command has the database for itself meanwhile: a program uses package backups, and jay serve --backup-dir.
+
 Examples:
 
     jay backup monday.backup
     jay backup --since monday.backup tuesday.backup
     jay backup - | ssh backups 'cat > jay.backup'
+    jay backup --every 1h --keep 48 --then ./copy-to-store.sh /backups/shop
     jay backup --url http://127.0.0.1:8080/databases/acorns monday.backup`
 }
 
@@ -45,6 +49,12 @@ type backupResult struct {
 
 // Run writes the backup.
 func (c *backupCommand) Run(ctx context.Context, a *app) error {
+	if c.Every != 0 {
+		return c.keep(ctx, a)
+	}
+	if c.keepFlags != (keepFlags{}) {
+		return usageError{text: "--full, --keep, --keep-for and --then go with --every"}
+	}
 	options := []jay.BackupOption{}
 	if c.Once {
 		options = append(options, jay.BackupOnce())
@@ -122,20 +132,27 @@ func (c *backupCommand) base(ctx context.Context, a *app) (jay.BackupInfo, error
 
 // verifyCommand checks backups.
 type verifyCommand struct {
-	Files []string `arg:"" help:"Backups, each one that follows the one before it."`
+	Files   []string `arg:"" help:"Backups, each one that follows the one before it; or a directory of jay backup --every, whose newest chain is meant."`
+	Restore bool     `help:"Also restore them, in the directory for temporary files, and remove what was restored: a drill."`
 }
 
 // Help is shown by jay verify --help.
 func (*verifyCommand) Help() string {
-	return `It reads the files to their end, and needs no database. What is whole, jay restore restores. Damage that the database had when it was backed up is found by jay restore, which reads all documents, and which goes on with --accept-damage.
+	return `It reads the files to their end, and needs no database. What is whole, jay restore restores. Damage that the database had when it was backed up is found by jay restore, which reads all documents, and which goes on with --accept-damage. With --restore they are restored as a drill: it needs the room and the time of a restore.
 
-Example:
+Examples:
 
-    jay verify monday.backup tuesday.backup`
+    jay verify monday.backup tuesday.backup
+    jay verify --restore /backups/shop`
 }
 
 // Run checks the files.
 func (c *verifyCommand) Run(ctx context.Context, a *app) error {
+	names, err := chainOf(c.Files)
+	if err != nil {
+		return err
+	}
+	c.Files = names
 	all, err := a.verifyFiles(ctx, c.Files)
 	for i, info := range all {
 		if a.json {
@@ -148,7 +165,10 @@ func (c *verifyCommand) Run(ctx context.Context, a *app) error {
 		}
 		err = andThen(err, a.print(fmt.Sprintf("%s is whole: %s, up to etag %d, %s, made %s\n", c.Files[i], kind, info.Etag, count(info.Documents, "document"), info.Created.Format(time.RFC3339))))
 	}
-	return err
+	if err != nil || !c.Restore {
+		return err
+	}
+	return c.drill(ctx, a)
 }
 
 // verifyFiles reads backups to their end.

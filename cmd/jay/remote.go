@@ -338,6 +338,9 @@ func (c *exportCommand) remote(ctx context.Context, a *app, r *remote) error {
 // remote writes a backup of a database on a server. It verifies the backup while it
 // writes, so that one that was cut or damaged on its way is not kept.
 func (c *backupCommand) remote(ctx context.Context, a *app, r *remote) error {
+	if c.keepFlags != (keepFlags{}) {
+		return usageError{text: "--every needs the database itself, and not --url: jay serve --backup-dir keeps backups"}
+	}
 	params := url.Values{}
 	if c.Once {
 		params.Set("once", "true")

@@ -16,7 +16,7 @@ import (
 // restoreCommand creates a database from backups.
 type restoreCommand struct {
 	Dir     string   `arg:"" help:"Directory to make."`
-	Files   []string `arg:"" help:"A full backup, and the incremental ones that follow it, in their order."`
+	Files   []string `arg:"" help:"A full backup, and the incremental ones that follow it, in their order; or a directory of jay backup --every, whose newest chain is meant."`
 	SameTag bool     `help:"Restore in the place of the original, under its node tag. Needs --floor for every counter and the etag."`
 	Floor   []string `sep:"none" placeholder:"NAME=N" help:"A number that the original has not passed: etag=N, users|=N of an identity, users=N of HiLo. Several can be given."`
 	Damaged bool     `name:"accept-damage" help:"Go on if the original was damaged when it was backed up, and say what is."`
@@ -32,6 +32,7 @@ The original may have made IDs since the backup, which the restored database doe
 Examples:
 
     jay restore --copy-tag B new.db monday.backup tuesday.backup
+    jay restore --copy-tag B new.db /backups/shop
     jay restore --same-tag --floor etag=5000000 --floor 'invoices|=9000' --floor orders=200000 jay.db monday.backup`
 }
 
@@ -50,6 +51,9 @@ func (c *restoreCommand) Run(ctx context.Context, a *app) error {
 	}
 	floors, err := c.floors()
 	if err != nil {
+		return err
+	}
+	if c.Files, err = chainOf(c.Files); err != nil {
 		return err
 	}
 	options := a.options

@@ -17,7 +17,7 @@ import (
 // processes are the scripts whose commands are processes in short runs, too: those that run in
 // the background and end by a signal, the demo, which runs the go command, and one that
 // sees the command as the system sees it, with a database that another process holds.
-var processes = []string{"demo", "open", "serve", "studio"}
+var processes = []string{"backup_every", "demo", "open", "serve", "studio"}
 
 // meeting are the scripts that a short run with the race detector makes: in their commands
 // goroutines meet, which answer, watch, read ahead or wait for a signal.

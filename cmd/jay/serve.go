@@ -20,6 +20,7 @@ import (
 // serveCommand runs the HTTP server.
 type serveCommand struct {
 	memberFlags
+	serveBackups
 	Data        string        `placeholder:"DIR" default:"./jay-data" help:"Directory of the databases. The default is ./jay-data."`
 	Listen      string        `placeholder:"ADDRESS" default:"127.0.0.1:8080" help:"Address and port; port 0 is any free one. The default is 127.0.0.1:8080."`
 	Hosts       []string      `name:"host" placeholder:"NAME" help:"Also answer to this name in the Host of a request; * is any. Can be given several times."`
@@ -51,6 +52,8 @@ A browser sees the databases at /studio/ of that address.
 On an address that is not a loopback one it needs TLS and credentials: see jay serve token.
 
 With --cluster the databases of the same name on several servers agree on identities and compare-exchange values: docs/cluster.md. Each server has its own --node-tag. --cluster-member runs etcd, through which they agree, in the same process.
+
+With --backup-dir each database has a directory of backups there, under its name in lower case: a full one a day, and what has changed since each hour. The log says of each that it was made, and at level ERROR that the last is too old.
 
 SIGINT and SIGTERM end it: it accepts no more requests, lets those under way finish, and closes the databases. docs/server.md has the endpoints.
 
@@ -149,6 +152,7 @@ func (c *serveCommand) Run(ctx context.Context, a *app) (err error) {
 		}
 		return err
 	}
+	defer c.startBackups(ctx, s, logger)()
 	if err := s.Serve(ctx, l); errors.Is(err, jay.ErrOption) {
 		return explained{text: inServe.Replace(err.Error()), err: err}
 	} else if err != nil {
