@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -51,45 +52,69 @@ func FuzzServeHTTP(f *testing.F) {
 			f.Error(err)
 		}
 	})
+	db, err := jay.OpenMemory(&jay.Options{Durability: jay.Relaxed})
+	if err != nil {
+		f.Fatal(err)
+	}
+	mounted, err := server.Open(server.Options{Mounted: map[string]*jay.DB{"a": db}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	below, err := mounted.Handler("/admin/db", anAdmin)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() {
+		if err := errors.Join(mounted.Close(), db.Close()); err != nil {
+			f.Error(err)
+		}
+	})
 	f.Fuzz(func(t *testing.T, method, target, body, headers string) {
 		s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("PUT", "http://localhost/admin/databases?name=a", nil))
-		text := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n%s\r\n%s", method, target, len(body), headers, body)
-		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text)))
-		if err != nil {
-			return
-		}
-		w := httptest.NewRecorder()
-		if !serveOrAbort(s, w, r) {
-			return
-		}
-		if w.Code < 200 || w.Code == 500 && strings.Contains(w.Body.String(), "log says why") {
-			t.Fatalf("%q: %d %s", text, w.Code, w.Body)
-		}
-		if w.Code >= 400 && w.Code != 404 {
-			var problem struct{ Url, Type, Message, Error string }
-			if err := json.Unmarshal(w.Body.Bytes(), &problem); err != nil || !strings.HasPrefix(problem.Type, "Raven.Client.Exceptions.") || problem.Message == "" || problem.Error == "" {
-				t.Fatalf("%q: %d %s (%v)", text, w.Code, w.Body, err)
-			}
-		} else if w.Body.Len() > 0 && w.Header().Get("Content-Encoding") == "" && !strings.Contains(w.Header().Get("Content-Type"), "ndjson") && !json.Valid(w.Body.Bytes()) {
-			t.Fatalf("%q: %d %s", text, w.Code, w.Body)
-		}
-		if bytes.Contains(w.Body.Bytes(), []byte(".go:")) {
-			t.Fatalf("%q: %s", text, w.Body)
-		}
-		if requests, taken := s.CheckLoad(); requests != 0 || taken != 0 {
-			t.Fatalf("%q leaves %d requests and %d bytes", text, requests, taken)
-		}
-		_, _ = io.Copy(io.Discard, r.Body)
+		fuzzed(t, s, s, method, target, body, headers)
+		fuzzed(t, mounted, below, method, "/admin/db"+target, body, headers)
 	})
 }
 
+// fuzzed sends a request to a handler of a server.
+func fuzzed(t *testing.T, s *server.Server, h http.Handler, method, target, body, headers string) {
+	t.Helper()
+	text := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n%s\r\n%s", method, target, len(body), headers, body)
+	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text)))
+	if err != nil {
+		return
+	}
+	w := httptest.NewRecorder()
+	if !serveOrAbort(h, w, r) {
+		return
+	}
+	if w.Code < 200 || w.Code == 500 && strings.Contains(w.Body.String(), "log says why") {
+		t.Fatalf("%q: %d %s", text, w.Code, w.Body)
+	}
+	if w.Code >= 400 && w.Code != 404 {
+		var problem struct{ Url, Type, Message, Error string }
+		if err := json.Unmarshal(w.Body.Bytes(), &problem); err != nil || !strings.HasPrefix(problem.Type, "Raven.Client.Exceptions.") || problem.Message == "" || problem.Error == "" {
+			t.Fatalf("%q: %d %s (%v)", text, w.Code, w.Body, err)
+		}
+	} else if w.Body.Len() > 0 && w.Header().Get("Content-Encoding") == "" && !strings.Contains(w.Header().Get("Content-Type"), "ndjson") && !json.Valid(w.Body.Bytes()) {
+		t.Fatalf("%q: %d %s", text, w.Code, w.Body)
+	}
+	if bytes.Contains(w.Body.Bytes(), []byte(".go:")) {
+		t.Fatalf("%q: %s", text, w.Body)
+	}
+	if requests, taken := s.CheckLoad(); requests != 0 || taken != 0 {
+		t.Fatalf("%q leaves %d requests and %d bytes", text, requests, taken)
+	}
+	_, _ = io.Copy(io.Discard, r.Body)
+}
+
 // serveOrAbort serves a request, and reports whether the reply is whole.
-func serveOrAbort(s *server.Server, w http.ResponseWriter, r *http.Request) (whole bool) {
+func serveOrAbort(h http.Handler, w http.ResponseWriter, r *http.Request) (whole bool) {
 	defer func() {
 		if p := recover(); p != nil && p != http.ErrAbortHandler {
 			panic(p)
 		}
 	}()
-	s.ServeHTTP(w, r)
+	h.ServeHTTP(w, r)
 	return true
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -407,5 +408,54 @@ func TestServer_Database(t *testing.T) {
 	}
 	if _, _, err := h.s.Database(ctx, "b"); !errors.Is(err, jay.ErrClosed) {
 		t.Errorf("after Close: %v", err)
+	}
+}
+
+// Ensure that each endpoint lets in those to whom the hook gives the right that it needs, and nobody else, as it does
+// those with a token: see TestAuth_EveryRouteAndSender.
+func TestHandler_EveryRouteAndSender(t *testing.T) {
+	t.Parallel()
+	h := mountAt(t, "/admin/db", byHeader)
+	levels := map[string]int{"nobody": -1, "anybody": 0, "read": 1, "write": 2, "admin": 3}
+	own := []string{"POST /jay/v1/session", "DELETE /jay/v1/session", "POST /jay/v1/session/ticket", "GET /jay/v1/invitation", "POST /jay/v1/tokens", "DELETE /jay/v1/tokens"}
+	rows := 0
+	for right, list := range needed {
+		for _, name := range list {
+			method, path, _ := strings.Cut(name, " ")
+			path = strings.NewReplacer("{D}", "/databases/a", "{J}", "/jay/v1/databases/a").Replace(path)
+			switch {
+			case strings.HasSuffix(path, "/changes") && strings.HasPrefix(path, "/jay/"):
+				path += "?untilCaughtUp=true"
+			case strings.HasSuffix(path, "/backup"):
+				path += "?once=true"
+			}
+			for _, sender := range []struct {
+				user             string
+				database, server int
+			}{{"", -1, -1}, {"stranger", 0, 0}, {"reader", 1, 0}, {"writer", 2, 1}, {"admin", 3, 0}, {"root", 3, 3}} {
+				rows++
+				has, want := sender.database, 0
+				if !strings.HasPrefix(name[len(method)+1:], "{") {
+					has = sender.server
+				}
+				switch {
+				case right == "nobody":
+				case sender.user == "":
+					want = 401
+				case has < levels[right]:
+					want = 403
+				}
+				a := h.do(method, path, "", "User", sender.user)
+				if got := a.status; want != 0 && got != want || want == 0 && (got == 401 || got == 403) {
+					t.Errorf("%s as %q: status %d, want %d (0 is neither 401 nor 403): %s", name, sender.user, got, want, a.body)
+				}
+				if slices.Contains(own, name) && a.status < 400 {
+					t.Errorf("%s as %q: status %d, and the sign-in is the program's", name, sender.user, a.status)
+				}
+			}
+		}
+	}
+	if rows < 500 {
+		t.Errorf("%d rows", rows)
 	}
 }

@@ -66,7 +66,10 @@ func checkBase(base string) error {
 func (m *Mount) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	inner, found := m.below(r)
 	if !found {
-		http.NotFound(w, r)
+		p := &Problem{Status: http.StatusNotFound, Kind: typeRoute, Message: "the server answers below " + m.base + " only"}
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		w.WriteHeader(p.Status)
+		_, _ = w.Write(p.Body(r.URL.RequestURI())) // a client that has gone away needs no reply
 		return
 	}
 	m.server.answer(w, inner, m)
