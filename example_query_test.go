@@ -259,6 +259,24 @@ func ExampleQuery_UseIndex() {
 	// true
 }
 
+// A query can be answered without an index, to compare the two.
+func ExampleQuery_NoIndex() {
+	ctx := context.Background()
+	db, orders := exampleOrders()
+	defer db.Close()
+	check(db.EnsureIndex(ctx, "Orders", jay.Index{Fields: []string{"Customer"}}))
+
+	q := orders.Query().Where(jay.Eq("Customer", "customers/ann")).NoIndex()
+	e, err := q.Explain(ctx)
+	check(err)
+	fmt.Println(e.Plan[0])
+	_, err = q.UseIndex("Customer").All(ctx)
+	fmt.Println(errors.Is(err, jay.ErrQuery))
+	// Output:
+	// scan Orders, as the query asks
+	// true
+}
+
 // The same question as text.
 func ExampleDB_RQL() {
 	ctx := context.Background()

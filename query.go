@@ -210,6 +210,19 @@ func (q Query[T]) UseIndex(name string) Query[T] {
 	return q
 }
 
+// NoIndex makes the query be answered without an index, whatever the planner would choose:
+// by a scan of the collection, or of a range of its IDs, by a look-up of the IDs that the condition
+// names, or by the changes if it asks for etags. Explain then shows the scan with "as the query asks",
+// suggests no index, and RQL writes it as from Orders use no index. With UseIndex or NoScan
+// the query is ErrQuery.
+//
+// It is meant for those who know their documents better than the planner's estimate, and for
+// tests.
+func (q Query[T]) NoIndex() Query[T] {
+	q.def.NoIndex()
+	return q
+}
+
 // NoScan makes the query fail with ErrNoIndex, when it runs, if it would look
 // at every document of the collection for a condition, an order or a group
 // that an index could have served. It is meant for tests. A query that asks

@@ -32,6 +32,9 @@ func (q *Query) String() string {
 	if q.UseIndex != "" {
 		b.WriteString(" use index " + quote(q.UseIndex))
 	}
+	if q.NoIndex {
+		b.WriteString(" use no index")
+	}
 
 	clause(&b, " group by ", q.GroupBy, Field.String)
 	if where != nil {

@@ -63,6 +63,7 @@ type Query struct {
 	Limit    int             // the greatest number of answers, if HasLimit
 	HasLimit bool            // false means no limit
 	UseIndex string          // name of the index that has to answer; "" leaves the choice to the planner
+	NoIndex  bool            // no index answers; UseIndex is "" then
 }
 
 // IsDistinct reports whether rows are left out that are the same as an earlier one.

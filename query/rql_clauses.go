@@ -46,15 +46,21 @@ func (p *parser) from(q *Query) error {
 	return p.useIndex(q)
 }
 
-// useIndex = [ "use" "index" name ] .
+// useIndex = [ "use" ( "index" name | "no" "index" ) ] .
 func (p *parser) useIndex(q *Query) (err error) {
 	if !p.tok.is("use") {
 		return nil
 	}
 	at := p.tok
 	p.advance()
+	if q.NoIndex = p.accept("no"); q.NoIndex {
+		if !p.accept("index") {
+			return p.unexpected("index behind use no", "index")
+		}
+		return nil
+	}
 	if !p.accept("index") {
-		return p.unexpected("index behind use", "index")
+		return p.unexpected("index behind use, or no index", "index", "no")
 	}
 	start := p.tok
 	if q.UseIndex, err = p.name("the name of an index"); err != nil {

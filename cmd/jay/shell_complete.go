@@ -266,7 +266,7 @@ var (
 // queryWords are the keywords and functions of a query after its collection.
 var queryWords = []string{
 	"all in (", "and", "as", "between", "contains(", "count()", "desc", "distinct", "elemMatch(", "endsWith(", "exact(", "exists(", "false", "group by", "id()",
-	"in (", "include", "limit", "not", "null", "offset", "or", "order by", "regex(", "select", "size(", "startsWith(", "sum(", "true", "type(", "update {", "use index", "where",
+	"in (", "include", "limit", "not", "null", "offset", "or", "order by", "regex(", "select", "size(", "startsWith(", "sum(", "true", "type(", "update {", "use index", "use no index", "where",
 }
 
 // completeQuery completes a query.

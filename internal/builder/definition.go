@@ -191,7 +191,27 @@ func (q *Definition) Limit(n int) {
 func (q *Definition) After(cursor string) { q.cursor = cursor }
 
 // NoScan makes the query fail if it would look at every document for want of an index.
-func (q *Definition) NoScan() { q.run.NoScan = true }
+func (q *Definition) NoScan() {
+	q.run.NoScan = true
+	q.checkNoIndex()
+}
+
+// NoIndex makes the query be answered without an index.
+func (q *Definition) NoIndex() {
+	q.Query.NoIndex = true
+	q.checkNoIndex()
+}
+
+// checkNoIndex refuses what contradicts NoIndex.
+func (q *Definition) checkNoIndex() {
+	switch {
+	case !q.Query.NoIndex:
+	case q.Query.UseIndex != "":
+		q.fail(fmt.Errorf("%w: NoIndex contradicts UseIndex(%q)", errs.ErrQuery, errs.Shorten(q.Query.UseIndex)))
+	case q.run.NoScan:
+		q.fail(fmt.Errorf("%w: NoIndex contradicts NoScan: without an index every document is looked at", errs.ErrQuery))
+	}
+}
 
 // BoundPages ends a page when the JSON of its answers has n bytes; 0 is no such bound.
 func (q *Definition) BoundPages(n int) {
@@ -213,6 +233,7 @@ func (q *Definition) UseIndex(name string) {
 		return
 	}
 	q.Query.UseIndex = name
+	q.checkNoIndex()
 }
 
 // GroupBy makes one answer of all documents with the same values at fields.

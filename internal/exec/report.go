@@ -60,7 +60,7 @@ func (r *Run) steps() []string {
 		}
 		steps = append(steps, step)
 	default:
-		steps = append(steps, "scan "+what+r.idsScanned())
+		steps = append(steps, "scan "+what+r.idsScanned()+asked(pl))
 	}
 	if pl.Intersect != nil {
 		steps = append(steps, "keep what is in "+pl.Intersect.String())
@@ -98,7 +98,7 @@ func (r *Run) steps() []string {
 	return steps
 }
 
-// asked says that the query itself names the index.
+// asked says that the query itself names the index, or asks for none.
 func asked(pl *plan.Plan) string {
 	if pl.Hinted {
 		return ", as the query asks"

@@ -36,7 +36,7 @@ type Plan struct {
 	Conjuncts []query.Expr  // of the query's condition, and what they imply
 	Orders    []query.Order // the part of the order that an index must provide: see fieldOrders
 	Keys      int           // examined while planning
-	Hinted    bool          // the query names the index
+	Hinted    bool          // the query names the index, or asks for none
 }
 
 // KeyRange is a range of keys, from Lo up to but not including Hi.
@@ -88,7 +88,7 @@ type planner struct {
 func New(q *query.Query, c *catalog.Catalog, snapshot storage.Reader, rules ids.Rules, counting bool) (*Plan, error) {
 	p := &planner{rules: rules, separator: rules.Fold(rules.Separator), q: q, snapshot: snapshot, counting: counting}
 	p.conjuncts, p.own = withImplied(conjunctsOf(q.Where))
-	if q.From != "" {
+	if q.From != "" && !q.NoIndex {
 		collection := format.FoldName(q.From)
 		p.indexes = make([]*catalog.Index, 0, min(len(c.All), 8))
 		for _, ix := range c.All {
@@ -107,7 +107,7 @@ func New(q *query.Query, c *catalog.Catalog, snapshot storage.Reader, rules ids.
 	if err != nil {
 		return nil, err
 	}
-	pl.Conjuncts, pl.Keys = p.conjuncts, p.keys
+	pl.Conjuncts, pl.Keys, pl.Hinted = p.conjuncts, p.keys, pl.Hinted || q.NoIndex
 	if len(q.OrderBy) > 0 {
 		pl.Orders = p.fieldOrders()
 	}

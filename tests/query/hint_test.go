@@ -1,6 +1,7 @@
 package query_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -71,6 +72,68 @@ func TestQuery_UseIndex(t *testing.T) {
 		equal(t, n, 5)
 		return nil
 	}))
+}
+
+// Ensure that a query which asks for no index has none, in Go and in RQL, in each of its forms, that Explain says so and suggests none, and that
+// what contradicts it is refused.
+func TestQuery_NoIndex(t *testing.T) {
+	db := memory(t, nil)
+	for i := range 40 {
+		put(t, db, fmt.Sprintf("orders/%02d", i), fmt.Sprintf(`{"Company":"c%d","Total":%d}`, i%10, i), jay.InCollection("Orders"))
+	}
+	must(t, db.EnsureIndex(ctx, "Orders", jay.Index{Fields: []string{"Company", "Total"}}))
+	for _, test := range []struct{ text, step string }{
+		{"from Orders use no index where Company = 'c1'", "scan Orders, as the query asks"},
+		{"from Orders use no index order by Company, Total limit 3", "scan Orders, as the query asks"},
+		{"from Orders use no index group by Company select Company, sum(Total)", "scan Orders, as the query asks"},
+		{"from Orders use no index where Company = 'c1' or Company = 'c2' and Total > 3", "scan Orders, as the query asks"},
+		{"from Orders use no index where id() > 'orders/30' and Company = 'c1'", `scan Orders with IDs above "orders/30", as the query asks`},
+		{"from Orders use no index where id() in ('orders/01', 'orders/02')", "look up 2 documents by ID"},
+	} {
+		without, err := db.RQL(test.text, nil)
+		must(t, err)
+		equal(t, without.String(), test.text)
+		e, err := without.Explain(ctx)
+		must(t, err)
+		if e.Plan[0] != test.step || e.Suggestion != nil {
+			t.Errorf("%s: got %q, suggested %v; want %q", test.text, e.Plan[0], e.Suggestion, test.step)
+		}
+		free, err := db.RQL(strings.Replace(test.text, " use no index", "", 1), nil)
+		must(t, err)
+		equal(t, free.NoIndex().String(), test.text)
+		want, err := free.Count(ctx)
+		must(t, err)
+		n, err := without.Count(ctx)
+		must(t, err)
+		equal(t, n, want)
+	}
+
+	// A cursor of either query goes on in the other.
+	q := db.Query("Orders").Where(jay.Eq("Company", "c1")).OrderBy("Total")
+	page, err := q.Limit(1).Page(ctx)
+	must(t, err)
+	page, err = q.NoIndex().Limit(1).After(page.Next).Page(ctx)
+	must(t, err)
+	equal(t, page.Items[0].ID(), "orders/11")
+	page, err = q.Limit(1).After(page.Next).Page(ctx)
+	must(t, err)
+	equal(t, page.Items[0].ID(), "orders/21")
+
+	text, err := db.RQL("from Orders use no index", nil)
+	must(t, err)
+	for name, q := range map[string]interface {
+		Count(context.Context) (int64, error)
+	}{
+		"an index":        q.UseIndex("Company,Total").NoIndex(),
+		"an index, later": q.NoIndex().UseIndex("Company,Total"),
+		"no scan":         q.NoScan().NoIndex(),
+		"no scan, later":  q.NoIndex().NoScan(),
+		"by text":         text.UseIndex("Company,Total"),
+	} {
+		if _, err := q.Count(ctx); !errors.Is(err, jay.ErrQuery) || !strings.Contains(err.Error(), "contradicts") {
+			t.Errorf("%s: got %v, want ErrQuery", name, err)
+		}
+	}
 }
 
 // Ensure that an index which is not there or cannot answer the query is ErrNoIndex, and

@@ -272,6 +272,11 @@ func (d *differential) checkHinted(asked jay.Query[jay.Row], q *query.Query, wan
 			fail("use index %s: %s", name, problem)
 		}
 	}
+	if got, err = rowsOf(asked.NoIndex()); err != nil {
+		fail("use no index: %v", err)
+	} else if problem := want.differs(q, got); problem != "" {
+		fail("use no index: %s", problem)
+	}
 }
 
 // checkRowPages is checkPages for rows of columns.

@@ -2,7 +2,7 @@
 // server stands. The grammar is in docs/queries.md; what is valid, the server decides.
 
 const CLAUSES = ['from', 'group by', 'where', 'order by', 'select', 'include', 'limit'];
-const WORDS = new Set(('from group by where order select include limit offset as use index distinct and or not in all between exact true false null ' +
+const WORDS = new Set(('from group by where order select include limit offset as use no index distinct and or not in all between exact true false null ' +
   'asc ascending desc descending update load declare function filter').split(' '));
 const RESERVED = new Set('from group where order load update filter select include limit offset declare and or not in between all as distinct true false null'.split(' '));
 const FUNCTIONS = ['exists', 'startsWith', 'endsWith', 'contains', 'regex', 'elemMatch', 'size', 'type', 'exact', 'id', 'count', 'sum', 'avg', 'min', 'max', 'key', 'year', 'month', 'day', 'hour', 'field'];
@@ -201,9 +201,11 @@ function candidates(before, text, known, typed, quoted) {
   if (last.lower === 'from') return collections(known);
   if (clause.name === 'from') {
     if (last.lower === 'as') return [];
-    if (last.lower === 'use') return [keyword('index')];
+    if (last.lower === 'use') return [keyword('index'), keyword('no index')];
+    if (last.lower === 'no') return [keyword('index')];
+    if (last.lower === 'index' && before[before.length - 2].lower === 'no') return following('from');
     if (last.lower === 'index') return (known.indexes ?? []).map((i) => ({text: literal(i.name), name: i.name, kind: 'index', note: i.collection}));
-    return [...(before.length === 2 ? [keyword('as')] : []), keyword('use index'), ...following('from')];
+    return [...(before.length === 2 ? [keyword('as')] : []), keyword('use index'), keyword('use no index'), ...following('from')];
   }
   if (quoted) return [];
   if (last.lower === 'group' || last.lower === 'order') return [keyword('by')];

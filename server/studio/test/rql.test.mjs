@@ -33,8 +33,11 @@ test('completion follows the grammar', () => {
   assert.deepEqual(at('from |').texts, ['Orders', 'OrderLines', "'My things'", '@all_docs']);
   assert.deepEqual(at('from Or|').texts, ['Orders', 'OrderLines']);
   assert.deepEqual(at("from 'My|").texts, ["'My things'"]);
-  assert.deepEqual(at('from Orders |').texts.slice(0, 4), ['as', 'use index', 'group by', 'where']);
+  assert.deepEqual(at('from Orders |').texts.slice(0, 5), ['as', 'use index', 'use no index', 'group by', 'where']);
   assert.deepEqual(at('from Orders use index |').texts, ["'Company'"]);
+  assert.deepEqual(at('from Orders use |').texts, ['index', 'no index']);
+  assert.deepEqual(at('from Orders use no |').texts, ['index']);
+  assert.deepEqual(at('from Orders use no index |').texts.slice(0, 2), ['group by', 'where']);
   assert.ok(at('from Orders where |').texts.includes('ShipTo.City'));
   assert.deepEqual(at('from Orders where Ship|').texts, ['ShipTo.City']);
   assert.deepEqual(at('from Orders where City|').texts, ['ShipTo.City']);
