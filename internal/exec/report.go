@@ -85,7 +85,7 @@ func (r *Run) steps() []string {
 		steps = append(steps, "filter: "+query.FormatCondition(residual))
 	}
 	if r.stats.sorted {
-		steps = append(steps, "sort in memory"+topN(r))
+		steps = append(steps, "sort in memory"+topN(r)+r.lost(": "))
 	} else if len(r.q.OrderBy) > 0 && pl.Ordered {
 		steps = append(steps, "already in order")
 	}
@@ -125,6 +125,14 @@ func (r *Run) idsScanned() string {
 		text += ", backwards"
 	}
 	return text
+}
+
+// lost says why an index that has the fields of the order is not in it.
+func (r *Run) lost(separator string) string {
+	if r.plan.Lost == "" {
+		return ""
+	}
+	return separator + r.plan.Lost
 }
 
 func topN(r *Run) string {

@@ -225,7 +225,7 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 		return err
 	}
 	if r.options.NoScan && r.plan.IsScan() && !r.wantsAll() {
-		return fmt.Errorf("%w: %.300s%s", errs.ErrNoIndex, r.q, r.suggestionText())
+		return fmt.Errorf("%w: %.300s%s", errs.ErrNoIndex, r.q, r.suggestionText()+r.lost("; "))
 	}
 	r.stats.keys = int64(r.plan.Keys)
 	r.meta.env = r.env

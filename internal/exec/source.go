@@ -253,7 +253,7 @@ func (s *indexSource) nextID(ctx context.Context) ([]byte, error) {
 				continue
 			}
 		}
-		if s.seen == nil {
+		if s.seen == nil || ok && s.isOnly() {
 			return s.id, nil
 		}
 		if _, found := s.seen[string(s.id)]; found {
@@ -268,6 +268,12 @@ func (s *indexSource) nextID(ctx context.Context) ([]byte, error) {
 		}
 		return s.id, nil
 	}
+}
+
+// isOnly reports whether the entry under the iterator is the only one of its document in the plan: a covering
+// entry has all values of its document.
+func (s *indexSource) isOnly() bool {
+	return len(s.r.plan.Access) == 1 && !plan.NotCovering(s.it.Value())
 }
 
 // nextOffered returns the folded ID of the next candidate of the indexes that are not ordered, nil at

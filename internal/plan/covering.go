@@ -159,8 +159,8 @@ func (s *outline) append(dst []byte, texts *[catalog.MaxFields][]byte) []byte {
 	return append(dst, '}')
 }
 
-// notCovering reports whether an entry with this value is not covering.
-func notCovering(value []byte) bool {
+// NotCovering reports whether an entry with this value is not covering.
+func NotCovering(value []byte) bool {
 	return len(value) > 0 && value[len(value)-1] == catalog.NotCovering
 }
 
@@ -169,7 +169,7 @@ func notCovering(value []byte) bool {
 // It returns false if the document must be read.
 func (c *Cover) Document(key, value, folded []byte) (h *metadata.Header, body []byte, ok bool) {
 	looks := c.wants || c.ids
-	if looks && notCovering(value) {
+	if looks && NotCovering(value) {
 		return nil, nil, false
 	}
 	rest := key[5:]

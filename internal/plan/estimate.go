@@ -84,7 +84,7 @@ func (p *planner) isMostlyCovering(a *Path) (covering bool, err error) {
 		for n := 0; ok && n < sampledEntries/2; ok = next() {
 			n++
 			sampled++
-			if notCovering(it.Value()) {
+			if NotCovering(it.Value()) {
 				uncovered++
 			}
 		}

@@ -29,6 +29,7 @@ type Path struct {
 	estimate int        // entries in the ranges, up to a bound
 	more     bool       // there are more than estimate
 	covers   bool       // the entries have all that the query looks at, apart from what the ranges decide
+	lost     string     // why the ranges do not have the order of the query, though the fields of the index do; "" if they have it
 }
 
 // addPath adds the path of an index, if the conjuncts bind its fields or the order
@@ -91,8 +92,13 @@ func (p *planner) addPath(ix *catalog.Index) error {
 		a.Ranges = slices.CompactFunc(a.Ranges, func(x, y KeyRange) bool { return bytes.Equal(x.Lo, y.Lo) && bytes.Equal(x.Hi, y.Hi) })
 	}
 	a.covers = p.covers(a)
+	if err := p.findLost(a); err != nil {
+		return err
+	}
 	if len(a.used) > 0 || p.orderBy(a) != orderNone || a.replacesScan() {
 		p.paths = append(p.paths, a)
+	} else if p.lost == "" {
+		p.lost = a.lost
 	}
 	return nil
 }
@@ -245,6 +251,15 @@ func (p *planner) appliesTo(f catalog.Field) bool {
 
 // orderBy returns how the order of a path serves the query.
 func (p *planner) orderBy(a *Path) orderMatch {
+	if a.lost != "" {
+		return orderNone
+	}
+	return p.matchOrder(a)
+}
+
+// matchOrder returns how the fields of a path serve the order of the query, if no document has several
+// entries in its range: see findLost.
+func (p *planner) matchOrder(a *Path) orderMatch {
 	if len(p.q.OrderBy) == 0 || len(p.q.GroupBy) > 0 || len(a.Ranges) > 1 {
 		return orderNone
 	}
@@ -254,14 +269,11 @@ func (p *planner) orderBy(a *Path) orderMatch {
 		}
 		return orderNone
 	}
-	if p.idOrder() && a.isPoints() && a.flags&catalog.FlagCut == 0 { // entries of one value are in the order of IDs
+	if p.idOrder() && a.isPoints() { // entries of one value are in the order of IDs
 		if a.Index.LastDescending() != p.q.OrderBy[0].Descending {
 			return orderReverse
 		}
 		return orderForward
-	}
-	if a.flags&(catalog.FlagMultiple|catalog.FlagCut) != 0 {
-		return orderNone
 	}
 
 	// Follow the fields of the order through those of the index. Fields bound to single
@@ -300,6 +312,56 @@ func (p *planner) orderBy(a *Path) orderMatch {
 		return orderNone
 	}
 	return match
+}
+
+// findLost finds out whether entries of the path are not in the order that its fields promise.
+//
+// A document has an entry for each combination of its values, and the order counts the first of
+// its values in the direction of the walk. So the first entry of a document in a range has its place, if
+// the range has all its combinations of the fields behind the equal ones, and the walk leaves
+// out the others: see MayRepeat. A range that begins behind some of them may lack the first one.
+func (p *planner) findLost(a *Path) error {
+	match := p.matchOrder(a)
+	switch {
+	case match == orderNone:
+	case a.flags&catalog.FlagCut != 0:
+		a.lost = fmt.Sprintf("index %q has had a value too long for its key, and so is not in this order", a.Index.Info.Name)
+	case a.flags&catalog.FlagMultiple == 0 || p.idOrder():
+	case slices.ContainsFunc(p.fieldOrders(), func(o query.Order) bool { return a.Binds(o.Field) }):
+		// The condition says one of the values, the order may count another.
+		a.lost = fmt.Sprintf("index %q has had several values of one document, and the order counts another one than the condition", a.Index.Info.Name)
+	case a.bounded && len(a.Ranges) == 1:
+		misses, err := p.mayMissFirst(a.Ranges[0], match == orderReverse)
+		if misses {
+			a.lost = fmt.Sprintf("index %q has had several values of one document, of which the range may miss the first", a.Index.Info.Name)
+		}
+		return err
+	}
+	return nil
+}
+
+// mayMissFirst reports whether documents with entries in a range may have others in front of it, with
+// the same values of the fields that are bound to single ones. A document with a covering entry
+// has no other.
+func (p *planner) mayMissFirst(r KeyRange, reverse bool) (bool, error) {
+	front, keys := KeyRange{Lo: r.Lo[:r.at], Hi: r.Lo}, 0
+	if reverse {
+		front = KeyRange{Lo: r.Hi, Hi: format.PrefixEnd(r.Lo[:r.at])}
+	}
+	if bytes.Compare(front.Lo, front.Hi) >= 0 {
+		return false, nil
+	}
+	it, err := p.snapshot.Iterate(front.Lo, front.Hi)
+	if err != nil {
+		return false, err
+	}
+	misses := false
+	for ok := it.First(); ok && !misses; ok = it.Next() {
+		p.keys++
+		keys++
+		misses = keys > sampledEntries || NotCovering(it.Value())
+	}
+	return misses, errs.First(it.Error(), it.Close())
 }
 
 // fieldOrders returns the query's order without a final id(), which only gives the

@@ -36,6 +36,7 @@ type Plan struct {
 	Conjuncts []query.Expr  // of the query's condition, and what they imply
 	Orders    []query.Order // the part of the order that an index must provide: see fieldOrders
 	Keys      int           // examined while planning
+	Lost      string        // why an index does not give the order of the query, though its fields do; "" if none could
 	Hinted    bool          // the query names the index, or asks for none
 }
 
@@ -80,7 +81,8 @@ type planner struct {
 	set       conjunctSet     // of conjuncts; made when it is needed
 	bindings  []*knownBinding // by conjunct: those made so far
 	paths     []*Path
-	keys      int // examined while planning
+	lost      string // of a path that is of no use without its order
+	keys      int    // examined while planning
 }
 
 // New plans a query with the indexes of a catalog. With counting, only the number
@@ -110,6 +112,9 @@ func New(q *query.Query, c *catalog.Catalog, snapshot storage.Reader, rules ids.
 	pl.Conjuncts, pl.Keys, pl.Hinted = p.conjuncts, p.keys, pl.Hinted || q.NoIndex
 	if len(q.OrderBy) > 0 {
 		pl.Orders = p.fieldOrders()
+	}
+	if pl.Lost == "" && !pl.Ordered {
+		pl.Lost = p.lost
 	}
 	return pl, nil
 }
@@ -216,6 +221,8 @@ func (p *planner) over(a, with *Path) *Plan {
 		pl.Ordered = true
 	case orderReverse:
 		pl.Ordered, pl.Reverse = true, true
+	default:
+		pl.Lost = a.lost
 	}
 	pl.CountOnly = pl.Residual == nil && with == nil
 	return pl
