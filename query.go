@@ -225,8 +225,9 @@ func (q Query[T]) NoIndex() Query[T] {
 
 // NoScan makes the query fail with ErrNoIndex, when it runs, if it would look
 // at every document of the collection for a condition, an order or a group
-// that an index could have served. It is meant for tests. A query that asks
-// for all documents as they come is not refused.
+// that an index could have served. An index then answers also where a scan would be
+// cheaper. It is meant for tests. A query that asks for all documents as they come is not
+// refused.
 func (q Query[T]) NoScan() Query[T] {
 	q.def.NoScan()
 	return q

@@ -300,19 +300,25 @@ func All(r storage.Reader, payer *budget.Payer) (map[string]int64, error) {
 
 // Of returns how many documents a collection has, or ErrNotReady.
 func Of(r storage.Reader, foldedCollection string) (int64, error) {
+	t, err := TallyOf(r, foldedCollection)
+	return t.Documents, err
+}
+
+// TallyOf returns the numbers of a collection, or ErrNotReady. Its bytes may not all be counted.
+func TallyOf(r storage.Reader, foldedCollection string) (t format.Tally, err error) {
 	if err := checkReady(r); err != nil {
-		return 0, err
+		return t, err
 	}
 	key := format.CountKey(nil, foldedCollection)
 	value, closer, err := r.Get(key)
 	if err == storage.ErrNotFound {
-		return 0, nil
+		return t, nil
 	}
 	if err != nil {
-		return 0, err
+		return t, err
 	}
-	_, t, err := format.DecodeTally(key, value)
-	return t.Documents, errors.Join(err, closer.Close())
+	_, t, err = format.DecodeTally(key, value)
+	return t, errors.Join(err, closer.Close())
 }
 
 // checkReady returns ErrNotReady unless all documents are counted. Their bytes may not be.

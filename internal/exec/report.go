@@ -39,6 +39,9 @@ func (r *Run) steps() []string {
 	if r.q.From != "" {
 		what = r.q.From
 	}
+	if r.instead.text != "" {
+		steps = append(steps, r.instead.text)
+	}
 	switch {
 	case pl.IDsOnly:
 		steps = append(steps, fmt.Sprintf("look up %d documents by ID", len(pl.IDs)))
@@ -91,6 +94,9 @@ func (r *Run) steps() []string {
 	}
 	if IsGrouped(r.q) && !r.stats.minMax {
 		steps = append(steps, "group in memory")
+	}
+	if len(pl.Estimates) == 2 {
+		steps = append(steps, fmt.Sprintf("expected %s, and not %s", pl.Estimates[0], pl.Estimates[1]))
 	}
 	if r.q.Having != nil {
 		steps = append(steps, "keep groups: "+query.FormatCondition(r.q.Having))

@@ -7,6 +7,7 @@ package exec
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -16,9 +17,11 @@ import (
 
 	"github.com/jaydb/jay/internal/budget"
 	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/counts"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/internal/plan"
 	"github.com/jaydb/jay/metadata"
@@ -62,6 +65,7 @@ type Run struct {
 	included  map[string]bool // included documents so far, by folded ID
 	skip      int
 	left      int // answers to come; below 0 for no limit
+	instead   instead
 
 	overlay Overlay
 	payer   budget.Payer // of the memory that the run holds
@@ -221,7 +225,7 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 	if err := checkQuery(r.q); err != nil {
 		return err
 	}
-	if r.plan, err = plan.New(r.q, c, r.snapshot, r.env.Rules, r.options.Counting); err != nil {
+	if r.plan, err = plan.New(r.q, c, r.snapshot, r.env.Rules, plan.Options{Counting: r.options.Counting, NoScan: r.options.NoScan, MaxBytes: r.env.MaxQueryBytes, Size: r.size}); err != nil {
 		return err
 	}
 	if r.options.NoScan && r.plan.IsScan() && !r.wantsAll() {
@@ -241,11 +245,8 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 	if len(r.overlay.Own) > 0 {
 		where = r.q.Where // the transaction's own documents are in no index yet
 	}
-	if where != nil {
-		if r.matcher, err = query.Compile(where, queryOptions(r.env)...); err != nil {
-			return fmt.Errorf("%w: %w", errs.ErrQuery, err)
-		}
-		r.matcher.SetPace(&r.pace)
+	if err := r.compile(where); err != nil {
+		return err
 	}
 
 	// With the condition that is left it is known which fields are looked at, and so
@@ -254,14 +255,34 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 		r.covers, r.plan.CountOnly = nil, false
 	}
 	if len(r.q.OrderBy) > 0 && !IsGrouped(r.q) && r.compares() {
-		if r.sorter, err = query.NewSorter(r.q.OrderBy); err != nil {
-			return fmt.Errorf("%w: %w", errs.ErrQuery, err)
+		if err := r.openSorter(); err != nil {
+			return err
 		}
-		r.sorter.SetPace(&r.pace)
 	}
-	r.accept, r.all = r.matches, r.matcher == nil && !r.gone && r.overlay.Written == nil
 	r.source, err = r.openSource(ctx)
 	return err
+}
+
+// compile makes the matcher of the condition that is left to check.
+func (r *Run) compile(where query.Expr) (err error) {
+	r.matcher = nil
+	if where != nil {
+		if r.matcher, err = query.Compile(where, queryOptions(r.env)...); err != nil {
+			return fmt.Errorf("%w: %w", errs.ErrQuery, err)
+		}
+		r.matcher.SetPace(&r.pace)
+	}
+	r.accept, r.all = r.matches, r.matcher == nil && !r.gone && r.overlay.Written == nil
+	return nil
+}
+
+// size returns the numbers of a collection, or none if they are not known.
+func (r *Run) size(foldedCollection string) (format.Tally, error) {
+	t, err := counts.TallyOf(r.snapshot, foldedCollection)
+	if errors.Is(err, counts.ErrNotReady) {
+		return format.Tally{}, nil
+	}
+	return t, err
 }
 
 // compares reports whether the order is not only that in which the candidates come:
@@ -546,15 +567,29 @@ func (r *Run) begin(ctx context.Context) (err error) {
 
 	// The answers are streamed: they come in the order of the plan, into which the
 	// transaction's own documents are merged.
+	if err := r.mayChange(); err != nil {
+		return err
+	}
 	next := r.nextDocument
 	if r.sorter != nil && len(r.overlay.Own) > 0 {
 		if next, err = r.merged(); err != nil {
 			return err
 		}
 	}
+	r.stream(next)
+	return nil
+}
+
+// stream makes the answers those that next returns, in their order.
+func (r *Run) stream(next func(context.Context) (*docs.Document, error)) {
 	r.answers = func(ctx context.Context) (*Row, error) {
 		for {
 			doc, err := next(ctx)
+			if err == errSpent {
+				if err = r.change(ctx); err == nil {
+					return r.answers(ctx)
+				}
+			}
 			if doc == nil || err != nil {
 				return nil, err
 			}
@@ -566,10 +601,12 @@ func (r *Run) begin(ctx context.Context) (err error) {
 					continue
 				}
 			}
+			if err := r.give(doc); err != nil {
+				return nil, err
+			}
 			return r.project(row)
 		}
 	}
-	return nil
 }
 
 // project makes the selected columns of a document. A row may be as large as its

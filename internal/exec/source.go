@@ -400,7 +400,7 @@ const keysPerCheck = 128
 // Bounds of fetching together.
 const (
 	firstBatch = 16
-	maxBatch   = 128
+	maxBatch   = 1024
 	batchBytes = 4 << 20 // documents beyond are fetched one by one
 	bytesOfID  = 24      // for which there is room at first
 )
@@ -408,6 +408,9 @@ const (
 // fill fetches the next documents together, sorted by key: one iterator is faster
 // than as many look-ups, above all for adjacent documents.
 func (s *lookups) fill(ctx context.Context, from candidates, want docs.Filter) error {
+	if err := s.r.spend(); err != nil {
+		return err
+	}
 	s.chunk = min(max(firstBatch, 2*s.chunk), maxBatch, s.r.need())
 	if cap(s.candidates) < s.chunk {
 		s.candidates, s.order = make([]candidate, 0, s.chunk), make([]int, 0, s.chunk)
@@ -436,6 +439,7 @@ func (s *lookups) fill(ctx context.Context, from candidates, want docs.Filter) e
 			s.batch = append(s.batch, candidate{doc: doc})
 		}
 	}
+	s.r.instead.looked += int64(len(order))
 	if len(order) == 1 {
 		s.batch[order[0]].later = true // a look-up is faster than an iterator
 		return nil

@@ -30,7 +30,7 @@ func shellWord(s string) string {
 
 // Suggestion returns an index that would save the query a scan, or nil.
 func (r *Run) Suggestion() *index.Index {
-	if !r.plan.IsScan() || r.q.From == "" || r.q.NoIndex {
+	if !r.plan.IsScan() || r.q.From == "" || r.q.NoIndex || r.plan.Chosen {
 		return nil
 	}
 	ix := &index.Index{}

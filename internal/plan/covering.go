@@ -80,7 +80,7 @@ func asksForParts(q *query.Query, counting bool) bool {
 // covers reports whether the index of a path has all that the query looks at, apart from
 // what the ranges of the path decide.
 func (p *planner) covers(a *Path) bool {
-	return asksForParts(p.q, p.counting) && NewCover(p.q, p.counting, a.Index, p.residual(a)) != nil
+	return asksForParts(p.q, p.options.Counting) && NewCover(p.q, p.options.Counting, a.Index, p.residual(a)) != nil
 }
 
 // fieldsOf returns the fields that a query looks at, each at least once.

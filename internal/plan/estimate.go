@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 )
@@ -10,7 +12,7 @@ func (p *planner) estimate(a *Path, limit int) error {
 	if a.estimate > 0 && (!a.more || a.estimate >= limit) {
 		return nil // counted to its end before, or as far as limit
 	}
-	a.estimate, a.more = 0, false
+	a.estimate, a.uncovered, a.more = 0, 0, false
 	if a.Answer != nil {
 		return p.estimateAnswer(a, limit)
 	}
@@ -26,6 +28,9 @@ func (p *planner) estimate(a *Path, limit int) error {
 			}
 			a.estimate++
 			p.keys++
+			if a.covers && NotCovering(it.Value()) {
+				a.uncovered++
+			}
 		}
 		if err := errs.First(it.Error(), it.Close()); err != nil {
 			return err
@@ -35,6 +40,29 @@ func (p *planner) estimate(a *Path, limit int) error {
 		}
 	}
 	return nil
+}
+
+// race counts the entries of paths until those of one are known, or each has limit: in turns, and further in each turn, so
+// that a path with many entries costs no more than one with few. Those that bind most fields come first.
+func (p *planner) race(paths []*Path, limit int) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(paths, func(a, b *Path) int { return b.Equal - a.Equal })
+	for turn := min(raceKeys, limit); ; turn = min(4*turn, limit) {
+		fewest, done := turn, false
+		for _, a := range paths {
+			if err := p.estimate(a, fewest); err != nil {
+				return err
+			}
+			if !a.more {
+				fewest, done = min(fewest, a.estimate+1), true
+			}
+		}
+		if done || turn >= limit {
+			return nil
+		}
+	}
 }
 
 // estimateAnswer is estimate for an index that is not ordered.
@@ -70,7 +98,7 @@ func (p *planner) areFew(ranges []KeyRange) (bool, error) {
 // takes longer than a scan.
 func (p *planner) isMostlyCovering(a *Path) (covering bool, err error) {
 	where := p.residual(a)
-	if c := NewCover(p.q, p.counting, a.Index, where); !c.wants && !c.ids || where == nil && a.IsMinMax(p.q) {
+	if c := NewCover(p.q, p.options.Counting, a.Index, where); !c.wants && !c.ids || where == nil && a.IsMinMax(p.q) {
 		return true, nil // no document would be read
 	}
 	prefix := format.AppendIndexPrefix(nil, a.Index.Number)

@@ -22,7 +22,7 @@ func TestNew_HintNotReady(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = New(&query.Query{From: "t", UseIndex: "N"}, c, nil, ids.Rules{}, false)
+		_, err = New(&query.Query{From: "t", UseIndex: "N"}, c, nil, ids.Rules{}, Options{})
 		if !errors.Is(err, errs.ErrNoIndex) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want ErrNoIndex with %q", state, err, want)
 		}

@@ -18,18 +18,21 @@ import (
 // Path is an access path: key ranges of one ordered index, or what an index of another kind
 // answers.
 type Path struct {
-	Index    *catalog.Index
-	Answer   *catalog.Answer // nil for an ordered index. Of the fields below only used, exact, estimate and more are set beside it.
-	flags    byte
-	Ranges   []KeyRange // of whole keys, in rising order
-	Equal    int        // leading fields that are bound to single values
-	bounded  bool       // a further field is bound to a range
-	used     []int      // the conjuncts that the ranges implement
-	exact    []int      // those of them that the ranges decide exactly, without a check on the document
-	estimate int        // entries in the ranges, up to a bound
-	more     bool       // there are more than estimate
-	covers   bool       // the entries have all that the query looks at, apart from what the ranges decide
-	lost     string     // why the ranges do not have the order of the query, though the fields of the index do; "" if they have it
+	Index     *catalog.Index
+	Answer    *catalog.Answer // nil for an ordered index. Of the fields below only used, exact, estimate and more are set beside it.
+	flags     byte
+	Ranges    []KeyRange // of whole keys, in rising order
+	Equal     int        // leading fields that are bound to single values
+	bounded   bool       // a further field is bound to a range
+	used      []int      // the conjuncts that the ranges implement
+	exact     []int      // those of them that the ranges decide exactly, without a check on the document
+	estimate  int        // entries in the ranges, up to a bound
+	more      bool       // there are more than estimate
+	uncovered int        // of estimate, entries that are not covering, if covers
+	near      float64    // the share of its documents that lie near one another, if sampled: see shareNear
+	sampled   bool
+	covers    bool   // the entries have all that the query looks at, apart from what the ranges decide
+	lost      string // why the ranges do not have the order of the query, though the fields of the index do; "" if they have it
 }
 
 // addPath adds the path of an index, if the conjuncts bind its fields or the order

@@ -37,7 +37,11 @@ type Plan struct {
 	Orders    []query.Order // the part of the order that an index must provide: see fieldOrders
 	Keys      int           // examined while planning
 	Lost      string        // why an index does not give the order of the query, though its fields do; "" if none could
+	Chosen    bool          // though an index could answer: a scan that costs less, or a plan instead of another one
+	Estimates []Estimate    // of this plan and the other one that it was compared with; nil if it was not
 	Hinted    bool          // the query names the index, or asks for none
+
+	planner *planner // that knows what may answer instead; nil for nothing: see Instead
 }
 
 // KeyRange is a range of keys, from Lo up to but not including Hi.
@@ -54,6 +58,9 @@ const (
 	maxBranchKeys  = 500_000 // examined in search of a union
 
 	scanPerLookup = 8 // documents that a scan reads in the time of one look-up
+
+	raceKeys  = 32  // of each path that are counted first: see race
+	earlyKeys = 128 // that are counted before a plan is begun that may end early
 
 	sampledEntries = 200 // from both ends of an index, before an index scan replaces a scan
 	sampledShare   = 20  // one in so many entries may be not covering
@@ -73,22 +80,22 @@ type planner struct {
 	q         *query.Query
 	snapshot  storage.Reader
 	indexes   []*catalog.Index // that are ready, of the collection
-	counting  bool             // only the number of answers is wanted
-	hint      bool             // indexes has the one that the query names
+	options   Options
+	hint      bool // indexes has the one that the query names
 
 	conjuncts []query.Expr    // of the condition, and behind those what they imply
 	own       int             // how many of them are the condition's own
 	set       conjunctSet     // of conjuncts; made when it is needed
 	bindings  []*knownBinding // by conjunct: those made so far
 	paths     []*Path
-	lost      string // of a path that is of no use without its order
-	keys      int    // examined while planning
+	bounded   []*Path // those of paths with a condition, if there are several
+	lost      string  // of a path that is of no use without its order
+	keys      int     // examined while planning
 }
 
-// New plans a query with the indexes of a catalog. With counting, only the number
-// of answers is wanted, and entries may be counted instead of documents.
-func New(q *query.Query, c *catalog.Catalog, snapshot storage.Reader, rules ids.Rules, counting bool) (*Plan, error) {
-	p := &planner{rules: rules, separator: rules.Fold(rules.Separator), q: q, snapshot: snapshot, counting: counting}
+// New plans a query with the indexes of a catalog.
+func New(q *query.Query, c *catalog.Catalog, snapshot storage.Reader, rules ids.Rules, o Options) (*Plan, error) {
+	p := &planner{rules: rules, separator: rules.Fold(rules.Separator), q: q, snapshot: snapshot, options: o}
 	p.conjuncts, p.own = withImplied(conjunctsOf(q.Where))
 	if q.From != "" && !q.NoIndex {
 		collection := format.FoldName(q.From)
@@ -134,56 +141,56 @@ func (p *planner) plan() (*Plan, error) {
 
 // choose picks the cheapest plan.
 func (p *planner) choose() (*Plan, error) {
-	if pl, err := p.union(); pl != nil || err != nil {
-		return pl, err
+	if pl, err := p.union(); err != nil {
+		return nil, err
+	} else if pl != nil {
+		return p.weigh(pl)
 	}
 	byEtag := p.etagOrder() && p.q.HasLimit
-	if len(p.paths) == 1 && len(p.paths[0].used) > 0 && !byEtag {
-		return p.over(p.paths[0], nil), nil // nothing to compare it with
+	if a := p.exactPath(); a != nil {
+		return p.weigh(p.over(a, nil))
 	}
-
-	// Estimate the paths that bind most fields first: they are likely to have the
-	// fewest entries, and so limit how far the others are counted.
 	var bounded, ordered []*Path
-	fewest := EstimateKeys
-	slices.SortStableFunc(p.paths, func(a, b *Path) int { return b.Equal - a.Equal })
 	for _, a := range p.paths {
-		if len(a.used) == 0 && p.orderBy(a) == orderNone {
-			continue
-		}
-		// A path that has more entries than another need not be counted to its end.
-		if err := p.estimate(a, fewest); err != nil {
-			return nil, err
-		}
-		if len(a.used) > 0 && !a.more {
-			fewest = min(fewest, a.estimate+1)
+		inOrder := p.orderBy(a) != orderNone
+		if inOrder {
+			ordered = append(ordered, a)
 		}
 		if len(a.used) > 0 {
 			bounded = append(bounded, a)
-		}
-		if p.orderBy(a) != orderNone {
-			ordered = append(ordered, a)
+		} else if inOrder {
+			a.estimate, a.more = EstimateKeys, true // all of its index: not worth counting
 		}
 	}
-	// Among paths with as many entries: one that needs no documents, then one that needs
-	// no sort, then the simplest. The name of the index makes the choice repeatable.
-	byEstimate := func(a, b *Path) int {
-		return cmp.Or(a.estimate-b.estimate, compareBool(b.covers, a.covers), compareBool(p.orderBy(b) != orderNone, p.orderBy(a) != orderNone), len(a.Ranges)-len(b.Ranges), b.Equal-a.Equal, compareBool(b.bounded, a.bounded), len(a.Index.Fields)-len(b.Index.Fields), strings.Compare(a.Index.Info.Name, b.Index.Info.Name))
+	if len(bounded) == 1 && !byEtag && (len(ordered) == 0 || len(ordered) == 1 && ordered[0] == bounded[0]) {
+		return p.weigh(p.over(bounded[0], nil)) // nothing to compare it with
 	}
-	slices.SortStableFunc(bounded, byEstimate)
-	slices.SortStableFunc(ordered, byEstimate)
+	limit, early := EstimateKeys, p.mayEndEarly() && (len(ordered) > 0 || len(p.q.OrderBy) == 0)
+	if early {
+		limit = min(limit, earlyKeys) // they are counted further when the answers turn out to be rare: see Instead
+	}
+	if err := p.race(bounded, limit); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(bounded, p.byEstimate)
+	slices.SortStableFunc(ordered, p.byEstimate)
+	p.bounded = bounded
 
 	switch {
 	case len(bounded) > 0 && !bounded[0].more:
-		return p.over(bounded[0], nil), nil // few: sorting them costs nothing
+		return p.weigh(p.over(bounded[0], nil)) // few: sorting them costs nothing
 	case len(ordered) > 0 && (p.q.HasLimit || len(bounded) == 0 || ordered[0] == bounded[0]):
-		return p.over(ordered[0], nil), nil
+		return p.weigh(p.over(ordered[0], nil))
 	case byEtag:
 		return p.changes() // bounded paths have many entries, all of which would be sorted
-	case len(bounded) > 1:
-		return p.intersect(bounded)
+	case len(bounded) > 1 && !early:
+		pl, err := p.intersect(bounded)
+		if err != nil {
+			return nil, err
+		}
+		return p.weigh(pl)
 	case len(bounded) > 0:
-		return p.over(bounded[0], nil), nil
+		return p.weigh(p.over(bounded[0], nil))
 	}
 
 	// No condition or order has an index: walk the changes, the documents, or the whole
@@ -200,6 +207,32 @@ func (p *planner) choose() (*Plan, error) {
 		return scan, err
 	}
 	return p.over(a, nil), nil
+}
+
+// byEstimate orders paths by how many entries they have. Among those with as many: one that needs no documents,
+// then one that needs no sort, then the simplest. The name of the index makes the choice repeatable.
+func (p *planner) byEstimate(a, b *Path) int {
+	return cmp.Or(a.estimate-b.estimate, compareBool(a.more, b.more), compareBool(b.covers, a.covers), compareBool(p.orderBy(b) != orderNone, p.orderBy(a) != orderNone), len(a.Ranges)-len(b.Ranges), b.Equal-a.Equal, compareBool(b.bounded, a.bounded), len(a.Index.Fields)-len(b.Index.Fields), strings.Compare(a.Index.Info.Name, b.Index.Info.Name))
+}
+
+// exactPath returns a path that decides the whole condition: no path has fewer entries, so that none need be counted. With a
+// limit it must have the order, too, as another one may then end early. It is nil if there is none.
+func (p *planner) exactPath() (best *Path) {
+	if p.etagOrder() {
+		return nil
+	}
+	for _, a := range p.paths {
+		inOrder := len(p.q.OrderBy) == 0 || p.orderBy(a) != orderNone || !p.q.HasLimit || p.isGrouped()
+		if a.Answer == nil && len(a.used) > 0 && inOrder && p.residual(a) == nil && (best == nil || p.byEstimate(a, best) < 0) {
+			best = a
+		}
+	}
+	return best
+}
+
+// mayEndEarly reports whether the query needs no more candidates than its limit, if they are answers and come in order.
+func (p *planner) mayEndEarly() bool {
+	return p.q.HasLimit && !p.options.Counting && !p.isGrouped() && !p.q.IsDistinct()
 }
 
 func compareBool(a, b bool) int {

@@ -23,6 +23,26 @@ var querying = []mutation{
 		tests: []tests{{"tests/query", "TestQuery_AgainstNaive$|TestQuery_OrderOfSeveralEntries$"}},
 	},
 	{
+		name:  "answers from before a change of the plan come again, in order",
+		edits: []edit{{"internal/exec/instead.go", "\tif c.last.Key != nil {\n", "\tif false {\n"}},
+		tests: []tests{{"tests/query", "TestQuery_GivesUp$|TestQuery_AgainstNaive$"}},
+	},
+	{
+		name:  "answers from before a change of the plan come again, without an order",
+		edits: []edit{{"internal/exec/instead.go", "r.instead.given[doc.FoldedID()]; !found {", "r.instead.given[doc.FoldedID()]; true || !found {"}},
+		tests: []tests{{"tests/query", "TestQuery_GivesUp$|TestQuery_AgainstNaive$"}},
+	},
+	{
+		name:  "a plan is changed though the transaction's own documents are merged into it",
+		edits: []edit{{"internal/exec/instead.go", "few || len(r.overlay.Own) > 0 ||", "few ||"}},
+		tests: []tests{{"tests/query", "TestQuery_GivesUp$|TestQuery_AgainstNaive$"}},
+	},
+	{
+		name:  "the scan that is cheaper is taken where it is refused",
+		edits: []edit{{"internal/plan/cost.go", "case p.options.NoScan || a.Answer", "case a.Answer"}},
+		tests: []tests{{"tests/query", "TestPlan_ScanIsCheaper$|TestQuery_GivesUp$"}},
+	},
+	{
 		name:  "a partial index is used without its condition",
 		edits: []edit{{"internal/plan/binding.go", "\t\tif !p.requires(needed) {", "\t\tif false && !p.requires(needed) {"}},
 		tests: []tests{{"tests/query", "TestQuery_AgainstNaive$"}},
