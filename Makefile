@@ -308,6 +308,7 @@ bench-smoke:
 	cd bench && $(GO) run ./feeds -smoke
 	cd bench && $(GO) run ./expiry -smoke
 	cd bench && $(GO) run ./newest -smoke
+	cd bench && $(GO) run ./plans -smoke
 	cd bench && $(GO) run ./indexbuild -smoke
 	cd bench && $(GO) run ./importing -smoke
 	cd bench && $(GO) run ./garbage -smoke

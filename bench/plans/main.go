@@ -1,0 +1,276 @@
+// Command plans compares the plan that is chosen for random queries with every other one that can answer them.
+//
+//	go run ./plans [-documents N] [-queries Q] [-repeats R] [-seed S] [-worst W] [-smoke]
+//
+// Each query is run as it is, without an index, and by each index that can answer it, in an order drawn anew. Of the times of a plan the least counts.
+// A plan that takes more than twice as long as the chosen one is cut short. Printed is what share of the queries has which ratio of the chosen
+// plan to the cheapest, the chosen one among them, and the queries with the greatest ratios.
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jaydb/jay"
+)
+
+// config is what is measured.
+type config struct {
+	documents, queries, repeats, worst int
+	seed                               uint64
+}
+
+func main() {
+	var c config
+	flag.IntVar(&c.documents, "documents", 200_000, "documents of 400 bytes")
+	flag.IntVar(&c.queries, "queries", 1000, "random queries")
+	flag.IntVar(&c.repeats, "repeats", 3, "runs of each plan, of which the least time counts")
+	flag.IntVar(&c.worst, "worst", 10, "queries to show")
+	flag.Uint64Var(&c.seed, "seed", 1, "of documents and queries")
+	smoke := flag.Bool("smoke", false, "few documents and queries, to see that it works")
+	flag.Parse()
+	if *smoke {
+		c.documents, c.queries, c.repeats, c.worst = 3000, 30, 1, 2
+	}
+	if err := run(c); err != nil {
+		fmt.Fprintln(os.Stderr, "plans:", err)
+		os.Exit(1)
+	}
+}
+
+var indexes = []jay.Index{
+	{Name: "At", Fields: []string{"At"}},
+	{Name: "Serial", Fields: []string{"Serial"}},
+	{Name: "Status", Fields: []string{"Status", "-At"}},
+	{Name: "Tags", Fields: []string{"Tags", "-At"}},
+	{Name: "Company", Fields: []string{"Company", "Total"}},
+	{Name: "Total", Fields: []string{"Total"}},
+}
+
+func run(c config) (err error) {
+	dir, err := os.MkdirTemp("", "plans")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	db, err := jay.Open(dir, &jay.Options{Durability: jay.Relaxed})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	r := rand.New(rand.NewPCG(c.seed, 33))
+	if err := load(db, r, c.documents); err != nil {
+		return err
+	}
+
+	var all []result
+	for range c.queries {
+		res, err := measure(db, ask(r, c.documents), c.repeats)
+		if err != nil {
+			return err
+		}
+		all = append(all, res)
+	}
+	report(all, c.worst)
+	return nil
+}
+
+// load stores documents and makes the indexes.
+func load(db *jay.DB, r *rand.Rand, n int) error {
+	ctx := context.Background()
+	w, err := db.BulkInsert(nil)
+	if err != nil {
+		return err
+	}
+	for i := range n {
+		tags := []string{fmt.Sprintf("t%d", r.IntN(50))}
+		if r.IntN(4) == 0 {
+			tags = append(tags, fmt.Sprintf("t%d", r.IntN(50)))
+		}
+		body, err := json.Marshal(map[string]any{
+			"At": r.IntN(n), "Serial": i, "Tags": tags, "Status": []string{"open", "paid", "paid", "paid", "late", "sent", "sent", "sent", "sent", "sent"}[r.IntN(10)],
+			"Company": fmt.Sprintf("companies/%d", r.IntN(1000)), "Total": r.IntN(100_000), "Other": r.IntN(100),
+			"Text": strings.Repeat(fmt.Sprintf("%x ", r.Int64()), 16),
+		})
+		if err != nil {
+			return err
+		}
+		if _, err := w.Store(ctx, "Notes", body); err != nil {
+			return err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	if err := db.EnsureIndexes(ctx, "Notes", indexes); err != nil {
+		return err
+	}
+	return db.Compact(ctx)
+}
+
+// ask makes a random query, as what stands behind from Notes.
+func ask(r *rand.Rand, n int) string {
+	one := func(list ...string) string { return list[r.IntN(len(list))] }
+	// above is a bound that a share of the values is above: small shares come as often as large ones.
+	above := func(most int) int {
+		return most - int(float64(most)*[]float64{.0005, .002, .01, .03, .06, .1, .15, .25, .5, 1}[r.IntN(10)])
+	}
+	condition := func() string {
+		switch r.IntN(9) {
+		case 0:
+			return fmt.Sprintf("At >= %d", above(n))
+		case 1:
+			lo := above(n)
+			return fmt.Sprintf("At between %d and %d", lo/2, lo/2+n-lo)
+		case 2:
+			return fmt.Sprintf("Serial >= %d", above(n))
+		case 3:
+			return fmt.Sprintf("Status = '%s'", one("open", "paid", "late", "sent"))
+		case 4:
+			return fmt.Sprintf("Tags = 't%d'", r.IntN(50))
+		case 5:
+			return fmt.Sprintf("Company = 'companies/%d'", r.IntN(1000))
+		case 6:
+			return fmt.Sprintf("Total >= %d", above(100_000))
+		case 7:
+			return fmt.Sprintf("Other < %d", []int{1, 5, 50}[r.IntN(3)])
+		default:
+			return fmt.Sprintf("Status in ('%s', '%s')", one("open", "late"), one("paid", "sent"))
+		}
+	}
+	var conditions []string
+	for range 1 + r.IntN(3) {
+		conditions = append(conditions, condition())
+	}
+	where := "where " + strings.Join(conditions, " and ")
+	order := "order by " + one("At", "At desc", "Serial", "Serial desc", "Total", "Total desc")
+	switch r.IntN(7) {
+	case 0:
+		return where
+	case 1:
+		return fmt.Sprintf("%s limit %d", where, 1+r.IntN(100))
+	case 2, 3:
+		return fmt.Sprintf("%s %s limit %d", where, order, 1+r.IntN(50))
+	case 4:
+		return fmt.Sprintf("group by %s %s select %s, count() as n, sum(Total) as total", "Status", where, "Status")
+	case 5:
+		return fmt.Sprintf("%s select Company, Total", where)
+	}
+	return fmt.Sprintf("%s select count() as n", where)
+}
+
+// result is how one query went.
+type result struct {
+	text   string
+	chosen plan
+	others []plan // those that were not cut short
+}
+
+type plan struct {
+	name string
+	took time.Duration
+}
+
+// ratio is that of the chosen plan to the cheapest.
+func (r result) ratio() float64 {
+	least := r.chosen.took
+	for _, p := range r.others {
+		least = min(least, p.took)
+	}
+	return float64(r.chosen.took) / float64(least)
+}
+
+// measure runs a query by each plan.
+func measure(db *jay.DB, text string, repeats int) (res result, err error) {
+	res = result{text: text}
+	names := []string{"", "no index"}
+	for _, ix := range indexes {
+		names = append(names, "index '"+ix.Name+"'")
+	}
+	took := make(map[string]time.Duration)
+	var limit time.Duration          // of the plans that were not chosen
+	for round := range repeats + 1 { // the first fills the caches, and finds out how long the chosen plan takes
+		order := slices.Clone(names)
+		if round > 0 {
+			rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		}
+		for _, name := range order {
+			began := time.Now()
+			err := answer(db, name, text, limit)
+			switch {
+			case name != "" && (errors.Is(err, jay.ErrNoIndex) || errors.Is(err, context.DeadlineExceeded)):
+				names = slices.DeleteFunc(names, func(n string) bool { return n == name })
+				delete(took, name)
+				continue
+			case err != nil:
+				return res, fmt.Errorf("%s by %q: %w", text, name, err)
+			}
+			now := time.Since(began)
+			if least, known := took[name]; !known || now < least {
+				took[name] = now
+			}
+			limit = 2*took[""] + 20*time.Millisecond
+		}
+	}
+	for _, name := range names {
+		p := plan{cmp.Or(name, "chosen"), took[name]}
+		if name == "" {
+			res.chosen = p
+		} else {
+			res.others = append(res.others, p)
+		}
+	}
+	return res, nil
+}
+
+// answer runs a query to its end, for no longer than limit if that is not 0.
+func answer(db *jay.DB, by, text string, limit time.Duration) error {
+	ctx := context.Background()
+	if by != "" {
+		by = "use " + by + " "
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	q, err := db.RQL("from Notes "+by+text, nil)
+	if err != nil {
+		return err
+	}
+	for _, err := range q.Iter(ctx) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func report(all []result, worst int) {
+	slices.SortFunc(all, func(a, b result) int { return cmp.Compare(b.ratio(), a.ratio()) })
+	fmt.Printf("%d queries\n\n| chosen ÷ cheapest | queries |\n|---|---|\n", len(all))
+	for _, bound := range []float64{1, 1.1, 1.25, 1.5, 2, 3, 5} {
+		n := 0
+		for _, r := range all {
+			if r.ratio() <= bound {
+				n++
+			}
+		}
+		fmt.Printf("| at most %v | %.1f %% |\n", bound, 100*float64(n)/float64(len(all)))
+	}
+	fmt.Printf("| greatest | %.2f |\n\n", all[0].ratio())
+	for _, r := range all[:min(worst, len(all))] {
+		fmt.Printf("%.2f  from Notes %s\n      chosen %v", r.ratio(), r.text, r.chosen.took.Round(time.Microsecond))
+		for _, p := range r.others {
+			fmt.Printf(", %s %v", p.name, p.took.Round(time.Microsecond))
+		}
+		fmt.Println()
+	}
+}
