@@ -14,9 +14,10 @@ const kinds = [
   [/^keep groups: /, 'filter'],
   [/^(sort in memory|group in memory)/, 'memory'],
   [/^already in order/, 'ordered'],
+  [/^expected /, 'expected'],
 ];
 
-const words = {index: 'Index', scan: 'Scan', read: 'Read', covered: 'From the index', filter: 'Filter', memory: 'In memory', ordered: 'In order', other: 'Step', answer: 'Answers'};
+const words = {index: 'Index', scan: 'Scan', read: 'Read', covered: 'From the index', filter: 'Filter', memory: 'In memory', ordered: 'In order', expected: 'Expected', other: 'Step', answer: 'Answers'};
 
 // steps returns the steps of a plan with what is known of each: {kind, text, parts, amount, unit}.
 export function steps(e) {
@@ -30,7 +31,7 @@ export function steps(e) {
       continue;
     }
     const kind = kinds.find(([pattern]) => pattern.test(text))?.[1] ?? 'other';
-    out.push({kind, text: text.replace(/^filter: |^keep groups: |^scan |^index (?=")/, ''), parts: [], amount: null, unit: ''});
+    out.push({kind, text: text.replace(/^filter: |^keep groups: |^scan |^expected |^index (?=")/, ''), parts: [], amount: null, unit: ''});
   }
   const source = out.find((s) => s.kind === 'index');
   if (source) Object.assign(source, {amount: e.keysExamined, unit: 'key'});
@@ -85,6 +86,9 @@ function cut(text, most) {
 // advice says what the plan is worth.
 export function advice(e) {
   if (e.suggestion) return null; // the page offers the index
+  const scans = (words) => e.plan.some((line) => line.startsWith('scan ')) && e.plan.some((line) => line.includes(words));
+  if (scans('expected ')) return 'The scan was expected to take less time than an index.';
+  if (scans(', as the query asks')) return 'The query asks for no index.';
   if (e.plan.some((line) => line.startsWith('scan ')) && e.documentsRead > 1000 && e.returned * 10 < e.documentsRead) {
     return `It reads ${count(e.documentsRead)} documents for ${plural(e.returned, 'answer')}, and no index would serve its conditions.`;
   }

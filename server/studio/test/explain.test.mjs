@@ -12,11 +12,15 @@ test('each step of a plan has its kind and its figures', () => {
   assert.deepEqual(kinds({plan: ['look up 2 documents by ID']}), ['index look up 2 documents by ID 3', 'answer 1 answer 1']);
   const [union] = steps({plan: ['union of', '   index "A", one range', '   index "B", 2 ranges', 'read documents'], keysExamined: 3, documentsRead: 2, returned: 1});
   assert.deepEqual([union.kind, union.parts], ['index', ['index "A", one range', 'index "B", 2 ranges']]);
+  assert.equal(kinds({plan: ['scan Orders', 'expected 9 documents by scan Orders, and not at least 5 keys and 5 documents by index "A", one range']})[1],
+    'expected 9 documents by scan Orders, and not at least 5 keys and 5 documents by index "A", one range -');
   assert.equal(kinds({plan: ['something new']})[0], 'other something new -');
 });
 
 test('the picture says its figures in words', () => {
   assert.equal(summary({keysExamined: 0, documentsRead: 300000, returned: 3, elapsedNs: 211442000}), '0 index keys examined, 300,000 documents read, 3 answers, 211 ms');
   assert.match(advice({plan: ['scan Orders', 'filter: not A = 1'], keysExamined: 0, documentsRead: 5000, returned: 3}), /reads 5,000 documents for 3 answers/);
+  assert.match(advice({plan: ['scan Orders', 'expected 5000 documents by scan Orders, and not more'], keysExamined: 900, documentsRead: 5000, returned: 3}), /less time than an index/);
+  assert.match(advice({plan: ['scan Orders, as the query asks'], keysExamined: 0, documentsRead: 5000, returned: 3}), /asks for no index/);
   assert.equal(advice({plan: ['scan Orders'], suggestion: {fields: ['A']}}), null);
 });
