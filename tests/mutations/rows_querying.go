@@ -15,7 +15,7 @@ var querying = []mutation{
 	{
 		name:  "the order of values that the condition has chosen among is trusted",
 		edits: []edit{{"internal/plan/path.go", "return a.Binds(o.Field) }):", "return false && a.Binds(o.Field) }):"}},
-		tests: []tests{{"tests/query", "TestQuery_AgainstNaive$|TestQuery_OrderOfSeveralEntries$"}},
+		tests: []tests{{"tests/query", "TestQuery_NewestOfTag$|TestQuery_LostOrder$"}},
 	},
 	{
 		name:  "a document comes once for each of its entries",
