@@ -136,8 +136,11 @@ func newest(all []chain) *chain {
 	return nil
 }
 
+// ErrNoBackup is returned when a directory has no chain that can be restored.
+var ErrNoBackup = errors.New("there is no full backup that can be read")
+
 // Chain returns the newest chain of a directory of backups that has all of its links, in the order in which jay.RestoreFrom restores them. It
-// reads their beginnings only. A nil file system is that of the machine. It returns jay.ErrNoDatabase if the directory has none.
+// reads their beginnings only. A nil file system is that of the machine. It returns ErrNoBackup if the directory has none.
 func Chain(fs lsm.FS, dir string) ([]Backup, error) {
 	if fs == nil {
 		fs = lsm.OS(false)
@@ -148,7 +151,7 @@ func Chain(fs lsm.FS, dir string) ([]Backup, error) {
 	}
 	c := newest(d.chains(nil))
 	if c == nil {
-		return nil, fmt.Errorf("backups of %q: %w: there is no full backup that can be read", dir, jay.ErrNoDatabase)
+		return nil, fmt.Errorf("backups of %q: %w", dir, ErrNoBackup)
 	}
 	return c.links, nil
 }

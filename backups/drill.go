@@ -12,7 +12,8 @@ import (
 // drillTags are node tags for databases that exist only during a drill. One of them is free.
 var drillTags = []string{"ZZZZ", "ZZZY", "ZZZX", "ZZZW"}
 
-// Drill restores the newest chain of the Keeper's directory, as the function Drill does. Backups wait for it.
+// Drill restores the newest chain of the Keeper's directory, as the function Drill does. Backups wait for it. Without a
+// chain it returns ErrNoBackup.
 func (k *Keeper) Drill(ctx context.Context, dir string) (jay.RestoreInfo, error) {
 	k.making.Lock() // no link is removed meanwhile
 	defer k.making.Unlock()

@@ -455,7 +455,7 @@ func TestKeeper_Run(t *testing.T) {
 func TestKeeper_Drill(t *testing.T) {
 	t.Parallel()
 	w := newKept(t, backups.Options{})
-	if _, err := w.k.Drill(ctx, "/drill"); !errors.Is(err, jay.ErrNoDatabase) {
+	if _, err := w.k.Drill(ctx, "/drill"); !errors.Is(err, backups.ErrNoBackup) {
 		t.Errorf("without a backup: %v", err)
 	}
 	w.make(time.Hour)
@@ -584,5 +584,56 @@ func TestKeeper_DamagedOnItsWay(t *testing.T) {
 	equal(t, "documents", restored(t, db.Disk), 4)
 	if err := k.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Ensure that a database which was restored in the place of its original goes on in the same directory, with a full backup first, and that
+// one with a node tag of its own is another database, with another directory.
+func TestKeeper_AfterRestore(t *testing.T) {
+	t.Parallel()
+	w := newKept(t, backups.Options{Every: time.Hour})
+	w.make(time.Hour)
+	w.make(time.Hour)
+	used, err := w.db.Counters(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	links, err := backups.Chain(w.disk, "/copies")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.k.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for tag, want := range map[string]error{"": nil, "B": jay.ErrUsage} {
+		dir := "/restored" + tag
+		o := &jay.Options{FS: w.disk, Now: w.db.Clock.Now}
+		if _, err := jay.RestoreFrom(ctx, dir, jay.RestoreOptions{CopyTag: tag, SameTag: tag == "", Floors: used, Options: o}, links[0].Path, links[1].Path); err != nil {
+			t.Fatal(err)
+		}
+		db, err := jay.Open(dir, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, err := backups.Open(db, w.o)
+		if !errors.Is(err, want) {
+			t.Errorf("tag %q: %v, want %v", tag, err, want)
+		}
+		if err == nil {
+			if b, err := k.Make(ctx); err != nil || b.Number != 3 || b.Base != "" || b.Documents != 2 {
+				t.Errorf("after the restore: %+v, %v", b, err)
+			}
+			if err := k.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.open()
+	equal(t, "files", w.names(), "1-full 2-since 3-full")
+	if b, err := w.k.Make(ctx); err != nil || b.Base != "" || b.Number != 4 { // it does not know the one before it
+		t.Errorf("the original goes on: %+v, %v", b, err)
 	}
 }

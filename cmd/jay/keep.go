@@ -65,7 +65,7 @@ func (c *backupCommand) keep(ctx context.Context, a *app) error {
 }
 
 // inKeep replaces names of package backups by the flags that set them.
-var inKeep = strings.NewReplacer("Options.Every", "--every", "Options.Full", "--full", "Options.KeepFor", "--keep-for", "Options.Keep", "--keep")
+var inKeep = strings.NewReplacer("Options.Dir names no directory", "name a directory", "Options.Every", "--every", "Options.Full", "--full", "Options.KeepFor", "--keep-for", "Options.Keep", "--keep")
 
 // chainOf returns the files of the newest chain, if names is one directory, and else names.
 func chainOf(names []string) ([]string, error) {
