@@ -488,6 +488,26 @@ func semanticOnly(resolver *ids.Resolver, makeID func(context.Context, any) (str
 	}
 }
 
+// Patch is DB.Patch for a document of the collection: one of another is a
+// *CollectionError.
+func (c *Collection[T]) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchResult, error) {
+	o := c.newPatch(id, opts)
+	if t, ok := c.via.(*Tx); ok {
+		return t.patch(ctx, o)
+	}
+	return patchThrough(ctx, c.via, o)
+}
+
+// newPatch returns the patch of a document of the collection.
+func (c *Collection[T]) newPatch(id string, opts []PatchOption) *op {
+	o := newPatch(id, opts)
+	if o.Collection != "" && format.FoldName(o.Collection) != format.FoldName(c.m.Collection) {
+		o.UsageError = fmt.Errorf("%w: InCollection(%.100q) on the collection %.100q", ErrUsage, o.Collection, c.m.Collection)
+	}
+	o.Collection, o.InCollection, o.LeaveOut = c.m.Collection, format.FoldName(c.m.Collection), c.m.Drop
+	return o
+}
+
 // setResult writes what a write has made into its value: the ID, the version, and what a
 // field shows of the metadata. What the result lacks, as it is not committed, stays.
 func setResult(m *codec.Mapping, v any, result Metadata) {

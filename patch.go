@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/instant"
 	"github.com/jaydb/jay/internal/requests"
 	"github.com/jaydb/jay/internal/write"
@@ -177,26 +176,6 @@ var ErrPatchWork = patch.ErrTooMuchWork
 // in its collection and keeps its metadata.
 func (db *DB) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchResult, error) {
 	return patchThrough(ctx, db, newPatch(id, opts))
-}
-
-// Patch is DB.Patch for a document of the collection: one of another is a
-// *CollectionError.
-func (c *Collection[T]) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchResult, error) {
-	o := c.newPatch(id, opts)
-	if t, ok := c.via.(*Tx); ok {
-		return t.patch(ctx, o)
-	}
-	return patchThrough(ctx, c.via, o)
-}
-
-// newPatch returns the patch of a document of the collection.
-func (c *Collection[T]) newPatch(id string, opts []PatchOption) *op {
-	o := newPatch(id, opts)
-	if o.Collection != "" && format.FoldName(o.Collection) != format.FoldName(c.m.Collection) {
-		o.UsageError = fmt.Errorf("%w: InCollection(%.100q) on the collection %.100q", ErrUsage, o.Collection, c.m.Collection)
-	}
-	o.Collection, o.InCollection, o.LeaveOut = c.m.Collection, format.FoldName(c.m.Collection), c.m.Drop
-	return o
 }
 
 // patchThrough makes a patch, once if it has a request ID.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"strings"
 
 	"github.com/jaydb/jay/internal/builder"
 	"github.com/jaydb/jay/internal/docs"
@@ -26,7 +27,7 @@ type Tx txn.Tx
 func (t *Tx) inner() *txn.Tx { return (*txn.Tx)(t) }
 
 // TxOption changes one DB.Update: Retry and RequestID return some.
-type TxOption interface{ update(o *txOptions) }
+type TxOption interface{ transacts() }
 
 type txOptions struct {
 	txn.Options
@@ -37,7 +38,9 @@ type txOptions struct {
 
 type txOption func(*txOptions)
 
-func (f txOption) update(o *txOptions) { f(o) }
+func (txOption) transacts() {}
+
+var _ TxOption = RequestOption{}
 
 // Retry runs the function again, up to n more times, when its transaction lost
 // against another one; Retry() goes on until ctx ends. The function must be able to
@@ -114,7 +117,7 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...TxOption) 
 		case txOption:
 			option(&o)
 		case RequestOption:
-			option.update(&o)
+			o.id, o.given = strings.Clone(option.id), true
 		}
 	}
 	if o.misused != nil {

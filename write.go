@@ -218,7 +218,7 @@ func initStore(o *op, collection string, body []byte, opts []WriteOption) {
 
 // WriteOption changes one write. It is a PatchOption, too.
 type WriteOption interface {
-	PatchOption
+	patch(o *op)
 	write(o *op)
 }
 
@@ -370,7 +370,6 @@ type RequestOption struct{ id string }
 var (
 	_ WriteOption = RequestOption{}
 	_ CallOption  = RequestOption{}
-	_ TxOption    = RequestOption{}
 )
 
 // The ID is cloned, so that a call that takes several kinds of options does not move all of them to the heap.
@@ -379,7 +378,7 @@ func (r RequestOption) write(o *op) {
 }
 func (r RequestOption) patch(o *op)         { r.write(o) }
 func (r RequestOption) call(o *callOptions) { o.id, o.given = r.id, true }
-func (r RequestOption) update(o *txOptions) { o.id, o.given = strings.Clone(r.id), true }
+func (r RequestOption) transacts()          {}
 
 // RequestID gives the call an ID, so that it is carried out once however often it is made:
 // made again with the same ID, as when a caller did not get the answer, it returns what it

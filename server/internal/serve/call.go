@@ -82,11 +82,6 @@ func (c *Call) Listed(status int, v any) error {
 func (c *Call) Held() *Holding {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.held()
-}
-
-// held is Held. c.mu is held.
-func (c *Call) held() *Holding {
 	switch {
 	case c.memory != nil:
 	case c.first.b == nil:
@@ -102,10 +97,11 @@ func (c *Call) held() *Holding {
 // pay for what it keeps, unless an earlier document has taken as much. It is safe for concurrent
 // use.
 func (c *Call) need(n int64) error {
+	held := c.Held()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.reading.Memory == nil {
-		c.reading.Memory = c.held()
+		c.reading.Memory = held
 	}
 	return c.reading.Need(n)
 }
@@ -194,9 +190,6 @@ func (c *Call) Sender() string {
 	}
 	return addressOf(networkOfAddress(from.Addr()))
 }
-
-// addressOf returns the name of a sender without credentials.
-func addressOf(network netip.Addr) string { return "address " + network.String() }
 
 // BoundMajority gives a call that needs the cluster a deadline. Without one it would wait
 // for a majority as long as package jay does, and keep its place in the gate.

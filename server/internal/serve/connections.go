@@ -300,3 +300,6 @@ func networkOfAddress(address netip.Addr) netip.Addr {
 	}
 	return address
 }
+
+// addressOf returns the name of a sender without credentials.
+func addressOf(network netip.Addr) string { return "address " + network.String() }
