@@ -461,7 +461,13 @@ func TestBatchOf(t *testing.T) {
 	}
 
 	// The same again, in values of another process.
-	etag := lastEtag(t, db)
+	count := func() int64 {
+		t.Helper()
+		n, err := payments.Query().Count(ctx) // etags of ranges may come at any time
+		must(t, err)
+		return n
+	}
+	before := count()
 	pay, there, one = &payment{Cents: 5}, &payment{ID: "payments/there", Cents: 7}, &ticket{Owner: "ann"}
 	for i := range many {
 		many[i] = &payment{Cents: int64(i)}
@@ -471,7 +477,7 @@ func TestBatchOf(t *testing.T) {
 	must(t, second(db.Apply(ctx, &b, jay.RequestID("r"))))
 	check(pay, there, one)
 	equal(t, many[39].ID, results[len(results)-1].ID)
-	equal(t, lastEtag(t, db), etag)
+	equal(t, count(), before)
 
 	// In a transaction the commit sets the values.
 	b.Reset()
