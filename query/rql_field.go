@@ -322,6 +322,26 @@ func (f Field) String() string {
 	return metadataMember + "." + metaNames[f.Meta]
 }
 
+// GoString is f as fmt prints it with %#v. The hashes that are stored with the results of calls are made of it, so that a field
+// without a zone is printed as before there were zones.
+//
+// Part of the on-disk format. Must not change.
+func (f Field) GoString() string {
+	type unzoned struct {
+		Meta Meta
+		Path jsonpath.Path
+		Date Date
+		Func Func
+
+		ends bool
+	}
+	text := strings.Replace(fmt.Sprintf("%#v", unzoned{f.Meta, f.Path, f.Date, f.Func, f.ends}), "query.unzoned{", "query.Field{", 1)
+	if f.Zone == nil {
+		return text
+	}
+	return strings.TrimSuffix(text, "}") + ", Zone:" + strconv.Quote(f.Zone.name) + "}"
+}
+
 // sameField reports whether a and b are the same field.
 func sameField(a, b Field) bool { return a.String() == b.String() }
 

@@ -2,6 +2,7 @@ package query_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -91,6 +92,22 @@ func TestZone_Refused(t *testing.T) {
 		if _, err := query.Compile(query.Exists{Field: f}); !errors.Is(err, query.ErrCondition) {
 			t.Errorf("%s with a zone: got %v, want ErrCondition", name, err)
 		}
+	}
+}
+
+// Ensure that a field without a zone has the text that hashes of older versions are made of, and that zones differ in it.
+func TestField_GoString(t *testing.T) {
+	texts := make(map[string]bool)
+	for _, text := range []string{"day(At)", "day(At, 'UTC')", "day(At, 'Europe/Zurich')"} {
+		f := mustParse(t, "from X where "+text+" = '2026-01-01'").Where.(query.Compare).Field
+		got := fmt.Sprintf("%#v", f)
+		texts[got] = true
+		if f.Zone == nil && (!strings.HasPrefix(got, "query.Field{Meta:0x0, Path:jsonpath.Path{") || !strings.HasSuffix(got, "}, Date:0x4, Func:0x0, ends:false}")) {
+			t.Errorf("%s is %s", text, got)
+		}
+	}
+	if len(texts) != 3 {
+		t.Errorf("got %v, want three texts", texts)
 	}
 }
 
