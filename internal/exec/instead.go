@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -79,6 +80,75 @@ func (r *Run) spend() (err error) {
 		return err
 	}
 	return errSpent
+}
+
+// errScan ends the walk of a plan that a scan replaces.
+var errScan = errors.New("jay: the scan costs less")
+
+// unweighed is what a run keeps until its plan has been compared with the scan, which happens when it turns out to have many
+// candidates.
+type unweighed struct {
+	waits bool                // it has not been compared
+	ids   []byte              // of the candidates so far, folded, each with a 00 behind it
+	count int                 // of them
+	scan  *plan.Plan          // what replaces it
+	met   map[string]struct{} // candidates of the plan that the scan has replaced, which it must pass over
+}
+
+// maxUnweighed is how many candidates are met, answers of entries included, before a plan is kept without a comparison: then
+// few of them are looked up.
+const maxUnweighed = 4096
+
+// meet notes a candidate.
+func (u *unweighed) meet(id []byte) {
+	if u.waits {
+		u.ids = append(append(u.ids, id...), 0)
+		u.count++
+	}
+}
+
+// weigh returns errScan if a scan is to replace the plan.
+func (r *Run) weigh() (err error) {
+	u := &r.unweighed
+	switch {
+	case !u.waits:
+		return nil
+	case u.count > maxUnweighed:
+		u.waits, u.ids = false, nil
+		return nil
+	case r.instead.looked < int64(plan.ScanFrom):
+		return nil
+	}
+	u.waits = false
+	known := r.plan.Keys
+	u.scan, err = r.plan.Weigh()
+	r.stats.keys += int64(r.plan.Keys - known)
+	if u.scan == nil || err != nil {
+		u.ids = nil
+		return err
+	}
+	return errScan
+}
+
+// nextCandidate returns the next document of the source that want accepts, nil at the end. If a scan replaces the source, it
+// goes on with that: what has come before stays, in whatever it was put.
+func (r *Run) nextCandidate(ctx context.Context, want func() docs.Filter) (*docs.Document, error) {
+	doc, err := r.source.next(ctx, want())
+	if err != errScan {
+		return doc, err
+	}
+	u := &r.unweighed
+	u.met = make(map[string]struct{}, u.count)
+	for rest := u.ids; len(rest) > 0; {
+		id, behind, _ := bytes.Cut(rest, []byte{0})
+		u.met[string(id)], rest = struct{}{}, behind
+	}
+	u.ids = nil
+	r.instead.text = fmt.Sprintf("%s, given up after %d documents", r.steps()[0], r.instead.looked)
+	if err := r.reopen(ctx, u.scan, nil); err != nil {
+		return nil, err
+	}
+	return r.source.next(ctx, want())
 }
 
 // change lets the other plan answer, without what was given.

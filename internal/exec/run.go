@@ -66,6 +66,7 @@ type Run struct {
 	skip      int
 	left      int // answers to come; below 0 for no limit
 	instead   instead
+	unweighed unweighed
 
 	overlay Overlay
 	payer   budget.Payer // of the memory that the run holds
@@ -259,6 +260,7 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 			return err
 		}
 	}
+	r.unweighed.waits = r.plan.IsUnweighed()
 	r.source, err = r.openSource(ctx)
 	return err
 }
@@ -272,7 +274,7 @@ func (r *Run) compile(where query.Expr) (err error) {
 		}
 		r.matcher.SetPace(&r.pace)
 	}
-	r.accept, r.all = r.matches, r.matcher == nil && !r.gone && r.overlay.Written == nil
+	r.accept, r.all = r.matches, r.matcher == nil && !r.gone && r.overlay.Written == nil && r.unweighed.met == nil
 	return nil
 }
 
@@ -411,6 +413,11 @@ func (r *Run) matches(folded []byte, h *metadata.Header, body []byte) bool {
 	if r.overlay.Written != nil && r.overlay.Written[string(folded)] {
 		return false
 	}
+	if r.unweighed.met != nil {
+		if _, found := r.unweighed.met[string(folded)]; found {
+			return false
+		}
+	}
 	if r.matcher == nil {
 		return true
 	}
@@ -437,14 +444,15 @@ func (r *Run) nextDocument(ctx context.Context) (*docs.Document, error) {
 
 // nextStored returns the next answer of the snapshot.
 func (r *Run) nextStored(ctx context.Context) (*docs.Document, error) {
-	want := r.accept
-	if r.all {
-		switch r.source.(type) {
-		case *indexSource, *changeSource: // those of lookups
-			want = nil // documents are decoded where they are to be, and not before
+	doc, err := r.nextCandidate(ctx, func() docs.Filter {
+		if r.all {
+			switch r.source.(type) {
+			case *indexSource, *changeSource: // those of lookups
+				return nil // documents are decoded where they are to be, and not before
+			}
 		}
-	}
-	doc, err := r.source.next(ctx, want)
+		return r.accept
+	})
 	if err := r.pace.Err(); err != nil {
 		return nil, err
 	}
@@ -726,7 +734,7 @@ func (r *Run) countDocuments(ctx context.Context) (int64, error) {
 // What it is given is valid until it returns.
 func (r *Run) each(ctx context.Context, fn func(query.Doc) error) error {
 	var failed error
-	_, err := r.source.next(ctx, func(folded []byte, h *metadata.Header, body []byte) bool {
+	want := func(folded []byte, h *metadata.Header, body []byte) bool {
 		if failed == nil && r.matches(folded, h, body) {
 			if failed = r.pace.Err(); failed != nil {
 				return true
@@ -735,7 +743,8 @@ func (r *Run) each(ctx context.Context, fn func(query.Doc) error) error {
 			failed = fn(query.Doc{Body: body, Meta: &r.meta})
 		}
 		return failed != nil // accept no document, except to end the walk
-	})
+	}
+	_, err := r.nextCandidate(ctx, func() docs.Filter { return want })
 	if err := cmp.Or(failed, err); err != nil {
 		return err
 	}

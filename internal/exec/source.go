@@ -408,6 +408,9 @@ const (
 // fill fetches the next documents together, sorted by key: one iterator is faster
 // than as many look-ups, above all for adjacent documents.
 func (s *lookups) fill(ctx context.Context, from candidates, want docs.Filter) error {
+	if err := s.r.weigh(); err != nil {
+		return err
+	}
 	if err := s.r.spend(); err != nil {
 		return err
 	}
@@ -428,6 +431,7 @@ func (s *lookups) fill(ctx context.Context, from candidates, want docs.Filter) e
 			s.ended = true
 			break
 		}
+		s.r.unweighed.meet(id)
 		doc, covered := from.fromEntry(id, want)
 		switch {
 		case !covered:

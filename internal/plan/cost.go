@@ -20,9 +20,9 @@ const (
 	walkEntry      = 300  // an entry that is only walked over
 )
 
-// ScanFrom is how many entries a plan must have before it is compared with a scan: with fewer, the
-// comparison would cost more than it could save. A variable for tests.
-var ScanFrom = 500
+// ScanFrom is how many entries a plan must have, or documents it must have looked up, before it is compared with a scan: with
+// fewer, the comparison would cost more than it could save. A variable for tests.
+var ScanFrom = 480
 
 // EarlyLookUps is how many documents a plan that may end early looks up before it is asked whether another one is
 // cheaper. A variable for tests.
@@ -121,8 +121,33 @@ func (p *planner) weigh(pl *Plan) (*Plan, error) {
 		return pl, nil // few, and known
 	case pl.Ordered && !p.isGrouped():
 		return pl, nil // no memory grows with the answers; a sort might have to refuse them
+	case len(pl.Access) == 1 && pl.Intersect == nil && a.estimate == 0:
+		pl.planner, pl.unweighed = p, true // nothing was counted: it may have few entries
+		return pl, nil
 	}
+	return p.compare(pl)
+}
 
+// Weigh compares a plan of one path, of which ScanFrom documents were looked up by now, with the scan. It returns the
+// scan if that costs less, and nil if not. Before that many it is not worth an iterator.
+func (pl *Plan) Weigh() (scan *Plan, err error) {
+	p := pl.planner
+	keys := p.keys
+	defer func() { pl.Keys += p.keys - keys }()
+	if scan, err = p.compare(pl); scan == pl || err != nil {
+		return nil, err
+	}
+	scan.Conjuncts, scan.Orders, scan.Keys, scan.Lost = pl.Conjuncts, pl.Orders, pl.Keys, pl.Lost
+	scan.Ordered, scan.Reverse = false, false
+	return scan, nil
+}
+
+// IsUnweighed reports whether the plan is to be compared with the scan under way: see Weigh.
+func (pl *Plan) IsUnweighed() bool { return pl.unweighed }
+
+// compare returns pl or the scan, whichever costs less.
+func (p *planner) compare(pl *Plan) (*Plan, error) {
+	a := pl.Access[0]
 	// A few candidates are cheap, be there a scan that is cheaper.
 	n, err := p.entries(pl, ScanFrom)
 	if err != nil || n <= int64(ScanFrom) {
@@ -304,7 +329,7 @@ func (p *planner) estimated(pl *Plan, n int64) Estimate {
 }
 
 // MayEndEarly reports whether another plan may answer the rest: see Instead.
-func (pl *Plan) MayEndEarly() bool { return pl.planner != nil }
+func (pl *Plan) MayEndEarly() bool { return pl.planner != nil && !pl.unweighed }
 
 // Instead is asked once pl, a plan that may end early, has looked up some documents without an end. It returns the plan that
 // answers from now on; or nil, and after how many look-ups it is to be asked again, 0 for never. The answers

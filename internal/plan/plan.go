@@ -41,7 +41,8 @@ type Plan struct {
 	Estimates []Estimate    // of this plan and the other one that it was compared with; nil if it was not
 	Hinted    bool          // the query names the index, or asks for none
 
-	planner *planner // that knows what may answer instead; nil for nothing: see Instead
+	planner   *planner // that knows what may answer instead; nil for nothing: see Instead
+	unweighed bool     // see Weigh
 }
 
 // KeyRange is a range of keys, from Lo up to but not including Hi.

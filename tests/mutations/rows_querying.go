@@ -33,6 +33,11 @@ var querying = []mutation{
 		tests: []tests{{"tests/query", "TestQuery_GivesUp$|TestQuery_AgainstNaive$"}},
 	},
 	{
+		name:  "a scan that replaces a plan does not pass over what the plan has met",
+		edits: []edit{{"internal/exec/run.go", "\tif r.unweighed.met != nil {\n\t\tif _,", "\tif false {\n\t\tif _,"}},
+		tests: []tests{{"tests/query", "TestPlan_ScanIsCheaper$|TestQuery_AgainstNaive$"}},
+	},
+	{
 		name:  "a plan is changed though the transaction's own documents are merged into it",
 		edits: []edit{{"internal/exec/instead.go", "few || len(r.overlay.Own) > 0 ||", "few ||"}},
 		tests: []tests{{"tests/query", "TestQuery_GivesUp$|TestQuery_AgainstNaive$"}},

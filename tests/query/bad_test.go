@@ -267,7 +267,7 @@ func TestQuery_Bad_Memory(t *testing.T) {
 	must(t, db.EnsureIndex(ctx, "Values", jay.Index{Fields: []string{"W"}}))
 	for _, rql := range []string{
 		"from Values order by T", "from Values order by V desc, T", "from Values select distinct T", "from Values group by T select T, count()",
-		"from Values use index 'W' where W > 0", "from Values where V < 400 or V > 450", "from Values where V > 5 order by T",
+		"from Values where W > 0", "from Values where V < 400 or V > 450", "from Values where V > 5 order by T",
 	} {
 		q, err := db.RQL(rql, nil)
 		must(t, err)
@@ -275,7 +275,7 @@ func TestQuery_Bad_Memory(t *testing.T) {
 			t.Errorf("%s: %v", rql, err)
 		}
 	}
-	for _, rql := range []string{"from Values order by T limit 10", "from Values order by V", "from Values where V < 400", "from Values where W = 3", "from Values select sum(V), max(T), count()", "from Values select T", "from Values where W > 0 limit 20", "from Values where W > 0"} {
+	for _, rql := range []string{"from Values order by T limit 10", "from Values order by V", "from Values where V < 400", "from Values where W = 3", "from Values select sum(V), max(T), count()", "from Values select T", "from Values where W > 0 limit 20"} {
 		q, err := db.RQL(rql, nil)
 		must(t, err)
 		if _, err := q.All(ctx); err != nil {

@@ -23,11 +23,11 @@ func scattered(t testing.TB, n int, opts *jay.Options, bytes func(kind int) int)
 		if at < 50 || at >= n-3 {
 			kind = 1
 		}
-		_, err := w.Put(ctx, fmt.Sprintf("notes/%05d", i), []byte(fmt.Sprintf(`{"At":%d,"Kind":%d,"Group":%d,"Text":"%0*d"}`, at, kind, i%7, bytes(kind), i)), jay.InCollection("Notes"))
+		_, err := w.Put(ctx, fmt.Sprintf("notes/%05d", i), []byte(fmt.Sprintf(`{"At":%d,"Kind":%d,"Seventh":%d,"Text":"%0*d"}`, at, kind, i%7, bytes(kind), i)), jay.InCollection("Notes"))
 		must(t, err)
 	}
 	must(t, w.Close())
-	must(t, db.EnsureIndexes(ctx, "Notes", []jay.Index{{Fields: []string{"At"}}, {Fields: []string{"Group", "At"}}}))
+	must(t, db.EnsureIndexes(ctx, "Notes", []jay.Index{{Fields: []string{"At"}}, {Fields: []string{"Seventh", "At"}}}))
 	return db
 }
 
@@ -59,9 +59,36 @@ func TestPlan_ScanIsCheaper(t *testing.T) {
 		e, err := q.Explain(ctx)
 		must(t, err)
 		expected := slices.ContainsFunc(e.Plan, func(s string) bool { return strings.HasPrefix(s, cmp.Or(test.expected, "expected")) })
-		if e.Plan[0] != test.plan || expected != (test.expected != "") || e.Documents != test.documents || e.Suggestion != nil {
+		first := e.Plan[0]
+		if strings.Contains(first, "given up after") {
+			first = e.Plan[1]
+			e.Documents = min(e.Documents, test.documents+600) - 600 // looked up before the comparison
+		}
+		if first != test.plan || expected != (test.expected != "") || e.Documents > test.documents || e.Documents < test.documents*9/10 || e.Suggestion != nil {
 			t.Errorf("%s: want %s, %q, %d documents\n%s", test.text, test.plan, test.expected, test.documents, e)
 		}
+	}
+	// What the plan has met before the scan is neither missing nor there twice.
+	for _, text := range []string{
+		"where At >= 1000", "where At >= 1000 and Kind = 0", "where At >= 1000 select id(), Seventh", "group by Seventh where At >= 1000 select Seventh, count() as n, sum(Kind) as k",
+		"where At >= 1000 order by Text limit 40", "where At >= 1000 select distinct Seventh", "where At >= 1000 and Kind = 0 select count() as n",
+	} {
+		q, err := db.RQL("from Notes "+text, nil)
+		must(t, err)
+		got, err := rowsOf(q)
+		must(t, err)
+		want, err := rowsOf(q.NoIndex())
+		must(t, err)
+		if !strings.Contains(text, "order by") {
+			slices.Sort(got)
+			slices.Sort(want)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %d answers, and %d by the scan, or others", text, len(got), len(want))
+		}
+		n, err := q.Count(ctx)
+		must(t, err)
+		equal(t, int(n), len(want))
 	}
 	q := db.Query("Notes").Where(jay.Ge("At", 4000)).NoScan()
 	e, err := q.Explain(ctx)
