@@ -359,6 +359,18 @@ func (pl *Plan) Instead(looked int64) (instead *Plan, after int64, err error) {
 	// Counting further must stay cheap beside the look-ups that there were.
 	after = c.scan / c.lookUp
 	most := min(after, countedPerLookUp*looked)
+	own, slower := pl.Access[0], false
+	if !pl.Ordered && own.Answer == nil && most == after {
+		// The answers may come in any order: they come sooner by the way that costs less for all of them.
+		each, err := p.costEach(c, own)
+		if err != nil {
+			return nil, 0, err
+		}
+		if err := p.estimate(own, int(c.scan/each)+1); err != nil {
+			return nil, 0, err
+		}
+		slower = own.more
+	}
 	fewest := (*Path)(nil)
 	for _, a := range p.bounded {
 		if a == pl.Access[0] || a.Answer != nil {
@@ -377,7 +389,9 @@ func (pl *Plan) Instead(looked int64) (instead *Plan, after int64, err error) {
 			fewest, after = a, n
 		}
 	}
-	switch own := pl.Access[0]; {
+	switch {
+	case slower:
+		after = 0
 	case fewest == nil:
 	case pl.Ordered && after*int64(fewest.estimate) <= need*c.documents:
 		after = 0 // of so many documents in order, this part would be answers

@@ -61,7 +61,7 @@ const (
 	scanPerLookup = 8 // documents that a scan reads in the time of one look-up
 
 	raceKeys  = 32  // of each path that are counted first: see race
-	earlyKeys = 128 // that are counted before a plan is begun that may end early
+	earlyKeys = 256 // that are counted before a plan is begun that may end early
 
 	sampledEntries = 200 // from both ends of an index, before an index scan replaces a scan
 	sampledShare   = 20  // one in so many entries may be not covering

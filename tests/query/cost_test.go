@@ -140,6 +140,9 @@ func TestQuery_GivesUp(t *testing.T) {
 		if !strings.Contains(e.Plan[0], "given up after") || !strings.HasPrefix(e.Plan[1], "scan Notes") || e.Documents < 8000 || e.Documents > 16_000 {
 			t.Errorf("%s: want a change to the scan\n%s", test.text, e)
 		}
+		if !test.ordered && e.Documents > 8700 {
+			t.Errorf("%s: want the change as soon as the index is known to have too many entries\n%s", test.text, e)
+		}
 	}
 
 	// The answers before the change go on to the next page, and those after it.
