@@ -2,6 +2,7 @@ package checks
 
 import (
 	"context"
+	"time"
 
 	"github.com/jaydb/jay/internal/indexer"
 	"github.com/jaydb/jay/internal/knobs"
@@ -21,6 +22,14 @@ func NoSettler() (restore func()) {
 func OnSettle(fn func(ctx context.Context)) (restore func()) {
 	indexer.OnSettle = fn
 	return func() { indexer.OnSettle = nil }
+}
+
+// SetSettlePause makes the worker wait so long after the engine was away, and returns what undoes that. No database
+// may be open.
+func SetSettlePause(d time.Duration) (restore func()) {
+	was := indexer.SettlePause
+	indexer.SettlePause = d
+	return func() { indexer.SettlePause = was }
 }
 
 // SettleSome settles a part of an index, and reports whether there was one. The database must have been opened under NoSettler.

@@ -19,8 +19,8 @@ import (
 // the context that Close ends. A variable for tests.
 var OnSettle func(ctx context.Context)
 
-// settlePause is how long the settler waits after the engine was away. A variable for tests.
-var settlePause = time.Second
+// SettlePause is how long the settler waits after the engine was away. A variable for tests.
+var SettlePause = time.Second
 
 // mostStale bounds how much longer the settler rests after writers have been quicker: twice as long each time.
 const mostStale = 6
@@ -73,7 +73,7 @@ func (s *settler) step(ctx context.Context) (more bool, err error) {
 	rests := 0
 	switch {
 	case errors.Is(err, storage.ErrUnavailable) || errors.Is(err, storage.ErrSnapshotExpired) || errors.Is(err, storage.ErrConflict):
-		begun, rests, more, err = time.Now().Add(-settlePause), 1, true, nil
+		begun, rests, more, err = time.Now().Add(-SettlePause), 1, true, nil
 	case err != nil || !more:
 		return more, err
 	case s.stale > stale:

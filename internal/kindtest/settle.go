@@ -3,19 +3,23 @@ package kindtest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
 	public "github.com/jaydb/jay/jaytest"
+	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/memory"
 )
 
@@ -30,6 +34,8 @@ func (s *Subject) settled(t *testing.T) {
 	t.Run("Dropped", s.settledDropped)
 	t.Run("NotRun", s.settledNotRun)
 	t.Run("Shared", s.settledShared)
+	t.Run("Unavailable", s.settledUnavailable)
+	t.Run("Broken", s.settledBroken)
 }
 
 // settleHalf settles a part or two, if the kind settles, so that there is something of all forms that its keys have.
@@ -413,4 +419,86 @@ func (s *Subject) settledShared(t *testing.T) {
 	checks.WaitSettled(b)
 	jaytest.Verify(t, a)
 	s.answersAlike(t, b)
+}
+
+// driverOf is a driver that keeps the engine that it has opened last.
+type driverOf struct {
+	*memory.Driver
+	engine *memory.Engine
+}
+
+// Open implements storage.Driver.
+func (d *driverOf) Open(name string, o storage.OpenOptions) (storage.Engine, error) {
+	e, err := d.Driver.Open(name, o)
+	if err == nil {
+		d.engine = e.(*memory.Engine)
+	}
+	return e, err
+}
+
+// settledUnavailable: a worker that finds the store away goes on when it is back, without a write.
+func (s *Subject) settledUnavailable(t *testing.T) {
+	defer checks.SetSettlePause(time.Millisecond)()
+	driver := &driverOf{Driver: new(memory.Driver)}
+	quiet := checks.NoSettler()
+	db := jaytest.Open(t, "db", &jay.Options{Engine: driver})
+	jaytest.Must(t, db.EnsureIndex(ctx, things, s.Index))
+	s.fill(t, db, 30)
+	jaytest.Must(t, db.Close())
+	quiet()
+
+	parts := 0
+	defer checks.OnSettle(func(context.Context) {
+		parts++
+		driver.engine.SetUnavailable(nil)
+		if parts < 4 {
+			driver.engine.SetUnavailable(errors.New("restarting"))
+		}
+	})()
+	db = jaytest.Open(t, "db", &jay.Options{Engine: driver})
+	defer jaytest.Close(t, db)
+	checks.WaitSettled(db)
+	if parts < 5 {
+		t.Errorf("%d parts, three of which found the store away", parts)
+	}
+	isSettled(t, db)
+	jaytest.Verify(t, db)
+	s.answersAlike(t, db)
+}
+
+// settledBroken: an index whose part fails is left alone and named in the log, once, and another one is settled.
+func (s *Subject) settledBroken(t *testing.T) {
+	var log bytes.Buffer
+	quiet := checks.NoSettler()
+	driver := new(memory.Driver)
+	options := &jay.Options{Engine: driver, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	db := jaytest.Open(t, "db", options)
+	jaytest.Must(t, db.EnsureIndex(ctx, things, s.Index))
+	other := s.Index
+	other.Name = "other"
+	jaytest.Must(t, db.EnsureIndex(ctx, things, other))
+	s.fill(t, db, 30)
+	for key, value := range checks.Entries(db) {
+		if key[4] == 1 { // of the first index
+			checks.SetEntry(db, []byte(key), append([]byte(value), 0xfe))
+		}
+	}
+	jaytest.Must(t, db.Close())
+	quiet()
+
+	db = jaytest.Open(t, "db", options)
+	checks.WaitSettled(db)
+	before := checks.Entries(db)
+	if n := bytes.Count(log.Bytes(), []byte("is not settled any more")); n != 1 || !bytes.Contains(log.Bytes(), []byte(indexName)) {
+		t.Errorf("the log says %s", log.Bytes())
+	}
+	isSettled(t, db)
+	for key, value := range before {
+		if key[4] == 1 && value[len(value)-1] != 0xfe {
+			t.Errorf("key %q of the broken index was written", key)
+		}
+	}
+	jaytest.Must(t, db.DropIndex(ctx, things, indexName))
+	jaytest.Verify(t, db)
+	jaytest.Must(t, db.Close())
 }
