@@ -392,6 +392,13 @@ func TestOwn_Indexes_Background(t *testing.T) {
 	equal(t, "state", state.text(t, "Status")+state.text(t, "Progress", "documents")+state.text(t, "Progress", "total"), "Completed22")
 	h.checkProblem(h.do("PUT", "/jay/v1/databases/a/indexes?background=true", `{"collection":"As","index":{"fields":[]}}`), 400, "BadRequestException")
 	h.checkProblem(h.do("PUT", "/jay/v1/databases/a/indexes?background=true", `{"collection":"As","index":{"name":"n","fields":["n"],"unique":true}}`), 400, "BadRequestException")
+	for _, q := range []string{"", "?background=true"} { // options are the kind's, and this one has none
+		a := h.do("PUT", "/jay/v1/databases/a/indexes"+q, `{"collection":"As","index":{"name":"m","fields":["m"],"options":{"analyzer":"english"}}}`)
+		h.checkProblem(a, 400, "BadRequestException")
+		if !strings.Contains(a.body, "analyzer") || !strings.Contains(a.body, "the kind has no options") {
+			t.Error(a.body)
+		}
+	}
 	a = h.do("PUT", "/jay/v1/databases/a/indexes?background=true", `{"collection":"As","index":{"name":"n","fields":["n"],"where":"n > 0"},"replace":true}`)
 	h.await("a", a.text(t, "OperationId"))
 	equal(t, "replaced", h.want(200, "GET", "/jay/v1/databases/a/indexes", "").text(t, "indexes", 0, "where"), "n > 0")
