@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jaydb/jay/internal/budget"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/plan"
@@ -54,16 +55,15 @@ func (r *Run) openSorter() (err error) {
 }
 
 // give notes an answer, so that it does not come again.
-func (r *Run) give(doc *docs.Document) error {
-	c := &r.instead
+func (c *instead) give(sorter *query.Sorter, payer *budget.Payer, doc query.Doc, folded string) error {
 	switch {
 	case c.after == 0:
 	case c.given != nil:
-		c.given[doc.FoldedID()] = struct{}{}
-		return r.payer.Pay(len(doc.FoldedID()) + 48)
+		c.given[folded] = struct{}{}
+		return payer.Pay(len(folded) + 48)
 	default:
-		c.last.Key, _ = r.sorter.AppendKey(c.last.Key[:0], r.doc(doc))
-		c.last.ID = doc.FoldedID()
+		c.last.Key, _ = sorter.AppendKey(c.last.Key[:0], doc)
+		c.last.ID = folded
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func (r *Run) steps() []string {
 		steps = append(steps, "filter: "+query.FormatCondition(residual))
 	}
 	if r.stats.sorted {
-		steps = append(steps, "sort in memory"+topN(r)+r.lost(": "))
+		steps = append(steps, "sort in memory"+topN(r)+lost(": ", pl))
 	} else if len(r.q.OrderBy) > 0 && pl.Ordered {
 		steps = append(steps, "already in order")
 	}
@@ -133,12 +133,12 @@ func (r *Run) idsScanned() string {
 	return text
 }
 
-// lost says why an index that has the fields of the order is not in it.
-func (r *Run) lost(separator string) string {
-	if r.plan.Lost == "" {
+// lost adds why an index that has the fields of the order is not in it, if there is one.
+func lost(separator string, pl *plan.Plan) string {
+	if pl.Lost == "" {
 		return ""
 	}
-	return separator + r.plan.Lost
+	return separator + pl.Lost
 }
 
 func topN(r *Run) string {

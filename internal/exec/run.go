@@ -230,7 +230,7 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 		return err
 	}
 	if r.options.NoScan && r.plan.IsScan() && !r.wantsAll() {
-		return fmt.Errorf("%w: %.300s%s", errs.ErrNoIndex, r.q, r.suggestionText()+r.lost("; "))
+		return fmt.Errorf("%w: %.300s%s", errs.ErrNoIndex, r.q, r.suggestionText()+lost("; ", r.plan))
 	}
 	r.stats.keys = int64(r.plan.Keys)
 	r.meta.env = r.env
@@ -609,7 +609,7 @@ func (r *Run) stream(next func(context.Context) (*docs.Document, error)) {
 					continue
 				}
 			}
-			if err := r.give(doc); err != nil {
+			if err := r.instead.give(r.sorter, &r.payer, r.doc(doc), doc.FoldedID()); err != nil {
 				return nil, err
 			}
 			return r.project(row)
