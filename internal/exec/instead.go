@@ -54,17 +54,14 @@ func (r *Run) openSorter() (err error) {
 	return nil
 }
 
-// give notes an answer, so that it does not come again.
+// give notes an answer, so that it does not come again. The plan may change.
 func (c *instead) give(sorter *query.Sorter, payer *budget.Payer, doc query.Doc, folded string) error {
-	switch {
-	case c.after == 0:
-	case c.given != nil:
+	if c.given != nil {
 		c.given[folded] = struct{}{}
 		return payer.Pay(len(folded) + 48)
-	default:
-		c.last.Key, _ = sorter.AppendKey(c.last.Key[:0], doc)
-		c.last.ID = folded
 	}
+	c.last.Key, _ = sorter.AppendKey(c.last.Key[:0], doc)
+	c.last.ID = folded
 	return nil
 }
 
@@ -102,6 +99,9 @@ const maxUnweighed = 4096
 // meet notes a candidate.
 func (u *unweighed) meet(id []byte) {
 	if u.waits {
+		if u.ids == nil {
+			u.ids = make([]byte, 0, 512) // for as many as most queries find
+		}
 		u.ids = append(append(u.ids, id...), 0)
 		u.count++
 	}

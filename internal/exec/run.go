@@ -609,8 +609,10 @@ func (r *Run) stream(next func(context.Context) (*docs.Document, error)) {
 					continue
 				}
 			}
-			if err := r.instead.give(r.sorter, &r.payer, r.doc(doc), doc.FoldedID()); err != nil {
-				return nil, err
+			if r.instead.after > 0 {
+				if err := r.instead.give(r.sorter, &r.payer, r.doc(doc), doc.FoldedID()); err != nil {
+					return nil, err
+				}
 			}
 			return r.project(row)
 		}
