@@ -21,7 +21,7 @@ var processes = []string{"backup_every", "demo", "open", "serve", "studio"}
 
 // meeting are the scripts that a short run with the race detector makes: in their commands
 // goroutines meet, which answer, watch, read ahead or wait for a signal.
-var meeting = []string{"changes", "cluster", "demo", "import_forms", "open", "serve", "shell", "studio", "subscriptions"}
+var meeting = []string{"backup_every", "changes", "cluster", "demo", "import_forms", "open", "serve", "shell", "studio", "subscriptions"}
 
 // inThisProcess finds what stands in the lines of a script that start the command or give it
 // its input.
