@@ -20,6 +20,7 @@ import (
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 	public "github.com/jaydb/jay/jaytest"
 )
 
@@ -322,6 +323,7 @@ func (p *pair) end(t *testing.T) {
 // histories: after each part of a random history, a rename of the collection among them, the entries
 // are those of the documents, and queries find what a scan finds.
 func (s *Subject) histories(t *testing.T) {
+	sample.OneGoroutine(t)
 	for seed := range uint64(4) {
 		p := s.pair(t, jaytest.Memory(t, nil), seed)
 		jaytest.Must(t, p.with.EnsureIndex(ctx, things, s.Index))
@@ -497,6 +499,7 @@ func sortedRows(t *testing.T, db *jay.DB, rql string) []string {
 // powerCut: whenever the power goes while an index is built, the next Open goes on, or there is no
 // index, and all entries are there.
 func (s *Subject) powerCut(t *testing.T) {
+	sample.OneGoroutine(t)
 	for _, name := range slices.Sorted(maps.Keys(builders)) {
 		t.Run(name, func(t *testing.T) {
 			defer builders[name]()()
@@ -555,6 +558,7 @@ func planted(db *jay.DB, key, value []byte) func() {
 // damaged: each damage of an entry is found, and a repair builds the index anew. Without its
 // kind the database can be read, and afterwards it goes on.
 func (s *Subject) damaged(t *testing.T) {
+	sample.OneGoroutine(t)
 	defer checks.NoSettler()()
 	dir := t.TempDir()
 	db := jaytest.Open(t, dir, nil)

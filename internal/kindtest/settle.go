@@ -18,6 +18,7 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 	public "github.com/jaydb/jay/jaytest"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/memory"
@@ -177,6 +178,7 @@ func (s *Subject) settledUnderSnapshots(t *testing.T) {
 // settledPowerCut: whenever the power goes while documents change and are settled, the next process finds an index that
 // answers, and goes on.
 func (s *Subject) settledPowerCut(t *testing.T) {
+	sample.OneGoroutine(t)
 	defer checks.NoSettler()()
 	public.EveryPowerCut(t, nil, func(db *public.DB) {
 		s.fill(t, db.DB, 12)
@@ -231,6 +233,7 @@ func (s *Subject) settledClosed(t *testing.T) {
 
 // settledBackups: backups, full and incremental, that are made while an index is settled can be restored.
 func (s *Subject) settledBackups(t *testing.T) {
+	sample.OneGoroutine(t)
 	defer checks.NoSettler()()
 	db := jaytest.Open(t, t.TempDir(), nil)
 	defer jaytest.Close(t, db)
@@ -283,6 +286,7 @@ func (s *Subject) settledBackups(t *testing.T) {
 // settledDropped: an index that is dropped between the reading of a part and its commit leaves no keys, also if the
 // commit comes when some of its keys are removed and the others are not.
 func (s *Subject) settledDropped(t *testing.T) {
+	sample.OneGoroutine(t)
 	defer checks.NoSettler()()
 	s.settledInDrop(t)
 	db := jaytest.Memory(t, nil)
@@ -468,6 +472,7 @@ func (s *Subject) settledUnavailable(t *testing.T) {
 
 // settledBroken: an index whose part fails is left alone and named in the log, once, and another one is settled.
 func (s *Subject) settledBroken(t *testing.T) {
+	sample.OneGoroutine(t)
 	var log bytes.Buffer
 	quiet := checks.NoSettler()
 	driver := new(memory.Driver)
