@@ -20,12 +20,12 @@ import (
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
-// fixtures returns the formats of which testdata has a database: all that were released.
+// fixtures returns the databases of testdata to upgrade, one of each older format and of the first one that features raise.
 func fixtures(t *testing.T) []string {
 	t.Helper()
-	dirs, err := filepath.Glob(filepath.Join("..", "..", "testdata", "format*"))
+	dirs, err := filepath.Glob(filepath.Join("..", "..", "testdata", "format*", "db"))
 	must(t, err)
-	if len(dirs) < 3 {
+	if len(dirs) < 4 {
 		t.Fatalf("got %q, want a database of each format that was released", dirs)
 	}
 	return dirs
@@ -95,9 +95,9 @@ func upgrade(t *testing.T, disk *storagetest.Disk) (string, error) {
 func TestUpgrade_PowerCut(t *testing.T) {
 	t.Parallel()
 	for _, fixture := range fixtures(t) {
-		t.Run(filepath.Base(fixture), func(t *testing.T) {
+		t.Run(filepath.Base(filepath.Dir(fixture)), func(t *testing.T) {
 			t.Parallel()
-			from := filepath.Join(fixture, "db")
+			from := fixture
 			want, err := upgrade(t, loadDisk(t, from, "db"))
 			must(t, err)
 			cuts := 0
