@@ -16,6 +16,7 @@ import (
 // Ensure that what a query sorts, and the documents of a page, are paid for, and that a
 // stream which nobody reads keeps paying for what it has sorted.
 func TestMemory_Queries(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	h := start(t, func(o *server.Options) { o.MaxMemoryBytes = 64 << 20 })
 	h.create("a")

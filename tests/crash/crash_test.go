@@ -253,6 +253,7 @@ func (l *ledger) check(db *jay.DB, when string) {
 // Ensure that a loss of power at any sync of the log loses nothing that was
 // acknowledged and repeats no ID, whatever part of the unsynced data survives.
 func TestCrash_AtEverySync(t *testing.T) {
+	sample.OneGoroutine(t)
 	for _, percent := range []int{0, 50, 100} {
 		t.Run(fmt.Sprintf("%d%% of the unsynced data kept", percent), func(t *testing.T) {
 			disk := storagetest.NewDisk()

@@ -220,6 +220,7 @@ const lastCommit = 3 * 700
 // error is one of its kind and nothing in the directory has changed. With
 // JAY_DAMAGE=all it is every byte, else every 41st of larger files.
 func TestDamage_FlippedBits(t *testing.T) {
+	sample.OneGoroutine(t)
 	left, _ := images(t)
 	all, today := os.Getenv("JAY_DAMAGE") == "all", sample.Of(t, sample.Fortnight)
 	for how, whole := range left {
@@ -258,6 +259,7 @@ func TestDamage_FlippedBits(t *testing.T) {
 // Ensure that no file that is missing, empty, cut, zeroed in part, or an older
 // copy of itself, is silent.
 func TestDamage_Files(t *testing.T) {
+	sample.OneGoroutine(t)
 	left, older := images(t)
 	delete(left, "power lost at once") // a log that ends there looks like one after a crash
 	today := sample.Of(t, 3)
@@ -315,6 +317,7 @@ func TestDamage_Files(t *testing.T) {
 // it passed over: everything if nothing but a record of what must be there is
 // missing, and a prefix of what was written if a log is damaged.
 func TestDamage_AcceptLoss(t *testing.T) {
+	sample.OneGoroutine(t)
 	left, _ := images(t)
 	whole := left["closed"]
 	want, err := contentsOf(t, whole.disk(t))
@@ -372,6 +375,7 @@ func TestDamage_AcceptLoss(t *testing.T) {
 // for a new one when the marker of its manifest is missing, and that damage in
 // front of a whole record is noticed.
 func TestFormat1_Damage(t *testing.T) {
+	sample.OneGoroutine(t)
 	whole := make(image)
 	files, err := filepath.Glob(filepath.Join("..", "..", "testdata", "format1", "db", "*"))
 	if err != nil {

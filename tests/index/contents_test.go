@@ -95,6 +95,7 @@ func changeAtRandom(t testing.TB, g *querytest.Generator, db *jay.DB, n int) {
 // Ensure that the entries of indexes are those that all documents give, after
 // writes of every kind, and that indexes that were dropped leave nothing.
 func TestIndex_Contents_AfterWrites(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	first := querytest.Seed(t)
 	for round := range querytest.Rounds(t, 8) {

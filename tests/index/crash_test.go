@@ -22,6 +22,7 @@ import (
 // unsynced data survives, leaves indexes that hold what the documents give:
 // builds and drops that it cut go on.
 func TestIndex_Crash_AtAnySync(t *testing.T) {
+	sample.OneGoroutine(t)
 	defer checks.SetBuildChunks(15, 40)()
 	crashAtAnySync(t, 1)
 }

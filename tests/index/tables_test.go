@@ -31,6 +31,7 @@ func TestTables_Contents_DuringBuilds(t *testing.T) {
 // Ensure that a loss of power at any sync of the log leaves indexes that hold what
 // the documents give, if they are built by tables.
 func TestTables_Crash_AtAnySync(t *testing.T) {
+	sample.OneGoroutine(t)
 	defer smallTables()()
 	defer checks.SetBuildChunks(15, 40)()
 	crashAtAnySync(t, 3)

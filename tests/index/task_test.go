@@ -16,6 +16,7 @@ import (
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/child"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -211,6 +212,7 @@ func TestEnsureIndex_DiskFails(t *testing.T) {
 // in the middle of a drop waits for the rest of the drop and builds the index
 // anew, under the old declaration and under another one.
 func TestEnsureIndex_AfterCutDrop(t *testing.T) {
+	sample.OneGoroutine(t)
 	for _, percent := range []int{0, 100} {
 		for _, fields := range [][]string{{"v"}, {"-v", "n"}} {
 			restore := checks.SetBuildChunks(500, 1)

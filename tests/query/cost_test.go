@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // scattered makes a database whose Notes are n notes whose At is in another order than their IDs, and indexes At and Kind. Kind is
@@ -36,6 +37,7 @@ func small(int) int { return 100 }
 // Ensure that a range with most documents is answered by a scan, one with few by the index, and that Explain shows what
 // both were expected to read; and that the scan is not chosen where it may not be, or an index reads no document.
 func TestPlan_ScanIsCheaper(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	db := scattered(t, 8000, nil, small)
 	for _, test := range []struct {
@@ -102,6 +104,7 @@ func TestPlan_ScanIsCheaper(t *testing.T) {
 // Ensure that a plan that hoped to end early gives way to the scan once it has cost as much, and that the answers before
 // and after it are those of the scan: none is missing, none comes twice.
 func TestQuery_GivesUp(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	db := scattered(t, 8000, nil, small)
 	sorted := func(list []string) []string {

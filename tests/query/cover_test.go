@@ -9,11 +9,13 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // Ensure that entries answer only where they say what the document says, to
 // the letter, and that all others are read.
 func TestQuery_Cover_WhichEntries(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	long := strings.Repeat("x", 600)
 	tests := []struct {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // manyTickets makes a database with tickets 0000 to 2999 in one collection, at home or
@@ -50,6 +51,7 @@ func asked(t *testing.T, q jay.Query[jay.Row]) ([]string, jay.Explanation) {
 // Ensure that orders and ranges by ID and by etag read what they return, and not the
 // whole collection: newest first, with a collection and without.
 func TestQuery_NewestFirst(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	db := manyTickets(t)
 	for _, test := range []struct {
@@ -111,6 +113,7 @@ func TestQuery_NewestFirst_SmallCollection(t *testing.T) {
 // Ensure that an index whose fields are all bound gives the newest first, also without
 // exact(), and one with several values.
 func TestQuery_NewestFirst_Index(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	db := manyTickets(t)
 	must(t, db.EnsureIndex(ctx, "Tickets", jay.Index{Fields: []string{"m"}}))
