@@ -35,7 +35,7 @@ func (h *host) listen(token ...string) *listener {
 	return h.listenWith(o)
 }
 
-// listenNarrow opens a changes socket of whose messages the system keeps a few KB until they are read: a system
+// listenNarrow opens a changes socket of whose messages the system keeps some 64 KB until they are read: a system
 // may otherwise give a socket many MB.
 func (h *host) listenNarrow() *listener {
 	h.t.Helper()
@@ -44,7 +44,7 @@ func (h *host) listenNarrow() *listener {
 		if err != nil {
 			return nil, err
 		}
-		return conn, conn.(*net.TCPConn).SetReadBuffer(4096)
+		return conn, conn.(*net.TCPConn).SetReadBuffer(64 << 10)
 	}
 	return h.listenWith(&websocket.DialOptions{HTTPClient: &http.Client{Transport: &http.Transport{DialContext: dial}}})
 }
@@ -253,6 +253,7 @@ func TestChanges_SlowReader(t *testing.T) {
 		_, err = slow.next()
 		n++
 	}
+	t.Logf("the slow reader has read %d: %v", n, err)
 	if n > 20_000 {
 		t.Error("the slow reader has read everything")
 	}
