@@ -31,7 +31,7 @@ const Format = 1
 
 // Header is the first block of a stream, as JSON. Part of the format.
 type Header struct {
-	ID       string `json:"id"`             // of this backup: 16 random bytes in base64 without padding
+	ID       string `json:"id"`             // of this backup: see format.RandomID
 	Base     string `json:"base,omitempty"` // the ID of the backup that this one follows
 	Database string `json:"database"`       // the database ID
 	NodeTag  string `json:"nodeTag"`

@@ -2,7 +2,6 @@ package recovery
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -31,8 +30,8 @@ func Backup(ctx context.Context, db *core.Database, w io.Writer, o BackupOptions
 	if err := ctx.Err(); err != nil {
 		return backup.Summary{}, err
 	}
-	var id [16]byte
-	if _, err := io.ReadFull(db.Env.Random(), id[:]); err != nil {
+	id, err := format.RandomID(db.Env.Random())
+	if err != nil {
 		return backup.Summary{}, fmt.Errorf("make its ID: %w", err)
 	}
 	now, err := db.Env.Date()
@@ -48,7 +47,7 @@ func Backup(ctx context.Context, db *core.Database, w io.Writer, o BackupOptions
 	own := db.Env.Origins[db.Env.Node]
 	format := db.Env.Engine.Format() // after the snapshot: it covers what that shows
 	h := backup.Header{
-		ID: base64.RawStdEncoding.EncodeToString(id[:]), Base: o.Base, Database: own.ID, NodeTag: own.Tag,
+		ID: id, Base: o.Base, Database: own.ID, NodeTag: own.Tag,
 		Format: format.Number, Features: format.Features, Created: now, Etag: r.source.Etag, After: r.source.Base(),
 	}
 	out, err := backup.NewWriter(w, h)

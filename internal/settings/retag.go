@@ -3,11 +3,9 @@ package settings
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/env"
@@ -94,14 +92,9 @@ func newOrigin(random io.Reader, tag string) (format.Origin, error) {
 	if err := ids.CheckNodeTag(tag); err != nil {
 		return format.Origin{}, fmt.Errorf("%w: %w", errs.ErrOption, err)
 	}
-	var id [16]byte
-	if _, err := io.ReadFull(random, id[:]); err != nil {
+	id, err := format.RandomID(random)
+	if err != nil {
 		return format.Origin{}, fmt.Errorf("make the database's id: %w", err)
 	}
-	return format.Origin{Tag: tag, ID: plainInURL.Replace(base64.RawStdEncoding.EncodeToString(id[:]))}, nil
+	return format.Origin{Tag: tag, ID: id}, nil
 }
-
-// plainInURL makes an ID that change vectors and tokens carry through a URL unescaped: there a plus is a blank and a slash ends a
-// segment. The other characters of base64 are the same in both of its alphabets, so that IDs, old ones with a plus or a slash
-// included, have one spelling. It costs less than two of 128 random bits.
-var plainInURL = strings.NewReplacer("+", "e", "/", "f")

@@ -2,6 +2,7 @@ package settings_test
 
 import (
 	"context"
+	"io"
 	"net/url"
 	"testing"
 
@@ -52,7 +53,7 @@ func (r repeating) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Ensure that change vectors and tokens go through a URL as they are, whatever the ID of the database was made of:
+// Ensure that change vectors, tokens and IDs of backups go through a URL as they are, whatever the ID of the database was made of:
 // a plus became a blank there. That of a copy does, too.
 func TestNewOrigin_PlainInURL(t *testing.T) {
 	ctx := context.Background()
@@ -74,6 +75,11 @@ func TestNewOrigin_PlainInURL(t *testing.T) {
 				if got, err := url.QueryUnescape(c.Token()); got != c.Token() || err != nil {
 					t.Errorf("the token %q in a parameter: %q %v", c.Token(), got, err)
 				}
+			}
+			b, err := db.Backup(ctx, io.Discard)
+			jaytest.Must(t, err)
+			if got, err := url.QueryUnescape(b.ID); got != b.ID || err != nil {
+				t.Errorf("the ID %q of a backup in a parameter: %q %v", b.ID, got, err)
 			}
 			jaytest.Must(t, db.Close())
 		}
