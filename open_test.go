@@ -424,6 +424,38 @@ func TestMinFreeBytes_BetweenLooks(t *testing.T) {
 // errOf returns the error of a call with a result.
 func errOf[T any](_ T, err error) error { return err }
 
+// Ensure that what has expired is deleted while the disk is almost full, also where a refresh, which would be
+// written, is due at the same time.
+func TestMinFreeBytes_Sweep(t *testing.T) {
+	defer checks.NoSweeper()()
+	lookAlways(t)
+	ctx := context.Background()
+	disk, now := storagetest.NewDisk(), time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	disk.SetFreeBytes(10 << 20)
+	db := open(t, "db", &jay.Options{FS: disk, MinFreeBytes: 1 << 20, Now: func() time.Time { return now }})
+	_, err := db.Put(ctx, "a", []byte(`{}`), jay.ExpiresAt(now.Add(time.Minute)))
+	must(t, err)
+	_, err = db.Put(ctx, "b", []byte(`{}`), jay.RefreshAt(now.Add(time.Minute)))
+	must(t, err)
+	disk.SetFreeBytes(1<<20 - 1)
+	if _, err = db.Put(ctx, "c", []byte(`{}`)); !errors.Is(err, jay.ErrDiskFull) {
+		t.Errorf("got %v, want ErrDiskFull", err)
+	}
+
+	now = now.Add(time.Hour)
+	swept, err := db.Sweep(ctx)
+	must(t, err)
+	equal(t, swept, jay.Swept{Deleted: 1})
+	disk.SetFreeBytes(10 << 20)
+	_, err = db.Put(ctx, "c", []byte(`{}`)) // looks
+	must(t, err)
+	now = now.Add(time.Hour) // it is tried again after a minute
+	swept, err = db.Sweep(ctx)
+	must(t, err)
+	equal(t, swept, jay.Swept{Refreshed: 1})
+	closeDB(t, db)
+}
+
 // Ensure that Open refuses MinFreeBytes on a file system that does not know what is free,
 // and that it does not matter in memory.
 func TestMinFreeBytes_Unknown(t *testing.T) {

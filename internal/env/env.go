@@ -321,3 +321,12 @@ func (e *Env) Warn(message string, err error) {
 		e.Logger.Warn(message, "err", err)
 	}
 }
+
+// ofEngine are the errors that concern the engine, its store or the end of the database.
+var ofEngine = []error{errs.ErrClosed, storage.ErrFailed, storage.ErrUnknownOutcome, storage.ErrUnavailable, storage.ErrSnapshotExpired, storage.ErrConflict}
+
+// IsOfEngine reports whether an error concerns the engine, its store or the end of the database, and so says nothing about
+// the document or the index that was worked on. A disk that is almost full is not among them: deletions go on there.
+func IsOfEngine(err error) bool {
+	return slices.ContainsFunc(ofEngine, func(known error) bool { return errors.Is(err, known) })
+}

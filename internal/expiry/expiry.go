@@ -347,13 +347,10 @@ func (s *Sweeper) batch(ctx context.Context, due []format.Due, now time.Time, re
 	return nil
 }
 
-// ofStore are the errors that concern the engine or its store, and not a document.
-var ofStore = []error{storage.ErrFailed, storage.ErrUnavailable, storage.ErrConflict, storage.ErrDiskFull, storage.ErrUnknownOutcome, errs.ErrClosed}
-
 // isFatal reports whether an error concerns the engine or the context, and not a
 // document.
 func (s *Sweeper) isFatal(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || slices.ContainsFunc(ofStore, func(known error) bool { return errors.Is(err, known) })
+	return ctx.Err() != nil || env.IsOfEngine(err)
 }
 
 // try does what is due, in transactions of some documents each.

@@ -9,6 +9,7 @@ import (
 	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/background"
 	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/internal/write"
@@ -112,23 +113,13 @@ func (s *settler) some(ctx context.Context) (more bool, err error) {
 		case err == nil:
 			s.last = ix.Number
 			return true, nil
-		case ctx.Err() != nil || endsSettling(err):
+		case ctx.Err() != nil || env.IsOfEngine(err) || errors.Is(err, storage.ErrReadOnly):
 			return false, err
 		}
 		s.broken[ix.Number] = true
 		s.in.env.Warn(fmt.Sprintf("jay: index %q of %s is not settled any more until the database is opened again; its answers stay exact", ix.Info.Name, ix.Info.Collection), err)
 	}
 	return false, nil
-}
-
-// endsSettling reports whether an error is about the engine and not about one index.
-func endsSettling(err error) bool {
-	for _, other := range []error{errs.ErrClosed, storage.ErrFailed, storage.ErrReadOnly, storage.ErrUnknownOutcome, storage.ErrUnavailable, storage.ErrSnapshotExpired, storage.ErrConflict} {
-		if errors.Is(err, other) {
-			return true
-		}
-	}
-	return false
 }
 
 // part settles a part of an index, and reports whether it has found one.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
-	"github.com/jaydb/jay/storage"
 )
 
 // The life of an index.
@@ -280,12 +280,12 @@ func (in *Indexer) forget(t *Task) {
 // database: the index is impossible, and is removed. Close, an engine that has failed or is away, a disk
 // without room for a sort and a panic say nothing about the index.
 func refuses(err error) bool {
-	for _, other := range []error{errs.ErrClosed, storage.ErrFailed, storage.ErrUnknownOutcome, storage.ErrUnavailable, storage.ErrSnapshotExpired, storage.ErrConflict, errs.ErrIndex, context.Canceled, ErrTaskEnded, errSort} {
+	for _, other := range []error{errs.ErrIndex, context.Canceled, ErrTaskEnded, errSort} {
 		if errors.Is(err, other) {
 			return false
 		}
 	}
-	return err != nil
+	return err != nil && !env.IsOfEngine(err)
 }
 
 // ErrTaskEnded is the error of a task that met a bug, in Jay or in code that Jay
