@@ -144,17 +144,23 @@ func (r *Run) nextCandidate(ctx context.Context, want func() docs.Filter) (*docs
 		u.met[string(id)], rest = struct{}{}, behind
 	}
 	u.ids = nil
-	r.instead.text = fmt.Sprintf("%s, given up after %d documents", r.steps()[0], r.instead.looked)
+	text := givenUp(r)
 	if err := r.reopen(ctx, u.scan, nil); err != nil {
 		return nil, err
 	}
+	r.instead.text = text
 	return r.source.next(ctx, want())
+}
+
+// givenUp says for Report which plan gives way, and when.
+func givenUp(r *Run) string {
+	return fmt.Sprintf("%s, given up after %d documents", r.steps()[0], r.instead.looked)
 }
 
 // change lets the other plan answer, without what was given.
 func (r *Run) change(ctx context.Context) error {
 	c := &r.instead
-	text := fmt.Sprintf("%s, given up after %d documents", r.steps()[0], c.looked)
+	text := givenUp(r)
 	old, covers := r.plan, r.covers
 	if err := r.reopen(ctx, c.plan, nil); err != nil {
 		return err

@@ -137,9 +137,15 @@ func (pl *Plan) Weigh() (scan *Plan, err error) {
 	if scan, err = p.compare(pl); scan == pl || err != nil {
 		return nil, err
 	}
-	scan.Conjuncts, scan.Orders, scan.Keys, scan.Lost = pl.Conjuncts, pl.Orders, pl.Keys, pl.Lost
-	scan.Ordered, scan.Reverse = false, false
+	scan.Lost = pl.Lost
+	scan.replaces(pl)
 	return scan, nil
+}
+
+// replaces makes pl answer in place of another plan of the query, whose answers are collected or come sorted.
+func (pl *Plan) replaces(other *Plan) {
+	pl.Conjuncts, pl.Orders, pl.Keys = other.Conjuncts, other.Orders, other.Keys
+	pl.Ordered, pl.Reverse = false, false
 }
 
 // IsUnweighed reports whether the plan is to be compared with the scan under way: see Weigh.
@@ -406,8 +412,8 @@ func (pl *Plan) Instead(looked int64) (instead *Plan, after int64, err error) {
 	}
 	if fewest != nil {
 		instead = p.over(fewest, nil)
-		instead.Ordered, instead.Reverse = false, false
 	}
-	instead.Conjuncts, instead.Orders, instead.Keys, instead.Chosen = pl.Conjuncts, pl.Orders, pl.Keys, true
+	instead.Chosen = true
+	instead.replaces(pl)
 	return instead, 0, nil
 }
