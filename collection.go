@@ -277,7 +277,7 @@ func (b BatchOf[T]) add(ctx context.Context, verb write.Verb, v *T, opts []Write
 		return err
 	}
 	ops[0].Committed = func(result Metadata) { setResult(b.c.m, v, result) }
-	ops[0].Repeated = func(result Metadata) { setRepeated(b.c.m, v, result) }
+	ops[0].Repeated = func(result Metadata) { b.c.m.SetRepeated(v, result) }
 	return b.take(ops[0])
 }
 
@@ -366,7 +366,7 @@ func (c *Collection[T]) write(ctx context.Context, verb write.Verb, vs []*T, opt
 	}
 	for i, v := range vs {
 		if again {
-			setRepeated(c.m, v, metas[i])
+			c.m.SetRepeated(v, metas[i])
 		} else {
 			setResult(c.m, v, metas[i])
 		}
@@ -516,12 +516,6 @@ func setResult(m *codec.Mapping, v any, result Metadata) {
 		_ = m.SetMeta(v, result.LastModified, result.Collection, nil, false) // only decoding can fail
 		m.SetExpiry(v, result.Custom)
 	}
-}
-
-// setRepeated is setResult for what an earlier call with the same request ID has written.
-func setRepeated(m *codec.Mapping, v any, result Metadata) {
-	m.SetIdentity(v, result.ID, result.ChangeVector)
-	_ = m.SetMeta(v, result.LastModified, result.Collection, nil, false) // only decoding can fail
 }
 
 // setCustom makes the custom metadata that the fields of a value hold that of its write,

@@ -173,6 +173,13 @@ func (m *Mapping) SetMeta(v any, modified time.Time, collection string, custom [
 	return m.SetCustom(v, custom)
 }
 
+// SetRepeated gives v the ID and the metadata of what an earlier call with the same request ID has written, of which the
+// custom metadata is not known.
+func (m *Mapping) SetRepeated(v any, written metadata.Metadata) {
+	m.SetIdentity(v, written.ID, written.ChangeVector)
+	_ = m.SetMeta(v, written.LastModified, written.Collection, nil, false) // only decoding can fail
+}
+
 // SetCustom sets the fields of v to custom metadata, a JSON object or nothing. What is not
 // there is zero.
 func (m *Mapping) SetCustom(v any, custom []byte) error {

@@ -40,10 +40,8 @@ func (s *Session) repeated(writes []*saving, again *requests.Repeated) error {
 		if len(kept) == 0 {
 			return fmt.Errorf("save changes: result of a request: %w: it lacks entities", errs.ErrCorrupt)
 		}
-		e, m := w.entity, kept[0].Metadata()
+		w.entity.m.SetRepeated(w.entity.value, kept[0].Metadata())
 		kept = kept[1:]
-		e.m.SetIdentity(e.value, m.ID, m.ChangeVector)
-		_ = e.m.SetMeta(e.value, m.LastModified, m.Collection, nil, false) // only decoding can fail
 	}
 	s.Clear()
 	return nil
