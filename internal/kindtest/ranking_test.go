@@ -16,7 +16,6 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/kindtest"
-	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/query"
 	"github.com/jaydb/jay/storage"
 )
@@ -65,8 +64,8 @@ const settleAtOnce = 5
 var rankings = catalog.Kind{Open: openRanking, Options: []catalog.Option{strictness}}
 
 func openRanking(ix *catalog.Index) (catalog.Keeper, error) {
-	if len(ix.Fields) != 1 || ix.Fields[0].Descending || ix.Fields[0].Date != query.DateNone {
-		return nil, fmt.Errorf("%w: a ranking has one field, which is neither descending nor a date", errs.ErrIndex)
+	if err := checkScored(ix); err != nil {
+		return nil, err
 	}
 	return ranking{ix, ix.Option("strict") == "yes"}, nil
 }
@@ -76,28 +75,12 @@ func (k ranking) Count(*catalog.Document) int { return 1 }
 
 // Bytes implements catalog.Keeper.
 func (k ranking) Bytes(_ *catalog.Document, count int, _ catalog.Precision) int {
-	return count * (catalog.EntryBytes + 5)
+	return count * scoredBytes
 }
 
 // Extract implements catalog.Keeper.
 func (k ranking) Extract(d *catalog.Document, e *catalog.Entries) error {
-	numbers, whole, n := 0, false, uint32(0)
-	for _, v := range d.Values(0) {
-		if v.Kind() == query.KindNumber {
-			numbers++
-			n, whole = scoreOf(v)
-		}
-	}
-	switch {
-	case numbers == 0:
-	case numbers == 1 && whole && len(d.Values(0)) == 1:
-		e.Add(d, binary.BigEndian.AppendUint32([]byte{oneScore}, n), nil)
-	case k.strict:
-		return &metadata.Error{Rule: fmt.Sprintf("one score in index %q, a whole number below 2^32", k.ix.Info.Name)}
-	default:
-		e.Add(d, oddPlace[:], nil)
-	}
-	return nil
+	return extractScore(d, e, k.ix, k.strict, oddPlace[:])
 }
 
 // stored is one record of a document, of the tail or of the blocks.

@@ -44,10 +44,42 @@ var scores = catalog.Kind{Open: openScore, Options: []catalog.Option{strictness}
 var strictness = catalog.OneOf("strict", "yes", "no")
 
 func openScore(ix *catalog.Index) (catalog.Keeper, error) {
-	if len(ix.Fields) != 1 || ix.Fields[0].Descending || ix.Fields[0].Date != query.DateNone {
-		return nil, fmt.Errorf("%w: an index of scores has one field, which is neither descending nor a date", errs.ErrIndex)
+	if err := checkScored(ix); err != nil {
+		return nil, err
 	}
 	return score{ix, ix.Option("strict") == "yes"}, nil
+}
+
+// checkScored checks the declaration of an index of one field that holds a score.
+func checkScored(ix *catalog.Index) error {
+	if len(ix.Fields) != 1 || ix.Fields[0].Descending || ix.Fields[0].Date != query.DateNone {
+		return fmt.Errorf("%w: an index of scores has one field, which is neither descending nor a date", errs.ErrIndex)
+	}
+	return nil
+}
+
+// scoredBytes is what an entry takes at most.
+const scoredBytes = catalog.EntryBytes + 5
+
+// extractScore adds the entry of a document with a score, or, unless the index is strict, that of one with other numbers.
+func extractScore(d *catalog.Document, e *catalog.Entries, ix *catalog.Index, strict bool, odd []byte) error {
+	numbers, whole, n := 0, false, uint32(0)
+	for _, v := range d.Values(0) {
+		if v.Kind() == query.KindNumber {
+			numbers++
+			n, whole = scoreOf(v)
+		}
+	}
+	switch {
+	case numbers == 0:
+	case numbers == 1 && whole && len(d.Values(0)) == 1:
+		e.Add(d, binary.BigEndian.AppendUint32([]byte{oneScore}, n), nil)
+	case strict:
+		return &metadata.Error{Rule: fmt.Sprintf("one score in index %q, a whole number below 2^32", ix.Info.Name)}
+	default:
+		e.Add(d, odd, nil)
+	}
+	return nil
 }
 
 // scoreOf returns the score that a number is.
@@ -61,28 +93,12 @@ func (s score) Count(*catalog.Document) int { return 1 }
 
 // Bytes implements catalog.Keeper.
 func (s score) Bytes(_ *catalog.Document, count int, _ catalog.Precision) int {
-	return count * (catalog.EntryBytes + 5)
+	return count * scoredBytes
 }
 
 // Extract implements catalog.Keeper.
 func (s score) Extract(d *catalog.Document, e *catalog.Entries) error {
-	numbers, whole, n := 0, false, uint32(0)
-	for _, v := range d.Values(0) {
-		if v.Kind() == query.KindNumber {
-			numbers++
-			n, whole = scoreOf(v)
-		}
-	}
-	switch {
-	case numbers == 0:
-	case numbers == 1 && whole && len(d.Values(0)) == 1:
-		e.Add(d, binary.BigEndian.AppendUint32([]byte{oneScore}, n), nil)
-	case s.strict:
-		return &metadata.Error{Rule: fmt.Sprintf("one score in index %q, a whole number below 2^32", s.ix.Info.Name)}
-	default:
-		e.Add(d, []byte{oddScore}, nil)
-	}
-	return nil
+	return extractScore(d, e, s.ix, s.strict, []byte{oddScore})
 }
 
 // scoreKey returns the Keeper's part of a key, and the folded ID.

@@ -3,7 +3,6 @@ package kindtest
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -20,8 +19,8 @@ import (
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/sample"
 	public "github.com/jaydb/jay/jaytest"
-	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/memory"
+	"github.com/jaydb/jay/storage/storagetest"
 )
 
 // settled runs the tests of a kind that settles its entries in the background.
@@ -82,10 +81,16 @@ func (s *Subject) settledBesideWriters(t *testing.T) {
 		}
 		restore()
 		p.inTransaction(t)
-		jaytest.Must(t, checks.Settle(p.with))
-		p.agree(t)
-		p.end(t)
+		p.endSettled(t)
 	}
+}
+
+// endSettled settles the rest, and compares and closes the databases.
+func (p *pair) endSettled(t *testing.T) {
+	t.Helper()
+	jaytest.Must(t, checks.Settle(p.with))
+	p.agree(t)
+	p.end(t)
 }
 
 // settledBesideBuilds: an index that is built is settled meanwhile, and so is what is written beside it.
@@ -114,9 +119,7 @@ func (s *Subject) settledBesideBuilds(t *testing.T) {
 		t.Errorf("%d parts were settled", parts)
 	}
 	p.agree(t)
-	jaytest.Must(t, checks.Settle(p.with))
-	p.agree(t)
-	p.end(t)
+	p.endSettled(t)
 }
 
 // settledUnderSnapshots: what a snapshot shows stays, whatever is settled and written meanwhile, and so does what an iterator that has
@@ -425,25 +428,10 @@ func (s *Subject) settledShared(t *testing.T) {
 	s.answersAlike(t, b)
 }
 
-// driverOf is a driver that keeps the engine that it has opened last.
-type driverOf struct {
-	*memory.Driver
-	engine *memory.Engine
-}
-
-// Open implements storage.Driver.
-func (d *driverOf) Open(name string, o storage.OpenOptions) (storage.Engine, error) {
-	e, err := d.Driver.Open(name, o)
-	if err == nil {
-		d.engine = e.(*memory.Engine)
-	}
-	return e, err
-}
-
 // settledUnavailable: a worker that finds the store away goes on when it is back, without a write.
 func (s *Subject) settledUnavailable(t *testing.T) {
 	defer checks.SetSettlePause(time.Millisecond)()
-	driver := &driverOf{Driver: new(memory.Driver)}
+	driver := &storagetest.Commits{Driver: new(memory.Driver)}
 	quiet := checks.NoSettler()
 	db := jaytest.Open(t, "db", &jay.Options{Engine: driver})
 	jaytest.Must(t, db.EnsureIndex(ctx, things, s.Index))
@@ -453,10 +441,8 @@ func (s *Subject) settledUnavailable(t *testing.T) {
 
 	parts := 0
 	defer checks.OnSettle(func(context.Context) {
-		parts++
-		driver.engine.SetUnavailable(nil)
-		if parts < 4 {
-			driver.engine.SetUnavailable(errors.New("restarting"))
+		if parts++; parts < 4 {
+			driver.Fail(storagetest.Unavailable, 1)
 		}
 	})()
 	db = jaytest.Open(t, "db", &jay.Options{Engine: driver})
