@@ -214,9 +214,13 @@ func (k *Keeper) Make(ctx context.Context) (Backup, error) {
 		return Backup{}, err
 	}
 	k.o.Logger.Info("backups: a backup was made", "file", made.Path, "base", made.Base, "documents", made.Documents, "bytes", made.Bytes)
-	after := errors.Join(k.send(ctx), k.thin())
 	d, err := scan(k.o.FS, k.o.Dir)
-	if err = errors.Join(after, err); err != nil {
+	if err == nil {
+		after := errors.Join(k.send(ctx, d), k.thin(d))
+		d, err = scan(k.o.FS, k.o.Dir)
+		err = errors.Join(after, err)
+	}
+	if err != nil {
 		k.o.Logger.Warn("backups: a backup was made, and what follows has failed", "dir", k.o.Dir, "err", err)
 	}
 	k.note(d, &made)
@@ -330,13 +334,9 @@ func (k *Keeper) verify(ctx context.Context, of []Backup) (whole int, err error)
 }
 
 // send hands the backups to Options.Each that it has not taken.
-func (k *Keeper) send(ctx context.Context) error {
+func (k *Keeper) send(ctx context.Context, d directory) error {
 	if k.o.Each == nil {
 		return nil
-	}
-	d, err := scan(k.o.FS, k.o.Dir)
-	if err != nil {
-		return err
 	}
 	for _, c := range d.chains(k.bad) {
 		for _, b := range c.links {
@@ -364,11 +364,7 @@ func writeMark(disk lsm.FS, path string) error {
 }
 
 // thin removes chains that neither Keep nor KeepFor keeps.
-func (k *Keeper) thin() error {
-	d, err := scan(k.o.FS, k.o.Dir)
-	if err != nil {
-		return err
-	}
+func (k *Keeper) thin(d directory) error {
 	all, newer := d.chains(k.bad), 0
 	var errs error
 	for i := len(all) - 1; i >= 0; i-- {
