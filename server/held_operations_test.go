@@ -8,14 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/server"
 )
 
 // Ensure that operations pay for the documents that they read and store: their context was the
 // server's, so that they read documents of any size, and stored 128 of them at a time, for nothing.
 func TestMemory_Background(t *testing.T) {
-	sample.OneGoroutine(t)
 	t.Parallel()
 	const bytes = 3 << 20
 	dir := t.TempDir()

@@ -13,10 +13,25 @@ import (
 	"github.com/jaydb/jay/server"
 )
 
+// Ensure that a short reply, which is not compressed either, is not paid for, and that a longer one is, from its first byte.
+func TestMemory_ShortReply(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	for _, test := range []struct{ bytes, paid int }{{1 << 10, 0}, {20 << 10, 40 << 10}} {
+		h.want(201, "PUT", "/databases/a/docs?id=x", `{"s":"`+strings.Repeat("x", test.bytes)+`"}`)
+		await(t, "the end of the write", func() bool { _, taken := h.s.CheckLoad(); return taken == 0 })
+		h.s.PeakMemory()
+		h.want(200, "GET", "/databases/a/docs?id=x", "")
+		if paid := h.s.PeakMemory(); paid < int64(test.paid) || test.paid == 0 && paid > 0 {
+			t.Errorf("a document of %d bytes: %d were paid for, want %d", test.bytes, paid, test.paid)
+		}
+	}
+}
+
 // Ensure that what a query sorts, and the documents of a page, are paid for, and that a
 // stream which nobody reads keeps paying for what it has sorted.
 func TestMemory_Queries(t *testing.T) {
-	sample.OneGoroutine(t)
 	t.Parallel()
 	h := start(t, func(o *server.Options) { o.MaxMemoryBytes = 64 << 20 })
 	h.create("a")

@@ -3,6 +3,7 @@ package lsm
 import (
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -192,4 +193,15 @@ func TestQueue_UnsyncedEndsDelay(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("one that wants no sync waits for goroutines that came from a sync")
 	}
+}
+
+// Ensure that a leader whose followers do not come goes on where the clock stands still, as in a bubble of synctest.
+func TestQueue_ClockStandsStill(t *testing.T) {
+	synctest.Test(t, func(*testing.T) {
+		q := &commitQueue{expected: 2, deadline: time.Now().Add(maxCommitDelay)}
+		q.awaitFollowers()
+		if q.skips == 0 {
+			t.Error("the delay was not given up")
+		}
+	})
 }
