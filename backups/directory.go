@@ -30,7 +30,7 @@ type Backup struct {
 const (
 	fullSuffix  = "-full.jaybackup"
 	sinceSuffix = "-since.jaybackup"
-	sentSuffix  = ".sent" // behind the name of a backup: Options.Each has returned nil for it
+	sentSuffix  = ".sent" // after the name of a backup: Options.Each has returned nil for it
 	lockName    = "LOCK"
 )
 
@@ -100,7 +100,7 @@ func begins(fs lsm.FS, path string) (info jay.BackupInfo, err error) {
 }
 
 // chains returns the chains of backups, the oldest first. A backup that does not follow the one before it is in a chain
-// that cannot be restored, which is broken, with those behind it.
+// that cannot be restored, which is broken, with those that follow.
 func (d *directory) chains(bad map[string]bool) (all []chain) {
 	for _, b := range d.backups {
 		last := len(all) - 1

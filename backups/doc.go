@@ -12,7 +12,7 @@
 //
 // A directory has the backups of one database, and belongs to one [Keeper] at a time. Files are numbered in the order in which
 // they were made, whatever the clock says: 00000001-full.jaybackup, 00000002-since.jaybackup, … A full one and those
-// that follow it are a chain, and each is needed to restore those behind it. jay.RestoreFrom restores the
+// that follow it are a chain, and each is needed to restore the later ones. jay.RestoreFrom restores the
 // files that [Chain] returns. A file appears when it is complete and on disk; what a process leaves that ends meanwhile
 // is removed by the next Keeper.
 //

@@ -23,7 +23,7 @@ type Keeper struct {
 
 	making sync.Mutex      // held while a backup is made, or a drill runs
 	read   bool            // the newest chain was read to its end. Guarded by making.
-	bad    map[string]bool // IDs of backups that are damaged behind their beginning. Guarded by making.
+	bad    map[string]bool // IDs of backups whose beginning is whole and whose rest is damaged. Guarded by making.
 
 	mu     sync.Mutex
 	status Status    // Guarded by mu.

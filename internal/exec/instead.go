@@ -86,7 +86,7 @@ var errScan = errors.New("jay: the scan costs less")
 // candidates.
 type unweighed struct {
 	waits bool                // it has not been compared
-	ids   []byte              // of the candidates so far, folded, each with a 00 behind it
+	ids   []byte              // of the candidates so far, folded, each with a 00 after it
 	count int                 // of them
 	scan  *plan.Plan          // what replaces it
 	met   map[string]struct{} // candidates of the plan that the scan has replaced, which it must pass over

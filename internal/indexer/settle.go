@@ -90,7 +90,7 @@ func (s *settler) step(ctx context.Context) (more bool, err error) {
 	return more, err
 }
 
-// some settles a part of the next index that has one, behind the one that was settled last.
+// some settles a part of the next index that has one, after the one that was settled last.
 func (s *settler) some(ctx context.Context) (more bool, err error) {
 	all := s.in.indexes.Load().All
 	first := 0

@@ -321,8 +321,8 @@ func (p *planner) matchOrder(a *Path) orderMatch {
 //
 // A document has an entry for each combination of its values, and the order counts the first of
 // its values in the direction of the walk. So the first entry of a document in a range has its place, if
-// the range has all its combinations of the fields behind the equal ones, and the walk leaves
-// out the others: see MayRepeat. A range that begins behind some of them may lack the first one.
+// the range has all its combinations of the fields after the equal ones, and the walk leaves
+// out the others: see MayRepeat. A range that begins after some of them may lack the first one.
 func (p *planner) findLost(a *Path) error {
 	match := p.matchOrder(a)
 	switch {
@@ -343,7 +343,7 @@ func (p *planner) findLost(a *Path) error {
 	return nil
 }
 
-// mayMissFirst reports whether documents with entries in a range may have others in front of it, with
+// mayMissFirst reports whether documents with entries in a range may have others before it, with
 // the same values of the fields that are bound to single ones. A document with a covering entry
 // has no other.
 func (p *planner) mayMissFirst(r KeyRange, reverse bool) (bool, error) {
