@@ -86,6 +86,6 @@ var sharing = []mutation{
 	{
 		name:  "shared: settings are made anew by whoever opens a new store",
 		edits: []edit{{"internal/settings/settings.go", "\t\tif err == nil { // another process was quicker\n", "\t\tif false && err == nil {\n"}},
-		tests: []tests{{"tests/shared", "TestOpen_Together$"}},
+		tests: []tests{{"tests/shared", "TestOpen_TogetherWithOtherSettings$"}},
 	},
 }

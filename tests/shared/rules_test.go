@@ -19,6 +19,7 @@ import (
 	"github.com/jaydb/jay/cluster/clustertest"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/memory"
 	"github.com/jaydb/jay/storage/storagetest"
 )
@@ -577,25 +578,80 @@ func TestRequests(t *testing.T) {
 
 // Ensure that of processes that open a new store at once, all have one database.
 func TestOpen_Together(t *testing.T) {
-	for range 20 {
-		o := jay.Options{Engine: &memory.Driver{Shared: true}}
-		all := make([]*jay.DB, 4)
-		var wg sync.WaitGroup
-		for i := range all {
-			wg.Go(func() { all[i] = jaytest.Open(t, "db", &o) })
-		}
-		wg.Wait()
-		vectors := make(map[string]bool)
-		for i, db := range all {
-			m := put(t, db, fmt.Sprint("docs/", i), `{}`)
-			vectors[m.ChangeVector[len(m.ChangeVector)-22:]] = true
-		}
-		want(t, "databases", len(vectors), 1)
-		agree(t, all...)
-		for _, db := range all {
+	const openers = 4
+	met := &meeting{Driver: &memory.Driver{Shared: true}}
+	met.all.Add(openers)
+	o := jay.Options{Engine: met}
+	all := make([]*jay.DB, openers)
+	var wg sync.WaitGroup
+	for i := range all {
+		wg.Go(func() { all[i] = jaytest.Open(t, "db", &o) })
+	}
+	wg.Wait()
+	vectors := make(map[string]bool)
+	for i, db := range all {
+		m := put(t, db, fmt.Sprint("docs/", i), `{}`)
+		vectors[m.ChangeVector[len(m.ChangeVector)-22:]] = true
+	}
+	want(t, "databases", len(vectors), 1)
+	agree(t, all...)
+	for _, db := range all {
+		must(t, db.Close())
+	}
+}
+
+// Ensure that the settings of a new store are those of the process that was quickest, and that the others are refused
+// if they want other ones.
+func TestOpen_TogetherWithOtherSettings(t *testing.T) {
+	met := &meeting{Driver: &memory.Driver{Shared: true}}
+	met.all.Add(2)
+	var all [2]*jay.DB
+	var refused [2]error
+	var wg sync.WaitGroup
+	for i, separator := range []string{"/", "-"} {
+		wg.Go(func() { all[i], refused[i] = jay.Open("db", &jay.Options{Engine: met, Separator: separator}) })
+	}
+	wg.Wait()
+	opened := 0
+	for i, db := range all {
+		if db != nil {
+			opened++
 			must(t, db.Close())
+		} else if !errors.Is(refused[i], jay.ErrFixed) {
+			t.Errorf("got %v, want ErrFixed", refused[i])
 		}
 	}
+	want(t, "opened", opened, 1)
+}
+
+// meeting is a driver whose engines begin their first commit when all of them have come to it: each has found an
+// empty store by then.
+type meeting struct {
+	storage.Driver
+	all sync.WaitGroup
+}
+
+// Open implements storage.Driver.
+func (m *meeting) Open(name string, o storage.OpenOptions) (storage.Engine, error) {
+	e, err := m.Driver.Open(name, o)
+	if err != nil {
+		return nil, err
+	}
+	return &meetingEngine{Engine: e, come: sync.OnceFunc(func() {
+		m.all.Done()
+		m.all.Wait()
+	})}, nil
+}
+
+type meetingEngine struct {
+	storage.Engine
+	come func()
+}
+
+// Update implements storage.Engine.
+func (e *meetingEngine) Update(ctx context.Context, sync bool, fn func(storage.Tx) error) error {
+	e.come()
+	return e.Engine.Update(ctx, sync, fn)
 }
 
 // Ensure that what others would not know of is refused, by name.
