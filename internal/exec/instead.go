@@ -144,7 +144,7 @@ func (r *Run) nextCandidate(ctx context.Context, want func() docs.Filter) (*docs
 		u.met[string(id)], rest = struct{}{}, behind
 	}
 	u.ids = nil
-	text := givenUp(r)
+	text := givenUp(r.steps()[0], r.instead.looked)
 	if err := r.reopen(ctx, u.scan, nil); err != nil {
 		return nil, err
 	}
@@ -152,15 +152,15 @@ func (r *Run) nextCandidate(ctx context.Context, want func() docs.Filter) (*docs
 	return r.source.next(ctx, want())
 }
 
-// givenUp says for Report which plan gives way, and when.
-func givenUp(r *Run) string {
-	return fmt.Sprintf("%s, given up after %d documents", r.steps()[0], r.instead.looked)
+// givenUp says for Report which step gives way, and when.
+func givenUp(step string, looked int64) string {
+	return fmt.Sprintf("%s, given up after %d documents", step, looked)
 }
 
 // change lets the other plan answer, without what was given.
 func (r *Run) change(ctx context.Context) error {
 	c := &r.instead
-	text := givenUp(r)
+	text := givenUp(r.steps()[0], r.instead.looked)
 	old, covers := r.plan, r.covers
 	if err := r.reopen(ctx, c.plan, nil); err != nil {
 		return err
