@@ -18,7 +18,7 @@ type Ingester interface {
 	NewTable(lookups bool) (TableWriter, error)
 
 	// Ingest commits the keys of the tables, which must be in ascending order and not
-	// overlap, in one commit that has no sequence number. They replace what was committed at these keys
+	// overlap, in one commit that has no sequence number. They replace or remove what was committed at these keys
 	// before. The commit, and all before it, are on disk when Ingest returns.
 	//
 	// taken, if it is not nil, is called when the tables are in, and before any
@@ -60,6 +60,9 @@ type Temporary interface {
 type TableWriter interface {
 	// Set adds a key, which must be above the one before it. Both arguments are copied.
 	Set(key, value []byte) error
+
+	// Delete adds the removal of a key, whether or not it is there. As with Set, it must be above the key before.
+	Delete(key []byte) error
 
 	// Bytes returns about how large the table is.
 	Bytes() uint64

@@ -54,6 +54,8 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"counts are known beside writers", testCountMemoryBeside},
 		{"tables are taken in by one commit", testIngest},
 		{"tables are taken in beside transactions", testIngestBeside},
+		{"a table deletes keys", testIngestDeletes},
+		{"who watches commits can copy the store", testWatchCommits},
 		{"a temporary file holds what was written", testTemporary},
 		{"the format rises with what is used", testFeatures},
 	}

@@ -159,6 +159,7 @@ func (e *Engine) write(b *batch) error {
 	e.durability.begin(e.db, b.number)
 	e.keyCounts.record(e.staged, b.lo, b.hi, b.number)
 	e.memTable.use(b.pebble.Len(), b.hi-b.lo)
+	repr := b.pebble.Repr() // Pebble takes it out of a large batch
 	if err := e.apply(b.pebble, b.sync); err != nil {
 		e.fail(err)
 		b.number = 0 // there is no sync to wait for
@@ -172,6 +173,7 @@ func (e *Engine) write(b *batch) error {
 	}
 	e.sequence, e.applied = max(e.sequence, b.sequence), b.number
 	e.writes.record(e.staged, b.lo, b.hi, e.applied)
+	e.showWrites(repr, e.applied)
 	e.visible.Store(e.applied) // after record: see TrackWrites
 	return nil
 }

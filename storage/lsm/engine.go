@@ -68,12 +68,13 @@ type Engine struct {
 	leaders sync.WaitGroup
 
 	mu        sync.Mutex
-	sequence  uint64        // last number committed. Guarded by mu.
-	applied   uint64        // number of the last commit that Pebble has got. Guarded by mu.
-	onRelease func()        // for tests, or nil: called when the calls of a group may return, before its commits. Guarded by mu.
-	staged    *staging      // writes of the group, reused by the next. Guarded by mu.
-	memTable  memTableSpace // Guarded by mu, but for its counter.
-	numbers   numbers       // Guarded by mu.
+	sequence  uint64               // last number committed. Guarded by mu.
+	applied   uint64               // number of the last commit that Pebble has got. Guarded by mu.
+	onRelease func()               // for tests, or nil: called when the calls of a group may return, before its commits. Guarded by mu.
+	staged    *staging             // writes of the group, reused by the next. Guarded by mu.
+	memTable  memTableSpace        // Guarded by mu, but for its counter.
+	numbers   numbers              // Guarded by mu.
+	watcher   func(storage.Commit) // of WatchCommits; nil for none. Guarded by mu.
 	writes    writeStripes
 
 	minSequence     atomic.Uint64 // numbers are drawn above it: StartSequence

@@ -125,6 +125,7 @@ func (e *Engine) NewTable(lookups bool) (storage.TableWriter, error) {
 		return nil, err
 	}
 	o := e.pebble.MakeWriterOptions(len(e.pebble.Levels)-1, e.db.TableFormat())
+	o.WritingToLowestLevel = false // else Pebble takes deletions for obsolete, and ignores them
 	if !lookups {
 		o.FilterPolicy = nil
 	}
@@ -133,11 +134,22 @@ func (e *Engine) NewTable(lookups bool) (storage.TableWriter, error) {
 
 // Set implements storage.TableWriter.
 func (t *tableWriter) Set(key, value []byte) error {
+	t.note(key)
+	return t.w.Set(key, value)
+}
+
+// Delete implements storage.TableWriter.
+func (t *tableWriter) Delete(key []byte) error {
+	t.note(key)
+	return t.w.Delete(key)
+}
+
+// note notes the bounds of the table.
+func (t *tableWriter) note(key []byte) {
 	if t.first == nil {
 		t.first = bytes.Clone(key)
 	}
 	t.last = append(t.last[:0], key...)
-	return t.w.Set(key, value)
 }
 
 // Bytes implements storage.TableWriter.
@@ -270,6 +282,7 @@ func (e *Engine) ingest(tables []*table, taken func(before storage.Snapshot)) er
 	e.durability.applied(e.db, number)
 	e.applied = number
 	e.writes.recordAll(number)
+	e.showTables(number)
 	e.visible.Store(number) // after recordAll: see TrackWrites
 	e.numbers.forget()
 	e.durability.reached(number)
