@@ -8,6 +8,7 @@ import (
 	"reflect"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/codec"
 	"github.com/jaydb/jay/internal/core"
 	"github.com/jaydb/jay/internal/format"
@@ -103,8 +104,9 @@ func WithIDs[T any](fn func(ctx context.Context, v *T) (string, error)) Collecti
 // (OrderLines/1-A). Options.Conventions and the options given here change that.
 //
 // CollectionOf returns ErrType if T is no struct, has no name and no Named option,
-// or has no usable ID field. Nothing is written: a collection exists when it has a
-// document.
+// or has no usable ID field, and ErrIndex for a tag with a word that Jay does not know or
+// with an index that cannot be: see Collection.EnsureIndexes. Nothing is written: a collection
+// exists when it has a document.
 func CollectionOf[T any](db *DB, opts ...CollectionOption) (*Collection[T], error) {
 	m, err := db.mappingOf(reflect.TypeFor[T](), opts)
 	if err != nil {
@@ -411,7 +413,7 @@ func (db *DB) getInto(ctx context.Context, m *codec.Mapping, id string, v any) e
 }
 
 // mappingOf returns the mapping of t. It returns ErrType if t cannot be
-// stored.
+// stored, and ErrIndex if a tag is invalid.
 func (db *DB) mappingOf(t reflect.Type, opts []CollectionOption) (*codec.Mapping, error) {
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%w: %s is not a struct", ErrType, t)
@@ -459,6 +461,9 @@ func (db *DB) mappingOf(t reflect.Type, opts []CollectionOption) (*codec.Mapping
 		return nil, err
 	}
 	if err := m.FindMeta(); err != nil {
+		return nil, err
+	}
+	if _, err := catalog.Tagged(t, m.Collection, m.Drop); err != nil {
 		return nil, err
 	}
 	m.Exact = codec.HoldsInterface(t, nil)

@@ -193,7 +193,7 @@ func (c *Collection[T]) EnsureIndexes(ctx context.Context, opts ...IndexOption) 
 }
 
 // DeclaredIndexes returns the indexes declared by the tags of T's fields, in the
-// order of the fields. It returns ErrIndex for an invalid tag, and for an index on a field that
+// order of the fields. CollectionOf has refused an invalid tag with ErrIndex, and an index on a field that
 // the body of a document lacks: the ID, the version, an unexported field and one with the tag json:"-".
 func (c *Collection[T]) DeclaredIndexes() ([]Index, error) {
 	return catalog.Tagged(c.m.Type, c.m.Collection, c.m.Drop)

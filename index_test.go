@@ -160,9 +160,11 @@ func TestCollection_EnsureIndexes(t *testing.T) {
 		ID   string
 		Name string `jay:"indexed"`
 	}
-	bad := collectionOf[misspelt](t, db)
-	if err := bad.EnsureIndexes(ctx); !errors.Is(err, jay.ErrIndex) {
+	if _, err := jay.CollectionOf[misspelt](db); !errors.Is(err, jay.ErrIndex) || !strings.Contains(err.Error(), `field Name: "indexed"`) {
 		t.Errorf("a tag that means nothing: %v", err)
+	}
+	if err := db.OpenSession().Store(ctx, new(misspelt)); !errors.Is(err, jay.ErrIndex) {
+		t.Errorf("a tag that means nothing, of an entity: %v", err)
 	}
 }
 
@@ -179,25 +181,25 @@ func TestDeclaredIndexes_NothingToIndex(t *testing.T) {
 	type identified struct {
 		ID string `jay:"unique"`
 	}
-	_, err := collectionOf[identified](t, db).DeclaredIndexes()
+	_, err := jay.CollectionOf[identified](db)
 	refused(err, "ID")
 	type renamed struct {
 		ID string `json:"key" jay:"index"`
 	}
-	_, err = collectionOf[renamed](t, db).DeclaredIndexes()
+	_, err = jay.CollectionOf[renamed](db)
 	refused(err, "ID")
 	type leftOut struct {
 		ID  string
 		Tag string `json:"-" jay:"index"`
 	}
-	_, err = collectionOf[leftOut](t, db).DeclaredIndexes()
+	_, err = jay.CollectionOf[leftOut](db)
 	refused(err, "Tag")
 	type hidden struct {
 		ID  string
 		tag string `jay:"index"`
 	}
 	_ = hidden{}.tag
-	_, err = collectionOf[hidden](t, db).DeclaredIndexes()
+	_, err = jay.CollectionOf[hidden](db)
 	refused(err, "tag")
 	type Inner struct {
 		ID string `jay:"index"`
@@ -229,42 +231,42 @@ func TestDeclaredIndexes_NameGoesOn(t *testing.T) {
 		ID  string
 		Tag string `jay:"index=byTag;index=byDate"`
 	}
-	_, err := collectionOf[semicolon](t, db).DeclaredIndexes()
+	_, err := jay.CollectionOf[semicolon](db)
 	refused(err, "index=byTag;index=byDate")
 	type blank struct {
 		ID  string
 		Tag string `jay:"index,unique=byTag desc"`
 	}
-	_, err = collectionOf[blank](t, db).DeclaredIndexes()
+	_, err = jay.CollectionOf[blank](db)
 	refused(err, "unique=byTag desc")
 	type twice struct {
 		ID  string
 		Tag string `jay:"index=byTag=byDate"`
 	}
-	_, err = collectionOf[twice](t, db).DeclaredIndexes()
+	_, err = jay.CollectionOf[twice](db)
 	refused(err, "index=byTag=byDate")
 	type nameless struct {
 		ID  string
 		Tag string `jay:"index="`
 	}
-	_, err = collectionOf[nameless](t, db).DeclaredIndexes()
+	_, err = jay.CollectionOf[nameless](db)
 	refused(err, "index=")
 	type descending struct {
 		ID  string
 		Tag string `jay:"index=byTag,desc=true"`
 	}
-	_, err = collectionOf[descending](t, db).DeclaredIndexes()
+	_, err = jay.CollectionOf[descending](db)
 	refused(err, "desc=true")
 	type twoWords struct {
 		ID string `jay:"id,index"`
 	}
-	_, err = collectionOf[twoWords](t, db).DeclaredIndexes()
+	_, err = jay.CollectionOf[twoWords](db)
 	refused(err, "id,index")
 	type sameTwice struct {
 		ID  string
 		Tag string `jay:"index=byTag,index=byTag"`
 	}
-	if _, err = collectionOf[sameTwice](t, db).DeclaredIndexes(); !errors.Is(err, jay.ErrIndex) {
+	if _, err = jay.CollectionOf[sameTwice](db); !errors.Is(err, jay.ErrIndex) {
 		t.Errorf("one field twice in an index: %v", err)
 	}
 

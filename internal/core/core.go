@@ -66,6 +66,8 @@ type Database struct {
 	Retention *revisions.Retention // what they keep no longer
 	Counts    *counts.Counts
 
+	Entities sync.Map // *codec.Mapping by reflect.Type, of the entities of all sessions
+
 	Renaming sync.Mutex // held while a collection is renamed; never waited for
 
 	closing sync.Once

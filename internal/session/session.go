@@ -100,10 +100,15 @@ func (s *Session) MappingOf(t reflect.Type) (*codec.Mapping, error) {
 	if m := s.mappings[t]; m != nil {
 		return m, nil
 	}
+	if m, made := s.db.Entities.Load(t); made { // many sessions are open for one request only
+		s.mappings[t] = m.(*codec.Mapping)
+		return s.mappings[t], nil
+	}
 	m, err := s.makes(t)
 	if err != nil {
 		return nil, err
 	}
+	s.db.Entities.Store(t, m)
 	s.mappings[t] = m
 	return m, nil
 }
