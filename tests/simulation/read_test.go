@@ -1,0 +1,138 @@
+package simulation_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/ids"
+)
+
+func get(w *world) {
+	id := w.someID()
+	d, err := w.db.Get(ctx, id)
+	want := w.there(ids.Fold(id))
+	switch {
+	case errors.Is(err, jay.ErrNotFound) && want == nil:
+	case err != nil:
+		w.fail("get %s: %v, want %v", id, err, want)
+	default:
+		if got := w.decode(w.db, d); !same(want, got) {
+			w.fail("get %s: %v, want %v", id, got, want)
+		}
+	}
+	fmt.Fprintf(w.log, "%v. ", want)
+}
+
+func query(w *world) {
+	collection := w.pick(collections)
+	q := w.db.Query(collection)
+	var holds func(d *doc) bool
+	switch w.intn(5) {
+	case 0:
+		a := w.intn(7)
+		q, holds = q.Where(jay.Eq("a", a)), func(d *doc) bool { return d.a == a }
+	case 1:
+		lo := w.intn(7)
+		hi := lo + w.intn(4)
+		q, holds = q.Where(jay.Between("a", lo, hi)), func(d *doc) bool { return lo <= d.a && d.a <= hi }
+	case 2:
+		text := texts[1+w.intn(len(texts)-1)]
+		q, holds = q.Where(jay.Eq("t", text)), func(d *doc) bool { return d.text == text }
+	case 3:
+		text, a := texts[1+w.intn(len(texts)-1)], w.intn(7)
+		q, holds = q.Where(jay.Eq("t", text), jay.Ge("a", a)), func(d *doc) bool { return d.text == text && d.a >= a }
+	case 4:
+		u := w.intn(30)
+		q, holds = q.Where(jay.Eq("u", u)), func(d *doc) bool { return d.u == u }
+	}
+	var want []string
+	for _, key := range w.model.documents(collection) {
+		if holds(w.model.state[key]) {
+			want = append(want, key)
+		}
+	}
+	ordered := w.intn(2) == 0
+	if ordered {
+		q = q.OrderBy("n")
+		slices.SortFunc(want, func(x, y string) int { return w.model.state[x].n - w.model.state[y].n })
+	}
+	all, err := q.All(ctx)
+	w.must(err)
+	var got []string
+	for _, d := range all {
+		got = append(got, ids.Fold(d.ID()))
+	}
+	if !ordered {
+		slices.Sort(got)
+	}
+	fmt.Fprintf(w.log, "%s: %d. ", q, len(want))
+	if !slices.Equal(got, want) {
+		w.fail("%s gives %v, want %v", q, got, want)
+	}
+	n, err := q.Count(ctx)
+	w.must(err)
+	if n != int64(len(want)) {
+		w.fail("%s counts %d, want %d", q, n, len(want))
+	}
+}
+
+// follow reads the change feed from where the last reader was, and compares it with what has
+// changed since.
+func follow(w *world) {
+	if w.failed || w.cut != nil {
+		return
+	}
+	if w.settings.relaxed { // a feed shows what is on disk
+		w.must(w.db.Flush(ctx))
+		w.model.sync()
+	}
+	last := make(map[string]jay.Change)
+	var etag uint64
+	for c, err := range w.db.Changes(ctx, w.feed, jay.UntilCaughtUp(), jay.WithDocuments()) {
+		if errors.Is(err, jay.ErrChangesGone) && w.feed != "" {
+			fmt.Fprint(w.log, "it begins again. ")
+			w.feed, w.model.seen = "", make(state)
+			follow(w)
+			return
+		}
+		w.must(err)
+		if c.Etag <= etag {
+			w.fail("the feed goes from etag %d to %d", etag, c.Etag)
+		}
+		etag = c.Etag
+		w.feed = c.Token()
+		if c.Collection != "@hilo" {
+			last[ids.Fold(c.ID)] = c
+		}
+	}
+	keys := maps.Clone(w.model.seen)
+	maps.Copy(keys, w.model.state)
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		want := w.there(key)
+		if strings.HasPrefix(key, exchange) || same(w.model.seen[key], w.model.state[key]) {
+			continue
+		}
+		c, found := last[key]
+		switch {
+		case want == nil: // a deletion is shown, unless the reader never saw the document
+			if found && !c.Deleted {
+				w.fail("the feed shows %s, which is deleted", key)
+			}
+		case !found || c.Deleted:
+			w.fail("the feed does not show %v", want)
+		case decoded(w, "", "", c.Document.Body()).n != want.n:
+			w.fail("the feed shows %s of %v", c.Document.Body(), want)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(last)) {
+		if want := w.there(key); !last[key].Deleted && want == nil {
+			w.fail("the feed shows %s, which is not there", key)
+		}
+	}
+	fmt.Fprintf(w.log, "%d changes. ", len(last))
+	w.model.seen = maps.Clone(w.model.state)
+}

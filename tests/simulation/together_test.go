@@ -1,0 +1,193 @@
+package simulation_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/ids"
+)
+
+// several returns changes of some documents, the batch that makes them, and what learns of their IDs when
+// they are committed.
+func (w *world) several() (*entry, *jay.Batch, func()) {
+	e, b := new(entry), new(jay.Batch)
+	var all []*jay.Metadata
+	returning := func() jay.WriteOption {
+		all = append(all, new(jay.Metadata))
+		return jay.Returning(all[len(all)-1])
+	}
+	seen := make(map[string]bool)
+	for range 1 + w.intn(6) {
+		if w.intn(4) == 0 {
+			to := w.fresh("", "Orders", nil)
+			request := w.request([]string{"", "lots/", "lots|"}) // no other document of the batch has such an ID
+			to.u, to.request = -1, request
+			e.changes = append(e.changes, change{madeKey(to.n), to})
+			b.Insert(request, to.body(), jay.InCollection("Orders"), returning())
+			continue
+		}
+		id, key, old, collection := w.target()
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
+		if w.there(key) != nil && w.intn(3) == 0 {
+			e.changes = append(e.changes, change{key, w.deletion(old)})
+			b.Delete(id, returning())
+			continue
+		}
+		to := w.fresh(id, collection, old)
+		to.u = -1
+		e.changes = append(e.changes, change{key, to})
+		b.Put(id, to.body(), jay.InCollection(collection), returning())
+	}
+	for _, c := range e.changes {
+		fmt.Fprintf(w.log, "%s: %v. ", c.key, c.to)
+	}
+	return e, b, func() {
+		for i, c := range e.changes {
+			if c.to != nil && !c.to.gone {
+				e.changes[i] = w.learn(c, *all[i])
+			}
+		}
+	}
+}
+
+func batch(w *world) {
+	e, b, learn := w.several()
+	if w.intn(4) == 0 { // one that is refused refuses all
+		b.Replace("nobody/1", []byte(`{}`))
+		w.call(e, jay.ErrNotFound, func() (func(), error) {
+			_, err := w.db.Apply(ctx, b)
+			return nil, err
+		})
+		return
+	}
+	w.call(e, nil, func() (func(), error) {
+		return learn, second(w.db.Apply(ctx, b))
+	})
+}
+
+// errChanged is a program's own reason to give a transaction up.
+var errChanged = errors.New("it has changed its mind")
+
+func transaction(w *world) {
+	e, b, learn := w.several()
+	var want error
+	if w.intn(4) == 0 {
+		want = errChanged
+	}
+	read := w.someID()
+	w.call(e, want, func() (func(), error) {
+		return learn, w.db.Update(ctx, func(tx *jay.Tx) error {
+			d, err := tx.Get(ctx, read)
+			if got := w.there(ids.Fold(read)); err == nil && (got == nil || decoded(w, "", "", d.Body()).n != got.n) || errors.Is(err, jay.ErrNotFound) && got != nil {
+				w.fail("a transaction reads %s: %v, want %v", read, d, got)
+			} else if err != nil && !errors.Is(err, jay.ErrNotFound) {
+				return err
+			}
+			if _, err = tx.Apply(ctx, b); err != nil {
+				return err
+			}
+			return want
+		})
+	})
+}
+
+func bulkInsert(w *world) {
+	e := &entry{each: true}
+	seen := make(map[string]bool)
+	var puts []*doc
+	for range 1 + w.intn(30) {
+		id, key, old, collection := w.target()
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
+		to := w.fresh(id, collection, old)
+		to.u = -1
+		puts = append(puts, to)
+		e.changes = append(e.changes, change{key, to})
+	}
+	fmt.Fprintf(w.log, "%d documents. ", len(puts))
+	w.call(e, nil, func() (func(), error) {
+		bulk, err := w.db.BulkInsert(&jay.BulkOptions{BatchDocuments: 1 + w.intn(20)})
+		if err != nil {
+			return nil, err
+		}
+		for _, to := range puts {
+			if _, err = bulk.Put(ctx, to.id, to.body(), jay.InCollection(to.collection)); err != nil {
+				break
+			}
+		}
+		return nil, errors.Join(err, bulk.Close())
+	})
+}
+
+// User is a document of the collection Users as an entity.
+type User struct {
+	ID string
+	N  int    `json:"n"`
+	A  *int   `json:"a,omitempty"`
+	T  string `json:"t,omitempty"`
+	U  *int   `json:"u,omitempty"`
+}
+
+// session changes, removes and adds entities in one unit of work.
+func session(w *world) {
+	users := w.model.documents("Users")
+	unit := w.db.OpenSession()
+	e := new(entry)
+	var added *User
+	for range w.intn(4) {
+		key := w.pick(users)
+		if key == "" || slices.ContainsFunc(e.changes, func(c change) bool { return c.key == key }) {
+			continue
+		}
+		old := w.model.state[key]
+		user, err := jay.Load[User](ctx, unit, old.id)
+		if err != nil || user.N != old.n {
+			w.fail("a session loads %s: %v, %v, want %v", old.id, user, err, old)
+		}
+		if w.intn(4) == 0 {
+			w.must(unit.Delete(user))
+			e.changes = append(e.changes, change{key, w.deletion(old)})
+			continue
+		}
+		d := *old
+		w.model.serial++
+		d.n, d.version = w.model.serial, ""
+		user.N = d.n
+		if w.intn(2) == 0 {
+			d.text = texts[w.intn(len(texts))]
+			user.T = d.text
+		}
+		e.changes = append(e.changes, change{key, w.after(old, &d)})
+	}
+	if w.intn(2) == 0 && w.settings.mode == jay.HiLo4 { // in HiLo2 an identity may have taken the ID
+		w.model.serial++
+		to := &doc{collection: "Users", n: w.model.serial, a: -1, u: -1, request: "hilo"}
+		added = &User{N: to.n}
+		if err := unit.Store(ctx, added); err != nil {
+			if !w.failed {
+				w.must(err)
+			}
+			return // the range of HiLo numbers cannot be written
+		}
+		e.changes = append(e.changes, change{madeKey(to.n), w.after(nil, to)})
+	}
+	for _, c := range e.changes {
+		fmt.Fprintf(w.log, "%s: %v. ", c.key, c.to)
+	}
+	w.call(e, nil, func() (func(), error) {
+		err := unit.SaveChanges(ctx)
+		return func() {
+			if added != nil {
+				last := &e.changes[len(e.changes)-1]
+				*last = w.learn(*last, jay.Metadata{ID: added.ID})
+			}
+		}, err
+	})
+}

@@ -1,0 +1,186 @@
+package simulation_test
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jaydb/jay"
+)
+
+// writeOptions returns options of a write, for the document that it finds: perhaps an expiry, and the
+// version that must be there. want is the error that this version means.
+func (w *world) writeOptions(old, to *doc) (opts []jay.WriteOption, want error) {
+	if w.intn(6) == 0 {
+		to.expires = w.now().Add(time.Duration(1+w.intn(300)) * time.Minute).UTC().Truncate(time.Second)
+		opts = append(opts, jay.ExpiresAt(to.expires))
+	}
+	if w.intn(5) == 0 {
+		version, right := "", old == nil || old.gone
+		if !right && old.version != "" {
+			version, right = old.version, true
+		}
+		if w.intn(4) == 0 {
+			version, right = "A:1-AAAAAAAAAAAAAAAAAAAAAA", false
+		}
+		opts = append(opts, jay.IfMatch(version))
+		if !right {
+			want = jay.ErrConflict
+		}
+	}
+	return opts, want
+}
+
+func put(w *world) {
+	id, key, old, collection := w.target()
+	to := w.fresh(id, collection, old)
+	opts, want := w.writeOptions(old, to)
+	if want == nil && w.model.taken(collection, to.u, key) {
+		want = jay.ErrUnique
+	}
+	fmt.Fprintf(w.log, "%v. ", to)
+	w.write(key, to, want, func() (jay.Metadata, error) {
+		return w.db.Put(ctx, id, to.body(), append(opts, jay.InCollection(collection))...)
+	})
+}
+
+func insert(w *world) {
+	id, key, old, collection := w.target()
+	to := w.fresh(id, collection, old)
+	var want error
+	switch {
+	case w.there(key) != nil:
+		want = jay.ErrExists
+	case w.model.taken(collection, to.u, key):
+		want = jay.ErrUnique
+	}
+	fmt.Fprintf(w.log, "%v. ", to)
+	w.write(key, to, want, func() (jay.Metadata, error) {
+		return w.db.Insert(ctx, id, to.body(), jay.InCollection(collection))
+	})
+}
+
+func replace(w *world) {
+	id, key, old, collection := w.target()
+	to := w.fresh(id, collection, old)
+	opts, want := w.writeOptions(old, to)
+	switch {
+	case want != nil:
+	case w.there(key) == nil:
+		want = jay.ErrNotFound
+	case w.model.taken(collection, to.u, key):
+		want = jay.ErrUnique
+	}
+	if want == jay.ErrConflict && w.there(key) == nil {
+		return // which of two errors comes first is not promised
+	}
+	fmt.Fprintf(w.log, "%v. ", to)
+	w.write(key, to, want, func() (jay.Metadata, error) { return w.db.Replace(ctx, id, to.body(), opts...) })
+}
+
+func remove(w *world) {
+	id, key, old, _ := w.target()
+	var opts []jay.WriteOption
+	if d := w.there(key); d == nil {
+		old = nil
+	} else if d.version != "" && w.intn(3) == 0 {
+		opts = append(opts, jay.IfMatch(d.version))
+	}
+	fmt.Fprintf(w.log, "%s. ", id)
+	e := new(entry)
+	if old != nil {
+		e.changes = []change{{key, w.deletion(old)}}
+	}
+	w.call(e, nil, func() (func(), error) {
+		return nil, w.db.Delete(ctx, id, opts...)
+	})
+}
+
+func patch(w *world) {
+	id, key, old, collection := w.target()
+	w.model.serial++
+	n := w.model.serial
+	if w.there(key) == nil {
+		w.call(new(entry), nil, func() (func(), error) {
+			result, err := w.db.Patch(ctx, id, jay.Set("n", n))
+			if err == nil && result.Status != jay.PatchNotFound {
+				w.fail("patch of %s, which is not there: %s", id, result.Status)
+			}
+			return nil, err
+		})
+		fmt.Fprintf(w.log, "%s is not there. ", id)
+		return
+	}
+	d := *old
+	d.n, d.version = n, ""
+	edits := []jay.PatchOption{jay.Set("n", n)}
+	switch w.intn(4) {
+	case 0:
+		d.a = w.intn(7)
+		edits = append(edits, jay.Set("a", d.a))
+	case 1:
+		d.a = -1
+		edits = append(edits, jay.Unset("a"))
+	case 2:
+		if d.a >= 0 {
+			d.a++
+			edits = append(edits, jay.Increment("a", 1))
+		}
+	case 3:
+		d.u = w.intn(30)
+		edits = append(edits, jay.Set("u", d.u))
+	}
+	to := w.after(old, &d)
+	var want error
+	if w.model.taken(collection, to.u, key) {
+		want = jay.ErrUnique
+	}
+	fmt.Fprintf(w.log, "%v. ", to)
+	w.write(key, to, want, func() (jay.Metadata, error) {
+		result, err := w.db.Patch(ctx, id, edits...)
+		return result.Metadata, err
+	})
+}
+
+// requests are IDs for which Jay makes others.
+var requests = []string{"", "users/", "users|", "orders|", "hilo"}
+
+// request returns one of them, in the generation of HiLo: in the older one the pipe means nothing.
+func (w *world) request(requests []string) string {
+	request := w.pick(requests)
+	if w.settings.mode == jay.HiLo2 {
+		request = strings.Replace(request, "|", "/", 1)
+	}
+	return request
+}
+
+func makeID(w *world) {
+	request := w.request(requests)
+	to := w.fresh("", "Users", nil)
+	to.u, to.request = -1, request
+	fmt.Fprintf(w.log, "%q for %v. ", request, to)
+	w.write(madeKey(to.n), to, nil, func() (jay.Metadata, error) {
+		if request == "hilo" {
+			return w.db.Store(ctx, "Users", to.body())
+		}
+		return w.db.Insert(ctx, request, to.body(), jay.InCollection("Users"))
+	})
+}
+
+func nextIdentity(w *world) {
+	name := []string{"users|", "orders|", "other|"}[w.intn(3)]
+	w.call(&entry{}, nil, func() (func(), error) {
+		n, err := w.db.NextIdentity(ctx, name)
+		return func() {
+			if w.model.used[name] == nil {
+				w.model.used[name] = make(map[int64]bool)
+			}
+			id := strings.Replace(name, "|", "/", 1) + fmt.Sprint(n)
+			if w.model.used[name][n] || w.model.ever[id] {
+				w.fail("identity %s gave %d twice", name, n)
+			}
+			w.model.used[name][n], w.model.ever[id] = true, true
+			fmt.Fprintf(w.log, "%s. ", id)
+		}, err
+	})
+}
