@@ -24,6 +24,7 @@ const length = 400
 //
 //	JAY_SIMULATION=1000000 go test -run 'TestSimulation$' -count=1 -timeout 0 -v ./tests/simulation
 //
+// It ends after five failures, and with JAY_SIMULATION_SHRINK=0, which shortens no script, after the first one.
 // JAY_SIMULATION_WORLD=shared leaves out the runs of other worlds than two databases on one store, and
 // machine those of that one. A failure prints its script, shortened; JAY_SIMULATION_SCRIPT names a file to run again.
 func TestSimulation(t *testing.T) {
@@ -64,7 +65,11 @@ func TestSimulation(t *testing.T) {
 	if world != "" && world != (settings{}).world() && world != (settings{shared: true}).world() {
 		t.Fatalf("JAY_SIMULATION_WORLD is %q, not machine or shared", world)
 	}
-	for failures := 0; all.steps < wanted && failures < 5; seed++ {
+	most := 5 // failures
+	if os.Getenv("JAY_SIMULATION_SHRINK") == "0" {
+		most = 1
+	}
+	for failures := 0; all.steps < wanted && failures < most; seed++ {
 		if world != "" && draw(seed).world() != world {
 			continue
 		}
@@ -88,13 +93,13 @@ func try(t *testing.T, seed uint64, all *figures) (passed bool) {
 		runs, bad = strconv.Atoi(text)
 		jaytest.Must(t, bad)
 	}
-	t.Logf("seed %d fails: %v", seed, err)
+	t.Logf("seed %d fails", seed)
 	short := shrink(t, seed, script, err, runs)
 	var text, log bytes.Buffer
 	writeScript(&text, seed, short)
 	again := simulate(t, seed, short, &log, newFigures())
-	t.Errorf("seed %d fails at step %d of all: %v\nJAY_SIMULATION_SEED=%d repeats it, and a file with this script, named by JAY_SIMULATION_SCRIPT:\n%s\nWhat it does:\n%s\n%v",
-		seed, all.steps, err, seed, &text, &log, again)
+	t.Errorf("after %d steps in all: %v\nJAY_SIMULATION_SEED=%d repeats it, and a file with this script, named by JAY_SIMULATION_SCRIPT:\n%s\nWhat it does:\n%s\n%v",
+		all.steps, err, seed, &text, &log, again)
 	return false
 }
 
