@@ -72,7 +72,7 @@ func (e *Engine) Start(read func(r env.Getter) (Definitions, error)) error {
 var (
 	etagKey    = metaKey(format.EtagName)
 	versionKey = metaKey(format.DefinitionsName)
-	watched    = [][]byte{metaKey(format.IndexesName), metaKey(format.RevisionsName), metaKey(format.SettingsName)}
+	watched    = [...][]byte{metaKey(format.IndexesName), metaKey(format.RevisionsName), metaKey(format.SettingsName)}
 )
 
 func metaKey(name string) []byte { return format.AppendKey(nil, format.SpaceMeta, name) }
