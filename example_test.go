@@ -66,6 +66,31 @@ func Example() {
 	// Hazel 33
 }
 
+// A program looks into a database that another one, or as here the same, has open.
+func ExampleLook() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "acorns")
+	check(err)
+	defer os.RemoveAll(dir)
+	db, err := jay.Open(dir, nil)
+	check(err)
+	defer db.Close()
+	_, err = db.Put(ctx, "squirrels/hazel", json.RawMessage(`{"Nuts":33}`))
+	check(err)
+
+	seen, err := jay.Look(dir, nil)
+	check(err)
+	defer seen.Close()
+	doc, err := seen.Get(ctx, "squirrels/hazel")
+	check(err)
+	fmt.Println(string(doc.Body()))
+	_, err = seen.Put(ctx, "squirrels/oak", json.RawMessage(`{}`))
+	fmt.Println(errors.Is(err, jay.ErrReadOnly))
+	// Output:
+	// {"Nuts":33}
+	// true
+}
+
 // The ID that is asked for decides how the final one is made.
 func ExampleDB_Put() {
 	ctx := context.Background()

@@ -8,6 +8,7 @@ import (
 	"github.com/jaydb/jay/internal/accord"
 	"github.com/jaydb/jay/internal/core"
 	"github.com/jaydb/jay/internal/hilo"
+	"github.com/jaydb/jay/internal/look"
 	"github.com/jaydb/jay/internal/observe"
 	"github.com/jaydb/jay/internal/settings"
 	"github.com/jaydb/jay/metadata"
@@ -34,6 +35,30 @@ func Open(dir string, opts *Options) (*DB, error) {
 // every other way. Its contents are gone after Close. It is meant for tests.
 func OpenMemory(opts *Options) (*DB, error) {
 	return open("memory", opts, opening{inMemory: true})
+}
+
+// Look opens the database that another program has open in directory dir, to be read only. The other program answers
+// through a socket that only processes of its user can use, unless its Options.NoLook is set. Nothing
+// is written, neither by Look nor by what the DB does.
+//
+// Each call sees what is committed by then, in the other program, as on a shared store (Options.Engine); nothing is
+// remembered between calls. Writes return ErrReadOnly. One moment is shown for 15 minutes: a query, an export or a
+// backup that takes longer ends with ErrSnapshotExpired. When the other program closes the database or ends, calls
+// return ErrUnavailable, and Look has to be called again.
+//
+// Options are those of a database that is ReadOnly, which Look sets. FS, Engine and the options of the default engine
+// are ErrOption, DocumentCacheBytes above 0 is ErrShared. Look returns ErrUnavailable if no program answers, and
+// ErrNewerFormat if the database uses what this version does not know. Every error names dir.
+func Look(dir string, opts *Options) (*DB, error) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	if o.FS != nil || o.Engine != nil {
+		return nil, fmt.Errorf("look %q: %w: FS and Engine are those of the program that has the database open", dir, ErrOption)
+	}
+	o.ReadOnly, o.Engine = true, look.Driver{}
+	return open(dir, &o, opening{})
 }
 
 // opening is how a database is opened.
@@ -65,7 +90,7 @@ func open(dir string, given *Options, how opening) (*DB, error) {
 	if how.inMemory {
 		engine := opts.engine()
 		engine.InMemory = true
-		inner.Driver, inner.InMemory = lsm.Driver{Options: engine}, true
+		inner.Driver, inner.InMemory, inner.OnMachine = lsm.Driver{Options: engine}, true, false
 	}
 	if err := db.core.Open(dir, inner); err != nil {
 		return nil, err
@@ -76,7 +101,9 @@ func open(dir string, given *Options, how opening) (*DB, error) {
 // inner returns the options as the packages below have them.
 func (o *Options) inner() *core.Options {
 	return &core.Options{
-		Driver: o.driver(),
+		Driver:    o.driver(),
+		OnMachine: o.Engine == nil && o.FS == nil,
+		NoLook:    o.NoLook,
 		Engine: storage.OpenOptions{
 			ReadOnly:     o.ReadOnly,
 			MustExist:    o.MustExist,

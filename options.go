@@ -346,6 +346,14 @@ type Options struct {
 	// lists of its own, and with an FS.
 	GroupReadable bool
 
+	// NoLook keeps other processes from looking into the database while it is open. Without it, programs of
+	// the same user, such as the command jay, read it through a socket in its directory: see Look. Nothing
+	// listens on a network. It has no effect on what has no socket: a database in memory, one that
+	// is ReadOnly, and one with an FS or an Engine.
+	//
+	// The default is false.
+	NoLook bool
+
 	// Logger receives messages about the health of the database. Its handler is
 	// called while locks are held, and must not call the database. A handler that
 	// panics loses the record, and nothing else. The default is no logging.

@@ -260,7 +260,7 @@ func measureDisk(ctx context.Context, db *DB, indexes []IndexInfo) (u DiskUsage,
 		return u, err
 	}
 	defer db.core.Env.Exit()
-	measurer, ok := db.core.Env.Engine.(storage.SpaceMeasurer)
+	measurer, ok := db.core.OnDisk().(storage.SpaceMeasurer)
 	if !ok {
 		return u, errors.New("the storage engine does not know how much space keys take")
 	}
@@ -307,7 +307,7 @@ func measureDisk(ctx context.Context, db *DB, indexes []IndexInfo) (u DiskUsage,
 	})
 	stats := db.core.Env.Engine.Stats()
 	u.TotalBytes, u.LogBytes, u.FreeBytes = int64(stats.DiskBytes), int64(stats.LogBytes), -1
-	if spacer, ok := db.core.Env.Engine.(storage.FreeSpacer); ok {
+	if spacer, ok := db.core.OnDisk().(storage.FreeSpacer); ok {
 		if free, err := spacer.FreeBytes(); err == nil { // a file system in memory has no answer
 			u.FreeBytes = int64(free)
 		}

@@ -21,7 +21,7 @@ import (
 func smallDirectory(t *testing.T) func(like string) (dir, file string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "db")
-	db := open(t, dir, nil)
+	db := open(t, dir, &jay.Options{NoLook: true}) // a socket cannot be copied
 	put(t, db, "a", `{"n":1}`)
 	must(t, db.Compact(ctx))
 	put(t, db, "b", `{"n":2}`)

@@ -62,6 +62,10 @@ func (db *Database) shutDown() (err error) {
 			db.logTook("jay: closed", begun)
 		}
 	}()
+	var lookErr error
+	if db.looked != nil {
+		lookErr = db.looked.Close()
+	}
 	db.Indexer.Stop()
 	db.Expiry.Stop()
 	db.Retention.Stop()
@@ -92,7 +96,7 @@ func (db *Database) shutDown() (err error) {
 
 	// Deferred, as the client calls Options.Now, which may panic.
 	var clientErr error
-	defer func() { err = db.closeEngine(clientErr) }()
+	defer func() { err = errors.Join(db.closeEngine(clientErr), lookErr) }()
 	clientErr = db.Client.Close(context.Background())
 	return nil
 }

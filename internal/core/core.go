@@ -25,6 +25,7 @@ import (
 	"github.com/jaydb/jay/internal/hilo"
 	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/indexer"
+	"github.com/jaydb/jay/internal/look"
 	"github.com/jaydb/jay/internal/observe"
 	"github.com/jaydb/jay/internal/revisions"
 	"github.com/jaydb/jay/internal/shared"
@@ -46,6 +47,7 @@ type Database struct {
 	readOnly          bool
 
 	shared *shared.Engine // that of Env, on a shared store; nil on a store of one's own
+	looked *look.Listener // nil if no other process can look into the database
 	alone  bool           // no other process can have a shared store open: Restore has not made it whole yet
 
 	Reserved *counters.Reserved

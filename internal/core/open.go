@@ -27,6 +27,7 @@ import (
 	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/indexer"
 	"github.com/jaydb/jay/internal/knobs"
+	"github.com/jaydb/jay/internal/look"
 	"github.com/jaydb/jay/internal/observe"
 	"github.com/jaydb/jay/internal/revisions"
 	"github.com/jaydb/jay/internal/room"
@@ -69,6 +70,10 @@ type Options struct {
 	// InMemory says that nothing is on a disk, so that room on it does not matter.
 	InMemory bool
 
+	// OnMachine says that the Driver opens directories of the machine. Other processes can look into the
+	// database then, but with NoLook.
+	OnMachine, NoLook bool
+
 	// Restoring opens a database that Restore has not made whole yet: nothing expires meanwhile.
 	Restoring bool
 
@@ -82,6 +87,9 @@ func (db *Database) Open(dir string, o *Options) (err error) {
 	engineOptions := o.Engine
 	engineOptions.Bounds, engineOptions.CloseTimeout = format.TableBounds, knobs.CloseTimeout
 	engine, err := o.Driver.Open(dir, engineOptions)
+	if o.OnMachine && errors.Is(err, storage.ErrLocked) {
+		err = look.Explain(dir, err)
+	}
 	if err != nil {
 		return fmt.Errorf("jay: %w", err)
 	}
@@ -103,9 +111,23 @@ func (db *Database) Open(dir string, o *Options) (err error) {
 	if err := db.openOn(engine, o); err != nil {
 		return fmt.Errorf("jay: open %q: %w", dir, err)
 	}
+	db.listen(dir, o)
 	opened = true
 	db.logTook("jay: opened", begun)
 	return nil
+}
+
+// listen lets other processes look into the database. If it cannot, the database does without.
+func (db *Database) listen(dir string, o *Options) {
+	if !o.OnMachine || o.NoLook || db.readOnly || o.Restoring || o.Rebuilding {
+		return
+	}
+	owner := shared.NewOwner(db.Env.Engine, db.Reserved.LastEtag)
+	var err error
+	db.looked, err = look.Listen(dir, look.Source{Engine: db.Env.Engine, Snapshot: owner.Snapshot})
+	if err != nil && db.Env.Logger != nil {
+		db.Env.Logger.Warn("jay: no other process can look into the database", "dir", dir, "err", err)
+	}
 }
 
 // openOn makes the parts of a database on its engine.

@@ -71,6 +71,15 @@ func (d *definitions) Publish() {
 	}
 }
 
+// OnDisk returns the engine to be asked about the disk: package shared, which decides about keys, does not offer what
+// an engine knows of that.
+func (db *Database) OnDisk() storage.Engine {
+	if db.shared != nil {
+		return db.shared.Engine
+	}
+	return db.Env.Engine
+}
+
 // View returns the catalog and a snapshot from take that agree: the indexes are in the
 // snapshot as the catalog has them.
 func (db *Database) View(take func() storage.Snapshot) (*catalog.Catalog, storage.Snapshot, error) {

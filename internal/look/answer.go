@@ -1,0 +1,186 @@
+package look
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jaydb/jay/storage"
+)
+
+// openSnapshot opens a snapshot for the client.
+func (c *client) openSnapshot() error {
+	if len(c.snapshots) >= maxSnapshots {
+		return c.fail(fmt.Errorf("%w: %d snapshots are open, which is the most", storage.ErrUnavailable, maxSnapshots))
+	}
+	snapshot, err := c.listener.source.Snapshot()
+	if err != nil {
+		return c.fail(err)
+	}
+	c.last++
+	number, h := c.last, &held{Snapshot: snapshot}
+	h.expiry = time.AfterFunc(c.listener.age, func() { c.expire(h) })
+	c.snapshots[number] = h
+	return c.wire.write(0, binary.AppendUvarint(nil, number))
+}
+
+// expire closes a snapshot that is too old. Its number stays taken, so that the client hears why.
+func (c *client) expire(h *held) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if h.Snapshot != nil {
+		_ = h.Snapshot.Close() // of a reader: nothing is lost
+		h.Snapshot = nil
+	}
+}
+
+// closeSnapshot closes a snapshot. Its caller holds the mutex.
+func (c *client) closeSnapshot(number uint64) error {
+	h := c.snapshots[number]
+	if h == nil {
+		return nil
+	}
+	delete(c.snapshots, number)
+	h.expiry.Stop()
+	if h.Snapshot == nil {
+		return nil
+	}
+	snapshot := h.Snapshot
+	h.Snapshot = nil
+	return snapshot.Close()
+}
+
+// with calls fn with the snapshot of a number, or with one of now for 0.
+func (c *client) with(number uint64, fn func(storage.Snapshot) error) error {
+	if number == 0 {
+		snapshot, err := c.listener.source.Snapshot()
+		if err != nil {
+			return c.fail(err)
+		}
+		return errors.Join(fn(snapshot), snapshot.Close())
+	}
+	h := c.snapshots[number]
+	switch {
+	case h == nil:
+		return c.fail(fmt.Errorf("%w: there is no snapshot %d", errFrame, number))
+	case h.Snapshot == nil:
+		return c.fail(storage.ErrSnapshotExpired)
+	}
+	return fn(h.Snapshot)
+}
+
+// get answers with the value of a key.
+func (c *client) get(number uint64, key []byte, request *content) error {
+	if request.bad {
+		return c.fail(errFrame)
+	}
+	return c.with(number, func(s storage.Snapshot) error {
+		value, closer, err := s.Get(key)
+		if err != nil {
+			return c.fail(err)
+		}
+		return errors.Join(c.wire.write(0, value), closer.Close())
+	})
+}
+
+// pageRequest asks for keys of a range, from one of its ends.
+type pageRequest struct {
+	snapshot uint64
+	flags    byte
+	keys     uint64
+	lo, hi   []byte
+}
+
+func (r pageRequest) append(to []byte) []byte {
+	to = binary.AppendUvarint(to, r.snapshot)
+	to = binary.AppendUvarint(append(to, r.flags), r.keys)
+	return appendText(appendText(to, r.lo), r.hi)
+}
+
+func readPageRequest(from *content) pageRequest {
+	r := pageRequest{snapshot: from.number(), flags: from.flag(), keys: from.number(), lo: from.text(), hi: from.text()}
+	if r.flags&unbounded != 0 {
+		r.hi = nil
+	}
+	return r
+}
+
+// sendPage answers with the first keys of a range, or with the last ones, descending. Before them is a byte: 1 if there are more.
+func (c *client) sendPage(r pageRequest, request *content) error {
+	if request.bad {
+		return c.fail(errFrame)
+	}
+	return c.with(r.snapshot, func(s storage.Snapshot) error {
+		it, err := s.Iterate(r.lo, r.hi)
+		if err != nil {
+			return c.fail(err)
+		}
+		return errors.Join(c.sendKeys(it, r), it.Close())
+	})
+}
+
+// sendKeys answers with the keys of an iterator that stands before the first.
+func (c *client) sendKeys(it storage.Iterator, r pageRequest) error {
+	move, next := it.First, it.Next
+	if r.flags&backward != 0 {
+		move, next = it.Last, it.Prev
+	}
+	page, most := append(c.page[:0], 0), min(max(r.keys, 1), pageKeys)
+	for n := uint64(0); move(); n++ {
+		key, value := it.Key(), it.Value()
+		if n == most || n > 0 && len(page)+len(key)+len(value) > pageBytes {
+			page[0] = 1
+			break
+		}
+		page = appendText(page, key)
+		page = binary.AppendUvarint(page, uint64(len(value)))
+		if n == 0 && len(value) > pageBytes { // not copied: it may be large
+			page[0] = 1
+			return c.wire.write(0, page, value)
+		}
+		page, move = append(page, value...), next
+	}
+	c.page = page
+	if err := it.Error(); err != nil {
+		return c.fail(err)
+	}
+	return c.wire.write(0, page)
+}
+
+// statsReply is the answer to askStats.
+type statsReply struct {
+	Stats  storage.Stats
+	Format storage.StoreFormat
+	Limits storage.Limits
+	Free   *uint64 // bytes on the disk, if the engine knows
+	Spaces bool    // the engine knows how much space keys take
+}
+
+func statsOf(e storage.Engine) statsReply {
+	r := statsReply{Stats: e.Stats(), Format: e.Format(), Limits: e.Limits()}
+	if spacer, is := e.(storage.FreeSpacer); is {
+		if free, err := spacer.FreeBytes(); err == nil {
+			r.Free = &free
+		}
+	}
+	_, r.Spaces = e.(storage.SpaceMeasurer)
+	return r
+}
+
+// space answers with the space of a range on disk.
+func (c *client) space(request *content) error {
+	flags, lo, hi := request.flag(), request.text(), request.text()
+	if flags&unbounded != 0 {
+		hi = nil
+	}
+	measurer, is := c.listener.source.Engine.(storage.SpaceMeasurer)
+	if request.bad || !is {
+		return c.fail(errFrame)
+	}
+	n, err := measurer.DiskBytes(lo, hi)
+	if err != nil {
+		return c.fail(err)
+	}
+	return c.wire.write(0, binary.AppendUvarint(nil, n))
+}
