@@ -135,8 +135,8 @@ var errBackupEnded = errors.New("the backup has ended")
 
 // end closes what is open.
 func (r *backupRun) end() {
-	r.db.Env.Unregister(r)
 	_ = r.Release(errBackupEnded) // an error of reading was returned by then
+	r.db.Env.Unregister(r)        // after: Close must not close the engine in between
 	r.hold.Release()
 }
 
