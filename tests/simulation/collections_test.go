@@ -23,6 +23,9 @@ func renameCollection(w *world) {
 	for _, key := range w.model.documents(from) {
 		d := *w.model.state[key]
 		d.collection, d.version = to, ""
+		if w.settings.revisions { // it is deleted in the one and new in the other
+			d.revisions = append([]int{d.n, deleted}, d.revisions...)
+		}
 		e.changes = append(e.changes, change{key, &d})
 	}
 	fmt.Fprintf(w.log, "%s is now %s. ", from, to)

@@ -36,16 +36,22 @@ func backUp(w *world) {
 		next.backups = slices.Clone(w.backup.backups)
 	}
 	var b bytes.Buffer
-	w.call(new(entry), nil, func() (func(), error) {
+	done := w.call(new(entry), nil, func() (func(), error) {
 		info, err := w.db.Backup(ctx, &b, opts...)
+		if errors.Is(err, jay.ErrBackupBase) && w.passed { // the database keeps what is needed for the newest one
+			fmt.Fprint(w.log, "the base is too old. ")
+			w.backup, w.passed = nil, false
+			return nil, nil
+		}
 		return func() {
 			next.last = info.ID
 			next.backups = append(next.backups, &b)
-			w.backup = next
+			w.backup, w.passed = next, false
 			w.model.sync() // a backup has what is on disk
 			fmt.Fprintf(w.log, "%d documents, %d in the chain. ", info.Documents, len(next.backups))
 		}, err
 	})
+	w.passed = w.passed || !done
 }
 
 func restore(w *world) {
@@ -86,6 +92,7 @@ func checkpoint(w *world) {
 
 // discard removes a copy, unless the disk fails.
 func (w *world) discard(dir string) {
+	w.unknown = false // it was the outcome of a write of the copy
 	if err := w.disk.RemoveAll(dir); !w.failed {
 		w.must(err)
 	}

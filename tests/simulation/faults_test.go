@@ -1,9 +1,12 @@
 package simulation_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
+	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -16,7 +19,28 @@ type fault struct {
 }
 
 // faults are all of them. The first one is none.
-var faults = append(machineFaults, storeFaults...)
+var faults = slices.Concat(machineFaults, storeFaults, clientFaults, clusterFaults)
+
+// of reports whether a fault is one of these.
+func (f fault) of(all []fault) bool {
+	return slices.ContainsFunc(all, func(one fault) bool { return one.name == f.name })
+}
+
+// in reports whether a world has the fault.
+func (f fault) in(world string) bool {
+	if f.name == "" {
+		return true
+	}
+	switch world {
+	case shared:
+		return f.of(storeFaults)
+	case members:
+		return f.of(machineFaults) || f.of(clusterFaults)
+	case serving:
+		return f.of(machineFaults) || f.of(clientFaults)
+	}
+	return f.of(machineFaults)
+}
 
 // machineFaults are those of one machine with one database.
 var machineFaults = []fault{
@@ -49,7 +73,7 @@ func cutIn(w *world) {
 	if w.intn(4) == 0 {
 		most = 40 // of long steps
 	}
-	w.cut = w.disk.CutPower(w.intn(most), w.intn(101), w.pieces())
+	w.cut = w.cutPower(w.intn(most))
 }
 
 // pieces decides which pieces stay of what was not synced. It is a generator of its own, as their number
@@ -64,8 +88,15 @@ func (w *world) found() *storagetest.Disk {
 	return w.disk.Crash(w.intn(101), w.pieces())
 }
 
-// afterFailure ends a failure of the disk: with the process, or with the power.
+// afterFailure ends a failure of the disk: with the process, or with the power. A database one of whose calls
+// had an unknown outcome acknowledges no write until then, whatever the disk does.
 func afterFailure(w *world) {
+	if w.unknown {
+		w.disk.Heal()
+		if err := second(w.db.Put(ctx, "probe/1", []byte(`{}`))); !errors.Is(err, jay.ErrFailed) {
+			w.fail("a write after an unknown outcome: %v, want %v", err, jay.ErrFailed)
+		}
+	}
 	if w.intn(2) == 0 {
 		fmt.Fprint(w.log, "restarted. ")
 		w.reopen(w.disk, false)

@@ -112,6 +112,7 @@ type model struct {
 	ever    map[string]bool // IDs that Jay has made, folded: none comes twice
 	used    map[string]map[int64]bool
 	seen    state // what the reader of the feed knows
+	worked  worked
 	serial  int
 }
 
@@ -119,6 +120,7 @@ func newModel() *model {
 	return &model{
 		state: make(state), safe: make(state), indexes: make(map[string]map[string]bool),
 		ever: make(map[string]bool), used: make(map[string]map[int64]bool), seen: make(state),
+		worked: worked{make(map[string]string), make(map[string]string), make(map[string]bool)},
 	}
 }
 

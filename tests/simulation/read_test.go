@@ -1,6 +1,7 @@
 package simulation_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -119,8 +120,10 @@ func follow(w *world) {
 		c, found := last[key]
 		switch {
 		case want == nil: // a deletion is shown, unless the reader never saw the document
-			if found && !c.Deleted {
+			if before := w.model.seen[key]; found && !c.Deleted {
 				w.fail("the feed shows %s, which is deleted", key)
+			} else if !found && before != nil && !before.gone {
+				w.fail("the feed does not show the deletion of %v", before)
 			}
 		case !found || c.Deleted:
 			w.fail("the feed does not show %v", want)
@@ -135,4 +138,32 @@ func follow(w *world) {
 	}
 	fmt.Fprintf(w.log, "%d changes. ", len(last))
 	w.model.seen = maps.Clone(w.model.state)
+}
+
+// rows selects columns in an order, ties included, of which an index may have all.
+func rows(w *world) {
+	collection, least, limit := w.pick(collections), w.intn(5), 1+w.intn(20)
+	direction, sign := "", 1
+	if w.intn(2) == 0 {
+		direction, sign = " desc", -1
+	}
+	keys := slices.DeleteFunc(w.model.documents(collection), func(key string) bool { return w.model.state[key].a < least })
+	slices.SortFunc(keys, func(x, y string) int {
+		return sign * cmp.Or(cmp.Compare(w.model.state[x].a, w.model.state[y].a), cmp.Compare(x, y))
+	})
+	var want, got []string
+	for _, key := range keys[:min(limit, len(keys))] {
+		want = append(want, fmt.Sprintf(`{"id":%q,"a":%d}`, w.model.state[key].id, w.model.state[key].a))
+	}
+	text := fmt.Sprintf("from %s where a >= %d order by a%s select id() as id, a limit %d", collection, least, direction, limit)
+	q, err := w.db.RQL(text, nil)
+	w.must(err)
+	for row, err := range q.Iter(ctx) {
+		w.must(err)
+		got = append(got, string(row.JSON))
+	}
+	fmt.Fprintf(w.log, "%s: %d. ", text, len(want))
+	if !slices.Equal(got, want) {
+		w.fail("%s gives %v, want %v", text, got, want)
+	}
 }

@@ -12,7 +12,9 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -37,11 +39,11 @@ func steps(seed uint64, s settings, n int) []step {
 	r := rand.New(rand.NewPCG(seed, 3))
 	all := make([]step, n)
 	for i := range all {
-		all[i] = step{
-			verb:  verbs[weighted(r, s.weights)].name,
-			fault: faults[weighted(r, s.faults)].name,
-			seed:  uint64(r.Uint32()),
+		v, f := verbs[weighted(r, s.weights)], faults[weighted(r, s.faults)]
+		if v.only == "" && f.of(clientFaults) {
+			f = faults[0]
 		}
+		all[i] = step{verb: v.name, fault: f.name, seed: uint64(r.Uint32())}
 	}
 	return all
 }
@@ -65,18 +67,36 @@ func weighted(r *rand.Rand, weights []int) int {
 func simulate(t *testing.T, seed uint64, script []step, log io.Writer, figures *figures) (err error) {
 	t.Helper()
 	s := draw(seed)
+	if s.small {
+		defer set(&knobs.KeptEtags, 8)()
+		defer set(&knobs.ChangeDocuments, 3)()
+		defer set(&knobs.LazyBatches, 2)()
+		defer set(&knobs.AttachmentChunkBytes, 300)()
+	}
+	if s.world == members {
+		defer set(&knobs.ClusterStill, true)()
+	}
 	synctest.Test(t, func(*testing.T) {
 		var key [32]byte
 		copy(key[:], strconv.FormatUint(seed, 10))
-		w := &world{settings: s, model: newModel(), disk: storagetest.NewDisk(), ids: rand.NewChaCha8(key), log: log, figures: figures}
+		w := &world{settings: s, clock: new(time.Duration), model: newModel(), disk: storagetest.NewDisk(), ids: rand.NewChaCha8(key), log: log, figures: figures}
+		begun := time.Now()
 		err = w.run(script)
 		figures.steps += w.steps
+		figures.time += time.Since(begun)
 	})
 	for range 2 {
 		runtime.GC() // empties pools: they have channels of this bubble, which no other may use
 	}
-	figures.runs++
+	figures.runs[s.world]++
 	return err
+}
+
+// set gives a knob a value, and returns what gives it back the one before.
+func set[T any](knob *T, value T) (undo func()) {
+	before := *knob
+	*knob = value
+	return func() { *knob = before }
 }
 
 // shrink leaves out of a script that fails what it fails without, with at most so many runs.
@@ -150,37 +170,57 @@ func readScript(r io.Reader) (seed uint64, script []step, err error) {
 
 // figures count what has happened.
 type figures struct {
-	runs, steps int
-	met         map[string]map[string]int // by verb and fault
+	steps int
+	runs  map[string]int  // by world
+	met   map[meeting]int // of a verb and a fault
+	time  time.Duration   // that has passed in the worlds
 }
 
-func newFigures() *figures { return &figures{met: make(map[string]map[string]int)} }
+// meeting is a verb that meets a fault in a world; "" for any.
+type meeting struct{ world, verb, fault string }
 
-func (f *figures) meet(verb, fault string) {
-	if f.met[verb] == nil {
-		f.met[verb] = make(map[string]int)
-	}
-	f.met[verb][fault]++
+func newFigures() *figures {
+	return &figures{runs: make(map[string]int), met: make(map[meeting]int)}
 }
 
-// String is a table: how often each verb met each fault.
+func (f *figures) meet(world, verb, fault string) {
+	f.met[meeting{world, verb, fault}]++
+	f.met[meeting{world, "", fault}]++
+}
+
+// String is a table for each world: how often each verb met each fault.
 func (f *figures) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d runs, %d steps\n", f.runs, f.steps)
-	for i, fault := range faults {
-		fmt.Fprintf(&b, "%c: %s\n", 'a'+i, cmp.Or(fault.name, "no fault"))
-	}
-	fmt.Fprintf(&b, "%-20s", "")
-	for i := range faults {
-		fmt.Fprintf(&b, "%8c", 'a'+i)
-	}
-	b.WriteString("\n")
-	for _, v := range verbs {
-		fmt.Fprintf(&b, "%-20s", v.name)
-		for _, fault := range faults {
-			fmt.Fprintf(&b, "%8d", f.met[v.name][fault.name])
+	fmt.Fprintf(&b, "%d steps, %.1f years\n", f.steps, f.time.Hours()/24/365)
+	for _, world := range slices.Compact(slices.Clone(worlds)) {
+		if f.runs[world] == 0 {
+			continue
+		}
+		has := slices.DeleteFunc(slices.Clone(faults), func(one fault) bool { return !one.in(world) })
+		met := 0
+		for _, one := range has {
+			met += f.met[meeting{world, "", one.name}]
+		}
+		met -= f.met[meeting{world, "", ""}]
+		fmt.Fprintf(&b, "\n%s: %d runs, %d steps with a fault\n", world, f.runs[world], met)
+		for i, one := range has {
+			fmt.Fprintf(&b, "%c: %s\n", 'a'+i, cmp.Or(one.name, "no fault"))
+		}
+		fmt.Fprintf(&b, "%-22s", "")
+		for i := range has {
+			fmt.Fprintf(&b, "%7c", 'a'+i)
 		}
 		b.WriteString("\n")
+		for _, v := range verbs {
+			if !v.in(world) {
+				continue
+			}
+			fmt.Fprintf(&b, "%-22s", v.name)
+			for _, one := range has {
+				fmt.Fprintf(&b, "%7d", f.met[meeting{world, v.name, one.name}])
+			}
+			b.WriteString("\n")
+		}
 	}
 	return b.String()
 }

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,13 +21,7 @@ import (
 const length = 400
 
 // Ensure that whatever happens to a database, it has what was acknowledged and nothing else. The seeds are those of the day; in
-// full there are more of them. A campaign:
-//
-//	JAY_SIMULATION=1000000 go test -run 'TestSimulation$' -count=1 -timeout 0 -v ./tests/simulation
-//
-// It ends after five failures, and with JAY_SIMULATION_SHRINK=0, which shortens no script, after the first one.
-// JAY_SIMULATION_WORLD=shared leaves out the runs of other worlds than two databases on one store, and
-// machine those of that one. A failure prints its script, shortened; JAY_SIMULATION_SCRIPT names a file to run again.
+// full there are more of them. docs/simulation.md has the variables that make a campaign, repeat a failure and run a script.
 func TestSimulation(t *testing.T) {
 	sample.OneGoroutine(t)
 	all := newFigures()
@@ -50,7 +45,11 @@ func TestSimulation(t *testing.T) {
 	if testing.Short() {
 		wanted = 8 * length
 	}
-	seed := sample.Of(t, 14).Seed() << 20
+	seed := sample.Of(t, 14).Seed()
+	if seed == 0 { // in full
+		seed = uint64(time.Now().Unix() / int64(24*time.Hour/time.Second))
+	}
+	seed <<= 20
 	if text := os.Getenv("JAY_SIMULATION"); text != "" {
 		n, err := strconv.Atoi(text)
 		jaytest.Must(t, err)
@@ -62,21 +61,55 @@ func TestSimulation(t *testing.T) {
 		seed = n
 	}
 	world := os.Getenv("JAY_SIMULATION_WORLD")
-	if world != "" && world != (settings{}).world() && world != (settings{shared: true}).world() {
-		t.Fatalf("JAY_SIMULATION_WORLD is %q, not machine or shared", world)
+	if world != "" && !slices.Contains(worlds, world) {
+		t.Fatalf("JAY_SIMULATION_WORLD is %q, not one of %v", world, worlds)
 	}
-	most := 5 // failures
-	if os.Getenv("JAY_SIMULATION_SHRINK") == "0" {
+	most, again := 5, number(t, "JAY_SIMULATION_REPEAT", 0) // failures; how often their seeds are run again
+	switch {
+	case again > 0:
+		most = 40
+	case number(t, "JAY_SIMULATION_SHRINK", 1) == 0:
 		most = 1
 	}
+	repeated := 0
 	for failures := 0; all.steps < wanted && failures < most; seed++ {
-		if world != "" && draw(seed).world() != world {
+		if world != "" && draw(seed).world != world {
 			continue
 		}
-		if !try(t, seed, all) {
+		if again > 0 {
+			if simulate(t, seed, steps(seed, draw(seed), length), io.Discard, all) != nil {
+				if failures++; failsAgain(t, seed, again) {
+					repeated++
+				}
+				t.Errorf("%d of %d failing seeds have failed again within %d runs", repeated, failures, again)
+			}
+		} else if !try(t, seed, all) {
 			failures++
 		}
 	}
+}
+
+// failsAgain reports whether a seed that has failed fails again within some runs.
+func failsAgain(t *testing.T, seed uint64, runs int) bool {
+	t.Helper()
+	for range runs {
+		if simulate(t, seed, steps(seed, draw(seed), length), io.Discard, newFigures()) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// number returns what a variable says, or a number if it says nothing.
+func number(t *testing.T, variable string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	jaytest.Must(t, err)
+	return n
 }
 
 // try makes the run of one seed. If it fails, it shortens the script, and prints it with what it does.
@@ -87,14 +120,8 @@ func try(t *testing.T, seed uint64, all *figures) (passed bool) {
 	if err == nil {
 		return true
 	}
-	runs := 400
-	if text := os.Getenv("JAY_SIMULATION_SHRINK"); text != "" {
-		var bad error
-		runs, bad = strconv.Atoi(text)
-		jaytest.Must(t, bad)
-	}
 	t.Logf("seed %d fails", seed)
-	short := shrink(t, seed, script, err, runs)
+	short := shrink(t, seed, script, err, number(t, "JAY_SIMULATION_SHRINK", 400))
 	var text, log bytes.Buffer
 	writeScript(&text, seed, short)
 	again := simulate(t, seed, short, &log, newFigures())
@@ -103,10 +130,18 @@ func try(t *testing.T, seed uint64, all *figures) (passed bool) {
 	return false
 }
 
-// Ensure that one seed gives one history, word for word.
+// Ensure that one seed gives one history, byte for byte, in each world.
 func TestSimulation_Repeats(t *testing.T) {
 	sample.OneGoroutine(t)
-	for seed := range uint64(3) {
+	today := sample.Of(t, 4)
+	for i, world := range slices.Compact(slices.Clone(worlds)) {
+		if !today.Has(i) {
+			continue
+		}
+		seed := uint64(0)
+		for draw(seed).world != world {
+			seed++
+		}
 		script := steps(seed, draw(seed), length/2)
 		var logs [2]bytes.Buffer
 		for i := range logs {
@@ -117,7 +152,7 @@ func TestSimulation_Repeats(t *testing.T) {
 		was, is := strings.Split(logs[0].String(), "\n"), strings.Split(logs[1].String(), "\n")
 		for i := range was {
 			if i >= len(is) || was[i] != is[i] {
-				t.Errorf("seed %d: line %d is\n%s\nand the second time\n%s", seed, i, was[i], is[min(i, len(is)-1)])
+				t.Errorf("%s, seed %d: line %d is\n%s\nand the second time\n%s", world, seed, i, was[i], is[min(i, len(is)-1)])
 				break
 			}
 		}

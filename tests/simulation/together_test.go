@@ -181,13 +181,30 @@ func session(w *world) {
 	for _, c := range e.changes {
 		fmt.Fprintf(w.log, "%s: %v. ", c.key, c.to)
 	}
-	w.call(e, nil, func() (func(), error) {
-		err := unit.SaveChanges(ctx)
-		return func() {
-			if added != nil {
-				last := &e.changes[len(e.changes)-1]
-				*last = w.learn(*last, jay.Metadata{ID: added.ID})
+	save := func() bool {
+		return w.call(e, nil, func() (func(), error) {
+			err := unit.SaveChanges(ctx)
+			return func() {
+				if added != nil {
+					last := &e.changes[len(e.changes)-1]
+					*last = w.learn(*last, jay.Metadata{ID: added.ID})
+				}
+			}, err
+		})
+	}
+	if !save() && w.failed && added == nil {
+		w.retry = func() { // a session that saves again finds out whether it has
+			if w.store != nil { // on which another may have changed what tells
+				w.restart()
+				w.must(unit.Reattach(w.db))
+				if err := unit.SaveChanges(ctx); !errors.Is(err, jay.ErrUnknownOutcome) {
+					w.must(err)
+					w.model.acknowledge(*e, true)
+				}
+				return
 			}
-		}, err
-	})
+			w.must(unit.Reattach(w.db))
+			save()
+		}
+	}
 }

@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jaydb/jay"
@@ -10,13 +11,24 @@ import (
 
 // verb is a kind of step.
 type verb struct {
-	name        string
-	weight      int
-	do          func(w *world)
-	waits       bool // it lets time pass
-	norevisions bool // the model does not know what it does to revisions
-	alone       bool // a database on a shared store refuses it
+	name   string
+	weight int
+	do     func(w *world)
+	waits  bool     // it lets time pass
+	not    []string // worlds that do not have it
+	only   string   // the one world that has it, or ""
 }
+
+// in reports whether a world has the verb.
+func (v verb) in(world string) bool {
+	return !slices.Contains(v.not, world) && (v.only == "" || v.only == world)
+}
+
+// Worlds that lack some verbs: a shared store refuses them, and members agree on what these are about.
+var (
+	notShared  = []string{shared}
+	notMembers = []string{members}
+)
 
 // verbs are all of them.
 var verbs []verb
@@ -28,32 +40,45 @@ func init() {
 		{name: "replace", weight: 8, do: replace},
 		{name: "delete", weight: 12, do: remove},
 		{name: "patch", weight: 15, do: patch},
+		{name: "odd number", weight: 3, do: oddNumber},
 		{name: "make an ID", weight: 20, do: makeID},
-		{name: "next identity", weight: 4, do: nextIdentity},
+		{name: "next identity", weight: 4, do: nextIdentity, not: notMembers},
+		{name: "tamper with HiLo", weight: 2, do: tamper},
 		{name: "batch", weight: 8, do: batch},
 		{name: "transaction", weight: 8, do: transaction},
 		{name: "bulk insert", weight: 3, do: bulkInsert},
 		{name: "session", weight: 6, do: session},
-		{name: "exchange", weight: 8, do: exchangeValue},
+		{name: "exchange", weight: 8, do: exchangeValue, not: notMembers},
 		{name: "attach", weight: 8, do: attach},
 		{name: "detach", weight: 4, do: detach},
 		{name: "get", weight: 10, do: get},
 		{name: "query", weight: 15, do: query},
-		{name: "create index", weight: 3, do: createIndex},
+		{name: "rows", weight: 10, do: rows},
+		{name: "create index", weight: 4, do: createIndex},
 		{name: "drop index", weight: 2, do: dropIndex},
-		{name: "rename collection", weight: 1, do: renameCollection, norevisions: true, alone: true},
-		{name: "drop collection", weight: 1, do: dropCollection},
-		{name: "delete by query", weight: 1, do: deleteByQuery},
-		{name: "patch by query", weight: 2, do: patchByQuery},
+		{name: "rename collection", weight: 3, do: renameCollection, not: notShared},
+		{name: "drop collection", weight: 2, do: dropCollection},
+		{name: "delete by query", weight: 2, do: deleteByQuery},
+		{name: "patch by query", weight: 3, do: patchByQuery},
 		{name: "follow", weight: 6, do: follow},
+		{name: "work", weight: 6, do: work, not: notShared},
 		{name: "time passes", weight: 6, do: timePasses, waits: true},
 		{name: "clock is set", weight: 1, do: setClock},
 		{name: "flush", weight: 3, do: flush},
 		{name: "compact", weight: 1, do: compact},
-		{name: "back up", weight: 2, do: backUp},
-		{name: "restore", weight: 1, do: restore},
-		{name: "checkpoint", weight: 1, do: checkpoint, alone: true},
+		{name: "back up", weight: 4, do: backUp},
+		{name: "restore", weight: 2, do: restore, not: notMembers},
+		{name: "checkpoint", weight: 2, do: checkpoint, not: []string{shared, members}},
+		{name: "upgrade", weight: 1, do: upgrade},
 		{name: "verify", weight: 1, do: func(w *world) { w.verify(w.db) }},
+	}
+	for _, v := range served {
+		v.only = serving
+		verbs = append(verbs, v)
+	}
+	for _, v := range clustered {
+		v.only = members
+		verbs = append(verbs, v)
 	}
 }
 

@@ -23,16 +23,28 @@ var ctx = context.Background()
 
 // settings are what a run draws of its seed before the first step: which features meet in it.
 type settings struct {
-	shared    bool // two databases on a store that is in memory
+	world     string // what the run has: one of worlds
 	relaxed   bool
 	revisions bool
 	cache     bool
 	exact     bool  // Options.ExactExpiry
+	small     bool  // bounds of the engine that a run of 400 steps can pass
 	memory    int64 // MemTableBytes
 	mode      jay.HiLoMode
 	weights   []int // by verb; 0 for those that this run leaves out
 	faults    []int // by fault
 }
+
+// What a run has.
+const (
+	machine = "machine" // one database on the disk of a machine
+	shared  = "shared"  // two databases on a store that is in memory
+	serving = "server"  // a machine whose program has a server, with clients
+	members = "cluster" // three machines with a database each, and a coordinator
+)
+
+// worlds are drawn with these odds.
+var worlds = []string{machine, machine, machine, machine, shared, shared, serving, serving, serving, members, members}
 
 // draw returns the settings of a seed.
 func draw(seed uint64) settings {
@@ -41,9 +53,13 @@ func draw(seed uint64) settings {
 		relaxed: r.IntN(3) == 0, revisions: r.IntN(3) == 0, cache: r.IntN(2) == 0, exact: r.IntN(3) == 0,
 		memory: []int64{64 << 10, 256 << 10, 4 << 20}[r.IntN(3)],
 		mode:   []jay.HiLoMode{jay.HiLo4, jay.HiLo4, jay.HiLo2}[r.IntN(3)],
+		small:  r.IntN(2) == 0,
 	}
-	if s.shared = r.IntN(4) == 0; s.shared {
+	switch s.world = worlds[r.IntN(len(worlds))]; s.world {
+	case shared:
 		s.relaxed, s.cache = false, false
+	case members:
+		s.mode = jay.HiLo4 // the IDs of the older generation have no tag of the node
 	}
 	for _, v := range verbs {
 		weight := v.weight
@@ -53,14 +69,18 @@ func draw(seed uint64) settings {
 		case 1:
 			weight *= 5
 		}
-		if s.revisions && v.norevisions || s.shared && v.alone {
+		if !v.in(s.world) {
 			weight = 0
 		}
 		s.weights = append(s.weights, weight)
 	}
+	often := []int{0, 1, 1, 2, 5}[r.IntN(5)] // one run of five has no faults
 	for i, f := range faults {
 		weight := f.weight
-		if i > 0 && (r.IntN(4) == 0 || i >= len(machineFaults) != s.shared) {
+		if i > 0 {
+			weight *= often
+		}
+		if i > 0 && (r.IntN(4) == 0 || !f.in(s.world)) {
 			weight = 0
 		}
 		s.faults = append(s.faults, weight)
@@ -69,23 +89,15 @@ func draw(seed uint64) settings {
 	return s
 }
 
-// world names what the run has: a machine with one database, or a store that two share.
-func (s settings) world() string {
-	if s.shared {
-		return "shared"
-	}
-	return "machine"
-}
-
 func (s settings) String() string {
 	var left []string
 	for i, v := range verbs {
-		if s.weights[i] == 0 {
+		if s.weights[i] == 0 && v.in(s.world) {
 			left = append(left, v.name)
 		}
 	}
-	return s.world() + fmt.Sprintf(", relaxed %v, revisions %v, cache %v, exact expiry %v, tables of %d KiB, HiLo mode %d, without %s",
-		s.relaxed, s.revisions, s.cache, s.exact, s.memory>>10, s.mode, strings.Join(left, ", "))
+	return s.world + fmt.Sprintf(", relaxed %v, revisions %v, cache %v, exact expiry %v, small bounds %v, tables of %d KiB, HiLo mode %d, without %s",
+		s.relaxed, s.revisions, s.cache, s.exact, s.small, s.memory>>10, s.mode, strings.Join(left, ", "))
 }
 
 // world is one machine with a database, over all its crashes. It runs in a bubble of synctest, in which time
@@ -98,23 +110,28 @@ type world struct {
 	store    *storagetest.Commits // in which the databases are, or nil
 	dbs      []*jay.DB            // of the store
 	at       int                  // the place of db among them
-	offset   time.Duration        // how far the clock is from the bubble's
+	clock    *time.Duration       // how far the clock is from the bubble's
 	ids      *rand.ChaCha8        // of Options.Rand
 	log      io.Writer
 
-	rand     *rand.Rand // of the step under way
-	cut      *storagetest.PowerCut
-	begun    *entry // the step under way, if its outcome is not known
-	failed   bool   // the disk was made to fail: errors are to be expected
-	unready  bool   // an index may be there or not, as its creation was cut off
-	again    func() // makes the call again that was cut off so
-	feed     string // token of the feed's reader
-	figures  *figures
-	steps    int // that were begun
-	verb     string
-	copies   int
-	renaming *[2]string // a rename of a collection that was cut off, or nil
-	backup   *kept
+	rand      *rand.Rand // of the step under way
+	cut       *storagetest.PowerCut
+	begun     *entry // the step under way, if its outcome is not known
+	failed    bool   // the disk was made to fail: errors are to be expected
+	unknown   bool   // a call of this step had an unknown outcome
+	unready   bool   // an index may be there or not, as its creation was cut off
+	again     func() // makes the call again that was cut off so
+	feed      string // token of the feed's reader
+	figures   *figures
+	steps     int // that were begun
+	verb      string
+	copies    int
+	renaming  *[2]string // a rename of a collection that was cut off, or nil
+	backup    *kept
+	passed    bool       // a newer backup has been begun, which may count as made
+	front     *front     // or nil
+	agreement *agreement // or nil
+	retry     func()     // makes a request of the step again, after its fault
 }
 
 // failure is what the simulation has found.
@@ -132,7 +149,7 @@ func (w *world) must(err error) {
 
 func (w *world) say(format string, args ...any) { fmt.Fprintf(w.log, format+"\n", args...) }
 
-func (w *world) now() time.Time { return time.Now().Add(w.offset) }
+func (w *world) now() time.Time { return time.Now().Add(*w.clock) }
 
 // intn returns a number of the step's own.
 func (w *world) intn(n int) int { return w.rand.IntN(n) }
@@ -148,7 +165,17 @@ func (w *world) run(steps []step) (err error) {
 			err = errors.New(f.text)
 			w.say("FAILS: %s", f.text)
 			w.disk.Heal()
-			for _, db := range append(w.dbs, w.db) {
+			if w.front != nil && w.front.server != nil {
+				_ = w.front.server.Close()
+			}
+			all := append(w.dbs, w.db)
+			if w.agreement != nil {
+				w.agreement.memory.RestoreMajority()
+				for i := range w.agreement.members {
+					all = append(all, w.agreement.members[i].db)
+				}
+			}
+			for _, db := range all {
 				if db != nil {
 					_ = db.Close()
 				}
@@ -156,41 +183,63 @@ func (w *world) run(steps []step) (err error) {
 		}
 	}()
 	w.open()
+	if w.agreement != nil {
+		w.runMembers(steps)
+		return nil
+	}
 	for i, s := range steps {
 		w.steps++
 		w.one(i, s)
 	}
 	w.verb = "the end"
 	w.model.sync()
-	if w.settings.shared {
+	if w.settings.world == shared {
 		w.rand = rand.New(rand.NewPCG(0, 2))
 		w.endBoth()
 		return nil
 	}
 	w.reopen(w.disk, false)
+	w.leave()
 	w.must(w.db.Close())
 	w.db = nil
 	return nil
+}
+
+// runMembers makes the steps, each at one of the members.
+func (w *world) runMembers(steps []step) {
+	for i, s := range steps {
+		w.steps++
+		w.as(int(s.seed%3), func() { w.one(i, s) })
+	}
+	w.verb, w.rand = "the end", rand.New(rand.NewPCG(0, 2))
+	w.endMembers()
 }
 
 // one makes one step, with the fault that it meets.
 func (w *world) one(i int, s step) {
 	w.rand = rand.New(rand.NewPCG(s.seed, 2))
 	v, f := verbs[verbNamed(s.verb)], faults[faultNamed(s.fault)]
-	w.verb, w.begun, w.cut, w.again = v.name, nil, nil, nil
+	w.verb, w.begun, w.cut, w.again, w.retry, w.unknown = v.name, nil, nil, nil, nil, false
 	fmt.Fprintf(w.log, "%d %s: ", i, s)
-	w.figures.meet(v.name, f.name)
-	if w.settings.shared {
+	w.figures.meet(w.settings.world, v.name, f.name)
+	if w.settings.world == shared {
 		w.turn(w.intn(2))
 		fmt.Fprintf(w.log, "database %d: ", w.at+1)
+	} else if w.agreement != nil {
+		fmt.Fprintf(w.log, "member %s: ", w.tag())
 	}
 	f.before(w)
 	begun := time.Now()
 	v.do(w)
-	if took := time.Since(begun); took > time.Minute && !v.waits {
+	if took := time.Since(begun); took > time.Minute && !v.waits && (w.agreement == nil || f.name == "") {
 		w.fail("%s took %v, with nothing to wait for", v.name, took)
 	}
 	f.after(w)
+	if w.retry != nil {
+		fmt.Fprint(w.log, "again: ")
+		w.cut, w.failed = nil, false
+		w.retry()
+	}
 	synctest.Wait()
 	fmt.Fprintln(w.log)
 }
@@ -204,12 +253,21 @@ func (w *world) call(e *entry, want error, fn func() (learn func(), err error)) 
 		fmt.Fprint(w.log, "in doubt. ")
 		w.begun = e // it happened in a world that is gone
 		return false
-	case w.failed && err != nil && (want == nil || !errors.Is(err, want)):
+	case w.front != nil && w.front.lost:
+		fmt.Fprint(w.log, "no answer. ")
+		w.begun = e
+		return false
+	case (w.failed || w.agreement != nil && w.agreement.away) && err != nil && (want == nil || !errors.Is(err, want)):
+		if w.agreement != nil && errors.Is(err, jay.ErrNoMajority) {
+			fmt.Fprint(w.log, "no majority. ")
+			return false
+		}
 		if !errors.Is(err, jay.ErrUnknownOutcome) && !errors.Is(err, jay.ErrFailed) && (w.store == nil || !errors.Is(err, jay.ErrUnavailable) && !errors.Is(err, jay.ErrConflict)) && !errors.Is(err, jay.ErrDiskFull) &&
 			!errors.Is(err, storagetest.ErrInjected) && !errors.Is(err, storagetest.ErrFull) {
 			w.fail("%s on a disk that fails: %v", w.verb, err)
 		}
 		fmt.Fprintf(w.log, "%s. ", w.failing())
+		w.unknown = w.unknown || w.failed && errors.Is(err, jay.ErrUnknownOutcome)
 		if errors.Is(err, jay.ErrUnknownOutcome) || e.each {
 			w.begun = e
 		}
@@ -279,6 +337,9 @@ const dir = "db"
 // options are those of the database.
 func (w *world) options() *jay.Options {
 	o := w.copyOptions()
+	if w.agreement != nil {
+		o.Cluster, o.NodeTag, o.ClusterPeriod = w.agreement.client, w.tag(), 100*time.Millisecond
+	}
 	if w.store != nil {
 		o.FS, o.Engine, o.MemTableBytes, o.CacheBytes = nil, w.store, 0, 0
 	}
@@ -287,8 +348,10 @@ func (w *world) options() *jay.Options {
 
 // copyOptions are those of a database of its own on the disk.
 func (w *world) copyOptions() *jay.Options {
+	clock := w.clock
+	now := func() time.Time { return time.Now().Add(*clock) }
 	o := &jay.Options{
-		FS: w.disk, Now: w.now, Rand: w.ids, MemTableBytes: w.settings.memory, CacheBytes: 1 << 20, HiLoMode: w.settings.mode,
+		FS: w.disk, Now: now, Rand: w.ids, MemTableBytes: w.settings.memory, CacheBytes: 1 << 20, HiLoMode: w.settings.mode,
 		ExactExpiry: w.settings.exact, DocumentCacheBytes: -1,
 	}
 	if w.settings.cache {
@@ -303,32 +366,53 @@ func (w *world) copyOptions() *jay.Options {
 // open opens the database for the first time.
 func (w *world) open() {
 	w.verb = "open"
-	if w.settings.shared {
+	switch w.settings.world {
+	case shared:
 		w.store = &storagetest.Commits{Driver: &memory.Driver{Shared: true}}
 		w.openBoth()
-	} else {
+		w.prepare()
+	case members:
+		w.openMembers()
+	default:
 		var err error
 		w.db, err = jay.Open(dir, w.options())
 		w.must(err)
+		if w.settings.world == serving {
+			w.front = new(front)
+			w.serve()
+		}
+		w.prepare()
 	}
+	w.say("opened: %v", w.settings)
+}
+
+// prepare configures a database that was opened for the first time.
+func (w *world) prepare() {
 	if w.settings.revisions {
 		w.must(w.db.Revisions().Configure(ctx, jay.RevisionsConfiguration{Default: new(jay.RevisionRule)}))
 	}
 	w.must(w.db.Flush(ctx))
-	w.say("opened: %v", w.settings)
 }
 
 // reopen goes on with a disk as a machine finds it. cut cuts the power once more, while the database is being
 // opened.
 func (w *world) reopen(found *storagetest.Disk, cut bool) {
 	w.disk.Heal()
+	w.leave()
+	if found != w.disk {
+		w.disconnect()
+	}
 	err := w.db.Close()
+	w.connect()
 	if err != nil && !w.failed && found == w.disk {
 		w.fail("close: %v", err)
 	}
+	if w.failed || w.settings.relaxed && found != w.disk {
+		w.model.worked.forget()
+	}
 	w.disk, w.failed = found, false
 	if cut {
-		at := w.disk.CutPower(w.intn(3), w.intn(101), w.pieces())
+		at := w.cutPower(w.intn(3))
 		db, err := jay.Open(dir, w.options())
 		if err != nil && !at.Happened() {
 			w.fail("open: %v", err)
@@ -337,9 +421,11 @@ func (w *world) reopen(found *storagetest.Disk, cut bool) {
 		if again == nil {
 			again = w.disk.Crash(w.intn(101), w.pieces())
 		}
+		w.disconnect()
 		if db != nil {
 			_ = db.Close()
 		}
+		w.connect()
 		w.disk = again
 		fmt.Fprint(w.log, "the power goes again, in recovery. ")
 	}
@@ -347,8 +433,19 @@ func (w *world) reopen(found *storagetest.Disk, cut bool) {
 		w.db = nil
 		w.fail("open: %v", err)
 	}
+	if w.front != nil {
+		w.serve()
+	}
 	synctest.Wait()
 	w.examine()
+}
+
+// leave ends the server, if there is one.
+func (w *world) leave() {
+	if w.front != nil && w.front.server != nil {
+		w.must(w.front.server.Close())
+		w.front.server = nil
+	}
 }
 
 // examine reads everything after an Open, and compares it with what must be there.
@@ -437,10 +534,13 @@ func (w *world) read(db *jay.DB) state {
 		for r, err := range db.Revisions().Deleted(ctx, "") {
 			w.must(err)
 			key := ids.Fold(r.ID())
-			if read[key] == nil {
+			if read[key] == nil && r.Collection() != "@hilo" {
 				read[key] = &doc{id: r.ID(), gone: true, revisions: w.revisions(db, r.ID())}
 			}
 		}
+	}
+	if w.agreement != nil { // they agree on the values
+		return read
 	}
 	after := ""
 	for {
@@ -502,11 +602,17 @@ func decoded(w *world, id, collection string, body json.RawMessage) *doc {
 	return to
 }
 
+// epoch is before all that happens: clocks are set back from 2000 on, by no more than some hundred hours in a run.
+var epoch = time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)
+
 // revisions returns the serials of the versions of a document, newest first.
 func (w *world) revisions(db *jay.DB, id string) []int {
 	var all []int
 	for r, err := range db.Revisions().List(ctx, id, jay.RevisionPage{}) {
 		w.must(err)
+		if r.LastModified().Before(epoch) {
+			w.fail("a revision of %s was made at %v", id, r.LastModified())
+		}
 		if r.Deletion() {
 			all = append(all, deleted)
 			continue

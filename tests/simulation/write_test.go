@@ -1,6 +1,7 @@
 package simulation_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -172,15 +173,57 @@ func nextIdentity(w *world) {
 	w.call(&entry{}, nil, func() (func(), error) {
 		n, err := w.db.NextIdentity(ctx, name)
 		return func() {
-			if w.model.used[name] == nil {
-				w.model.used[name] = make(map[int64]bool)
-			}
-			id := strings.Replace(name, "|", "/", 1) + fmt.Sprint(n)
-			if w.model.used[name][n] || w.model.ever[id] {
-				w.fail("identity %s gave %d twice", name, n)
-			}
-			w.model.used[name][n], w.model.ever[id] = true, true
-			fmt.Fprintf(w.log, "%s. ", id)
+			w.identity(name, n)
+			fmt.Fprintf(w.log, "%s%d. ", name, n)
 		}, err
+	})
+}
+
+// tamper changes or deletes the document of HiLo, as a user may: no number may come again for it.
+func tamper(w *world) {
+	const id = "Raven/HiLo/users"
+	if w.intn(2) == 0 {
+		w.call(new(entry), nil, func() (func(), error) { return nil, w.db.Delete(ctx, id) })
+		return
+	}
+	most := w.intn(100)
+	fmt.Fprintf(w.log, "Max is %d. ", most)
+	w.call(new(entry), nil, func() (func(), error) {
+		return nil, second(w.db.Put(ctx, id, fmt.Appendf(nil, `{"Max":%d}`, most), jay.InCollection("@hilo")))
+	})
+}
+
+// numbers are at the limits of what a document may hold, and those of which the exponent is beyond them.
+var (
+	numbers = []string{"-0", "0.10", "1E400", "1e-400", "123456789012345678901234567890", "1e999999999999999"}
+	beyond  = []string{"1e1000000000000001", "-1e-1000000000000002", "12e99999999999999999999"}
+)
+
+// oddNumber puts a number into a document by a patch, or by writing it anew.
+func oddNumber(w *world) {
+	id, key, old, _ := w.target()
+	if w.there(key) == nil {
+		return
+	}
+	number, d := w.pick(numbers), *old
+	var want [2]error // of a put and a patch
+	if w.intn(3) == 0 {
+		number, want = w.pick(beyond), [2]error{jay.ErrInvalidDocument, jay.ErrInvalidPatch}
+	}
+	w.model.serial++
+	d.n, d.version = w.model.serial, ""
+	to := w.after(old, &d)
+	fmt.Fprintf(w.log, "%s in %v. ", number, to)
+	if w.intn(2) == 0 {
+		to.id, to.expires = id, time.Time{}
+		body := append(append(to.body()[:len(to.body())-1], `,"x":`+number...), '}')
+		w.write(key, to, want[0], func() (jay.Metadata, error) {
+			return w.db.Put(ctx, id, body, jay.InCollection(to.collection))
+		})
+		return
+	}
+	w.write(key, to, want[1], func() (jay.Metadata, error) {
+		result, err := w.db.Patch(ctx, id, jay.Set("n", to.n), jay.Set("x", json.RawMessage(number)))
+		return result.Metadata, err
 	})
 }

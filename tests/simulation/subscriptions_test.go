@@ -1,0 +1,122 @@
+package simulation_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/ids"
+)
+
+// worked is what is known of a subscription, by folded ID: change vectors of versions.
+type worked struct {
+	acknowledged map[string]string // they must not be sent again
+	maybe        map[string]string // their acknowledgement is in doubt
+	deletions    map[string]bool   // versions that the worker has seen, whose deletion must be sent
+}
+
+// learn notes that versions are acknowledged.
+func (s *worked) learn(sent map[string]string) {
+	for key, version := range sent {
+		s.acknowledged[key] = version
+		delete(s.maybe, key)
+	}
+}
+
+// doubt notes that versions may be acknowledged. What was deleted may have been sent, too.
+func (s *worked) doubt(sent map[string]string) {
+	for key, version := range sent {
+		s.maybe[key] = version
+		delete(s.acknowledged, key)
+	}
+	clear(s.deletions)
+}
+
+// forget notes that a loss of power may have taken acknowledgements.
+func (s *worked) forget() { s.doubt(maps.Clone(s.acknowledged)) }
+
+const subscription = "mail"
+
+// work serves a subscription of all documents with their deletions until it has caught up, and fails one
+// batch in some calls.
+func work(w *world) {
+	s := &w.model.worked
+	batches, failing := 0, w.intn(8)
+	options := &jay.WorkOptions{BatchDocuments: 1 + w.intn(20), UntilCaughtUp: true}
+	var sent map[string]string // of the batch under way
+	acknowledge := func() {
+		if w.cut != nil || w.failed { // perhaps in a world that is gone
+			s.doubt(sent)
+		} else {
+			s.learn(sent)
+		}
+		sent = nil
+	}
+	e := new(entry)
+	done := w.call(e, nil, func() (func(), error) {
+		if err := w.db.Flush(ctx); err != nil { // a feed shows what is on disk
+			return nil, err
+		}
+		err := w.db.Subscriptions().Ensure(ctx, jay.Subscription{Name: subscription, Query: "from @all_docs", Deletions: true})
+		if err != nil {
+			return nil, err
+		}
+		err = w.db.Subscriptions().Work(ctx, subscription, options, func(_ context.Context, batch *jay.SubscriptionBatch) error {
+			acknowledge()
+			if batches++; batches == failing {
+				return errChanged
+			}
+			sent = make(map[string]string)
+			for _, item := range batch.Items {
+				key := ids.Fold(item.ID)
+				if s.acknowledged[key] == item.ChangeVector && (w.cut == nil || !w.cut.Happened()) {
+					w.fail("%s %s is sent again, after it was acknowledged", item.ID, item.ChangeVector)
+				}
+				sent[key] = item.ChangeVector
+				if item.Deleted {
+					delete(s.deletions, key)
+				} else {
+					s.deletions[key] = true
+				}
+			}
+			return nil
+		})
+		if batches == failing && errors.Is(err, errChanged) {
+			err = nil
+		}
+		return func() {
+			w.model.sync()
+			acknowledge()
+		}, err
+	})
+	fmt.Fprintf(w.log, "%d batches. ", batches)
+	if !done {
+		s.doubt(sent)
+		return
+	}
+	if batches != failing || failing == 0 {
+		w.checkWorked()
+	}
+}
+
+// checkWorked compares what a subscription that has caught up has sent with what is there.
+func (w *world) checkWorked() {
+	s := &w.model.worked
+	there := make(map[string]bool)
+	for d, err := range w.db.Documents(ctx, jay.Scan{}) {
+		w.must(err)
+		key := ids.Fold(d.ID())
+		there[key] = true
+		if s.acknowledged[key] != d.ChangeVector() && s.maybe[key] != d.ChangeVector() {
+			w.fail("the subscription has not sent %s %s, but %q", d.ID(), d.ChangeVector(), s.acknowledged[key])
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.deletions)) {
+		if !there[key] && s.maybe[key] == "" {
+			w.fail("the subscription has not sent the deletion of %s", key)
+		}
+	}
+}
