@@ -173,7 +173,7 @@ func (e *Engine) write(b *batch) error {
 	}
 	e.sequence, e.applied = max(e.sequence, b.sequence), b.number
 	e.writes.record(e.staged, b.lo, b.hi, e.applied)
-	e.showWrites(repr, e.applied)
+	e.watcher.showWrites(repr, e.applied)
 	e.visible.Store(e.applied) // after record: see TrackWrites
 	return nil
 }

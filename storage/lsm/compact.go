@@ -31,10 +31,9 @@ type compactor struct {
 	end        func()          // ends ctx, once Pebble has ended: a call that still waits is garbage then
 }
 
-func newCompactor(e *Engine) compactor {
-	c := compactor{pieceBytes: compactionBytes, turn: make(chan struct{}, 1)}
+func newCompactor(run func(ctx context.Context, lo, hi []byte) error) compactor {
+	c := compactor{run: run, pieceBytes: compactionBytes, turn: make(chan struct{}, 1)}
 	c.ctx, c.end = context.WithCancel(context.Background())
-	c.run = func(ctx context.Context, lo, hi []byte) error { return e.db.Compact(ctx, lo, hi, false) }
 	return c
 }
 

@@ -20,6 +20,7 @@
 package lsm
 
 import (
+	"context"
 	"cmp"
 	"errors"
 	"fmt"
@@ -68,13 +69,13 @@ type Engine struct {
 	leaders sync.WaitGroup
 
 	mu        sync.Mutex
-	sequence  uint64               // last number committed. Guarded by mu.
-	applied   uint64               // number of the last commit that Pebble has got. Guarded by mu.
-	onRelease func()               // for tests, or nil: called when the calls of a group may return, before its commits. Guarded by mu.
-	staged    *staging             // writes of the group, reused by the next. Guarded by mu.
-	memTable  memTableSpace        // Guarded by mu, but for its counter.
-	numbers   numbers              // Guarded by mu.
-	watcher   func(storage.Commit) // of WatchCommits; nil for none. Guarded by mu.
+	sequence  uint64        // last number committed. Guarded by mu.
+	applied   uint64        // number of the last commit that Pebble has got. Guarded by mu.
+	onRelease func()        // for tests, or nil: called when the calls of a group may return, before its commits. Guarded by mu.
+	staged    *staging      // writes of the group, reused by the next. Guarded by mu.
+	memTable  memTableSpace // Guarded by mu, but for its counter.
+	numbers   numbers       // Guarded by mu.
+	watcher   watcher       // of WatchCommits. Guarded by mu.
 	writes    writeStripes
 
 	minSequence     atomic.Uint64 // numbers are drawn above it: StartSequence
@@ -126,7 +127,7 @@ func open(dir string, opts Options) (*Engine, error) {
 		wake: make(chan struct{}), quit: make(chan struct{}),
 		failed: make(chan struct{}), abandoned: make(chan struct{}), closed: make(chan struct{}),
 	}
-	e.compactor = newCompactor(e)
+	e.compactor = newCompactor(func(ctx context.Context, lo, hi []byte) error { return e.db.Compact(ctx, lo, hi, false) })
 	e.durability.keepViews = opts.DurableReads
 	e.states.applying, e.keyCounts.applying = &e.durability.applying, &e.durability.applying
 	e.closeTimeout = cmp.Or(opts.CloseTimeout, defaultCloseTimeout)

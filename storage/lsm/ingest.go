@@ -158,7 +158,7 @@ func (t *tableWriter) Bytes() uint64 { return t.w.Raw().EstimatedSize() }
 // Finish implements storage.TableWriter.
 func (t *tableWriter) Finish() (storage.Table, error) {
 	if err := t.w.Close(); err != nil {
-		return nil, errors.Join(err, t.engine.removeTable(t.path))
+		return nil, errors.Join(err, removeTable(t.engine.checkpointFS, t.path))
 	}
 	return &table{t.engine, t.path, t.first, t.last}, nil
 }
@@ -167,7 +167,7 @@ func (t *tableWriter) Finish() (storage.Table, error) {
 func (t *tableWriter) Abandon() {
 	// Pebble has no other way to end a table. It may fail, for the reason that it is abandoned for.
 	_ = t.w.Close()
-	if err := t.engine.removeTable(t.path); err != nil {
+	if err := removeTable(t.engine.checkpointFS, t.path); err != nil {
 		t.engine.log.Warn("jay: a temporary file stays", "dir", t.engine.dir, "file", t.path, "err", err)
 	}
 }
@@ -180,11 +180,11 @@ type table struct {
 }
 
 // Remove implements storage.Table.
-func (t *table) Remove() error { return t.engine.removeTable(t.path) }
+func (t *table) Remove() error { return removeTable(t.engine.checkpointFS, t.path) }
 
 // removeTable removes a temporary file, which may be gone.
-func (e *Engine) removeTable(path string) error {
-	err := e.checkpointFS.Remove(path)
+func removeTable(fs vfs.FS, path string) error {
+	err := fs.Remove(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -282,7 +282,7 @@ func (e *Engine) ingest(tables []*table, taken func(before storage.Snapshot)) er
 	e.durability.applied(e.db, number)
 	e.applied = number
 	e.writes.recordAll(number)
-	e.showTables(number)
+	e.watcher.showTables(number)
 	e.visible.Store(number) // after recordAll: see TrackWrites
 	e.numbers.forget()
 	e.durability.reached(number)

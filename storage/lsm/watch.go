@@ -39,17 +39,20 @@ func (e *Engine) WatchCommits(ctx context.Context, see func(storage.Commit)) (st
 // DurableCommit implements storage.CommitWatcher.
 func (e *Engine) DurableCommit() uint64 { return e.durability.durable.Load() }
 
-// showWrites shows the watcher what a commit has written: its batch, as Pebble has it. e.mu is held.
-func (e *Engine) showWrites(repr []byte, number uint64) {
-	if e.watcher != nil {
-		e.watcher(storage.Commit{Number: number, Writes: writesOf(repr)})
+// watcher is who sees the commits; nil is nobody.
+type watcher func(storage.Commit)
+
+// showWrites shows what a commit has written: its batch, as Pebble has it.
+func (w watcher) showWrites(repr []byte, number uint64) {
+	if w != nil {
+		w(storage.Commit{Number: number, Writes: writesOf(repr)})
 	}
 }
 
-// showTables shows the watcher that a commit has taken in tables. e.mu is held.
-func (e *Engine) showTables(number uint64) {
-	if e.watcher != nil {
-		e.watcher(storage.Commit{Number: number, Writes: func(func(storage.Write) bool) {}, Ingested: true})
+// showTables shows that a commit has taken in tables.
+func (w watcher) showTables(number uint64) {
+	if w != nil {
+		w(storage.Commit{Number: number, Writes: func(func(storage.Write) bool) {}, Ingested: true})
 	}
 }
 
