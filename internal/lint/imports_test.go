@@ -230,7 +230,7 @@ func TestImports(t *testing.T) {
 		leaf("internal/child"), leaf("internal/jaytest"), leaf("internal/knobs"), leaf("internal/querytest"), leaf("internal/sample")}
 	inside := map[string][]string{ // what single suites see besides
 		"tests/index":      {leaf("internal/checks")},                                                       // the entries as they are stored
-		"tests/simulation": {leaf("server"), leaf("storage/memory")},                                        // the server of its clients; the store that two databases share
+		"tests/simulation": {leaf("server"), leaf("cluster/clustertest"), leaf("storage/memory")},           // the server of its clients, the members of its cluster, the store that two databases share
 		"tests/storm":      {leaf("internal/checks")},                                                       // likewise
 		"tests/shared":     {leaf("cluster/clustertest"), leaf("storage/memory"), leaf("internal/checks")},  // the store that several share; likewise
 		"tests/txn":        {leaf("internal/checks")},                                                       // how many have a turn or wait for one

@@ -20,8 +20,8 @@
 package lsm
 
 import (
-	"context"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"hash/maphash"
