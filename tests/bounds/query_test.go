@@ -85,7 +85,7 @@ func TestQuery_Bounds_Builder(t *testing.T) {
 		return c
 	}
 	and := func(c jay.Condition) jay.Condition { return jay.And(c) }
-	today := sample.Of(t, 3)
+	today := sample.Of(t, 7)
 	for i, test := range []struct {
 		name  string
 		make  func() jay.Condition
@@ -381,7 +381,7 @@ func TestQuery_Bounds_Memory(t *testing.T) {
 	for i := range query.MaxColumns {
 		columns = append(columns, fmt.Sprintf("Text as t%d", i))
 	}
-	today := sample.Of(t, 4)
+	today := sample.Of(t, 8)
 	for i, test := range []struct {
 		rql   string
 		want  string // the answers' JSON; "" for documents
@@ -426,7 +426,7 @@ func TestQuery_Bounds_Memory(t *testing.T) {
 func TestQuery_Bounds_ManyValues(t *testing.T) {
 	sample.OneGoroutine(t)
 	db := memory(t, nil)
-	today := sample.Of(t, 4)
+	today := sample.Of(t, 8)
 	for _, n := range []int{10, 600_000} {
 		cases := 0
 		left := func() bool { cases++; return n > 10 && !today.Has(cases) } // to another day
@@ -554,7 +554,7 @@ func TestQuery_Bounds_Depth(t *testing.T) {
 		"from Values where A.B = 1": 1, "from Values where exists(A.A.A)": 1, "from Values where A[][].B = 1": 1, "from Values order by A, A.B desc": 2,
 		"from Values group by A.B select A.B as b, count(), max(A)": 2, "from Values select distinct A, A[][][]": 2, "from Values where regex(A.A, 'x')": 0, "from Values include A.B": 2,
 	}
-	today := sample.Of(t, 4)
+	today := sample.Of(t, 8)
 	for i, rql := range slices.Sorted(maps.Keys(rows)) {
 		if !today.Has(i) {
 			continue

@@ -4,6 +4,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // TestMain makes this test binary a child of a campaign if it is called as one.
@@ -21,7 +23,7 @@ func TestMain(m *testing.M) {
 func TestCampaign_Smoke(t *testing.T) {
 	c := config{dir: t.TempDir(), seed: 1, share: 500, random: 10_000, tail: 4096, parallel: 2, timeout: time.Minute}
 	if testing.Short() {
-		c.share = 1500
+		c.share, c.seed = 4000, sample.Of(t, 1).Seed()
 	}
 	r, err := campaign(c, t.Output())
 	if err != nil {
