@@ -32,7 +32,8 @@ func andThen(err, cleanup error) error {
 	return errors.Join(err, cleanup)
 }
 
-// open opens the database with the options of the command line.
+// open opens the database with the options of the command line. If another program has it open, it looks into it: then
+// what would write fails.
 func (a *app) open(create bool) (*jay.DB, error) {
 	if err := a.checkGlobals(); err != nil {
 		return nil, err
@@ -47,10 +48,27 @@ func (a *app) open(create bool) (*jay.DB, error) {
 		}
 		db, err = jay.Open(a.dir, &options)
 	}
+	if errors.Is(err, jay.ErrLocked) {
+		db, err = lookInto(a.dir, a.options, err)
+	}
 	if err != nil {
 		return nil, a.explainOpen(err)
 	}
 	return db, nil
+}
+
+// lookInto opens the database that another program has open, to be read only. locked is the error of opening
+// it here.
+func lookInto(dir string, options jay.Options, locked error) (*jay.DB, error) {
+	if options.Cluster != nil {
+		return nil, locked // a member is to be opened
+	}
+	options.CacheBytes, options.MemTableBytes, options.GroupReadable = 0, 0, false // of the program that has it open
+	db, err := jay.Look(dir, &options)
+	if errors.Is(err, jay.ErrUnavailable) {
+		err = errors.Join(locked, err)
+	}
+	return db, err
 }
 
 // checkGlobals refuses zero values of flags: in jay.Options they would mean the

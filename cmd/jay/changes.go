@@ -23,7 +23,7 @@ type changesCommand struct {
 func (*changesCommand) Help() string {
 	return `Each document comes with its newest change, in the order in which they were written, one line of JSON each: whether it was put or deleted, its ID, collection and etag, and a token. With --since TOKEN the next call goes on behind that change. Deletions come as long as their records are kept: an error says if some behind the token are gone.
 
-One process at a time can have a database open, so that --follow shows what this one does: its background work. A program follows its own writes with db.Changes.
+If another program has the database open, --follow shows what that writes; else no other process can write, and it shows the background work of this one.
 
 Examples:
 

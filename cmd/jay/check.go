@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -15,7 +16,7 @@ import (
 
 // checkCommand checks a database that is not in use.
 type checkCommand struct {
-	Dir       string `arg:"" optional:"" help:"Directory of the database, also one that does not open; --db by default. It is only read, and must not be in use."`
+	Dir       string `arg:"" optional:"" help:"Directory of the database, also one that does not open; --db by default. It is only read. Of one that another program has open, the records are read."`
 	Max       int    `default:"1000" placeholder:"N" help:"List so many damages, and so many warnings, at most; all are counted. The default is 1000."`
 	Rate      int64  `placeholder:"BYTES" help:"Read so many bytes a second at most."`
 	SkipFiles bool   `help:"Leave the checksums of the files out, and compare the records only."`
@@ -47,7 +48,7 @@ func (c *checkCommand) Run(ctx context.Context, a *app) error {
 	files := a.newByteProgress("check files", -1)
 	records := a.newCountProgress("check records", -1)
 	options := a.options
-	r, err := jay.VerifyDir(ctx, c.Dir, &options, &jay.VerifyOptions{
+	how := &jay.VerifyOptions{
 		MaxDamages: c.Max, BytesPerSecond: c.Rate, SkipFiles: c.SkipFiles,
 		Progress: func(p jay.VerifyProgress) {
 			if p.Step == "files" {
@@ -56,7 +57,11 @@ func (c *checkCommand) Run(ctx context.Context, a *app) error {
 			}
 			records.set(p.Keys)
 		},
-	})
+	}
+	r, err := jay.VerifyDir(ctx, c.Dir, &options, how)
+	if errors.Is(err, jay.ErrLocked) {
+		r, err = c.look(ctx, options, how, err)
+	}
 	files.done()
 	records.done()
 	if err != nil {
@@ -69,6 +74,18 @@ func (c *checkCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	return explained{fmt.Sprintf("%s in %s", count(r.Found, "damage"), c.Dir), jay.ErrCorrupt}
+}
+
+// look checks the records of a database that another program has open. locked is the error of checking the directory.
+func (c *checkCommand) look(ctx context.Context, options jay.Options, how *jay.VerifyOptions, locked error) (r jay.VerifyReport, err error) {
+	db, err := lookInto(c.Dir, options, locked)
+	if err != nil {
+		return r, err
+	}
+	if r, err = db.Verify(ctx, how); err == nil && !c.SkipFiles {
+		r.NotCompared = append(r.NotCompared, "the checksums of the files: another program has the database open, and its DB.Verify reads them")
+	}
+	return r, andThen(err, db.Close())
 }
 
 // readableByOthers returns a file in a directory that users can read or change who are

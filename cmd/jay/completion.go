@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"embed"
+	"errors"
 	"slices"
 	"strings"
 
@@ -254,12 +255,15 @@ func filter(all []described, prefix string) []described {
 	return slices.DeleteFunc(all, func(d described) bool { return !strings.HasPrefix(d.value, prefix) })
 }
 
-// fromDatabase returns candidates from the database, which it opens read-only; none if
-// the database is in use or cannot be opened.
+// fromDatabase returns candidates from the database, which it opens read-only or looks into; none if
+// that fails.
 func (a *app) fromDatabase(look func(s *shell) []candidate) (found []candidate) {
 	options := a.options
 	options.ReadOnly, options.CopyTag, options.PrefixCollections = true, "", jay.PrefixCollectionsStored // completion must change nothing
 	db, err := jay.Open(a.dir, &options)
+	if errors.Is(err, jay.ErrLocked) {
+		db, err = lookInto(a.dir, options, err)
+	}
 	if err != nil {
 		return nil
 	}

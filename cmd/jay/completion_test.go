@@ -92,10 +92,23 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// Ensure that a database that is in use, or missing, completes nothing, and is not waited for.
-func TestComplete_NoDatabase(t *testing.T) {
+// Ensure that a database that another program has open completes, too.
+func TestComplete_Look(t *testing.T) {
 	dir := completionDatabase(t)
 	db, err := jay.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, all := complete(t, dir, "zsh", "get", "users/"); len(all) == 0 {
+		t.Error("it completes nothing")
+	}
+}
+
+// Ensure that a database that lets none look, or is missing, completes nothing, and is not waited for.
+func TestComplete_NoDatabase(t *testing.T) {
+	dir := completionDatabase(t)
+	db, err := jay.Open(dir, &jay.Options{NoLook: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,6 +61,9 @@ func (a *app) explainOpen(err error) error {
 	switch {
 	case errors.Is(err, jay.ErrLocked):
 		text = fmt.Sprintf("database %q is open in another process: wait until that ends, or name another one with --db", a.dir)
+		if errors.Is(err, jay.ErrUnavailable) {
+			text += "; it lets no one look into it, or does not answer"
+		}
 	case errors.Is(err, jay.ErrNoDatabase):
 		text = fmt.Sprintf(`no database in %q: name one with --db or $JAY_DB, or create it with "jay put" or "jay import"`, a.dir)
 	case errors.Is(err, jay.ErrNotWritable):

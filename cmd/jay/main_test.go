@@ -111,9 +111,10 @@ func scriptFails(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// hold DIR keeps a database open in this process until the script ends.
+// hold DIR keeps a database open in this process until the script ends. Others cannot look into it, but with hold -look DIR.
 func scriptHold(ts *testscript.TestScript, _ bool, args []string) {
-	db, err := jay.Open(ts.MkAbs(args[0]), nil)
+	dir := args[len(args)-1]
+	db, err := jay.Open(ts.MkAbs(dir), &jay.Options{NoLook: args[0] != "-look"})
 	ts.Check(err)
 	ts.Defer(func() { ts.Check(db.Close()) })
 }

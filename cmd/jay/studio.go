@@ -33,7 +33,7 @@ type studioCommand struct {
 func (*studioCommand) Help() string {
 	return `It serves the studio on this machine only, and prints an address. The address opens the studio in one browser, once, within a quarter of an hour; whoever else comes to the port is refused, so that other users of the machine see nothing. On a terminal, Enter prints another address. The browser stays logged in for 12 hours, or until the command ends.
 
-DIR is the directory of a database, as of --db, or a data directory of jay serve. While the command runs, no other process can open it. --read-only shares it with others that only read, and changes nothing: copies, checkpoints and restored backups are for that.
+DIR is the directory of a database, as of --db, or a data directory of jay serve. While the command runs, no other process can open it. A database that another program has open is shown, and cannot be changed. --read-only shares it with others that only read, and changes nothing: copies, checkpoints and restored backups are for that.
 
 SIGINT (Ctrl-C) and SIGTERM end it. docs/studio.md shows the pages.
 
@@ -72,7 +72,22 @@ func (c *studioCommand) serve(ctx context.Context, a *app, l net.Listener, own s
 	if err != nil {
 		return andThen(err, l.Close())
 	}
+	right := server.AdminRight
+	if a.options.ReadOnly {
+		right = server.ReadRight
+	}
 	s, err := server.Open(options)
+	if errors.Is(err, jay.ErrLocked) && len(options.Directories) == 1 {
+		db, failed := lookInto(a.dir, a.options, err)
+		if failed != nil {
+			err = failed
+		} else {
+			defer db.Close() // only read
+			options.Directories, options.Mounted = nil, map[string]*jay.DB{databaseName(a.dir): db}
+			s, err = server.Open(options)
+			right = server.ReadRight
+		}
+	}
 	if errors.Is(err, jay.ErrLocked) {
 		err = explained{text: fmt.Sprintf("%q is open in another process: wait until that ends; a jay serve has its own studio, at /studio/ of its address", a.dir), err: err}
 	} else if err != nil {
@@ -82,10 +97,6 @@ func (c *studioCommand) serve(ctx context.Context, a *app, l net.Listener, own s
 		return andThen(err, l.Close())
 	}
 	invite := func() (address string, err error) {
-		right := server.AdminRight
-		if a.options.ReadOnly {
-			right = server.ReadRight
-		}
 		path, err := s.Invite(right)
 		return "http://" + l.Addr().String() + path, err
 	}
