@@ -58,9 +58,9 @@ func (a *app) open(create bool) (*jay.DB, error) {
 }
 
 // lookInto opens the database that another program has open, to be read only. locked is the error of opening
-// it here.
+// it here, or nil.
 func lookInto(dir string, options jay.Options, locked error) (*jay.DB, error) {
-	if options.Cluster != nil {
+	if options.Cluster != nil && locked != nil {
 		return nil, locked // a member is to be opened
 	}
 	options.CacheBytes, options.MemTableBytes, options.GroupReadable = 0, 0, false // of the program that has it open

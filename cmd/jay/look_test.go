@@ -93,6 +93,36 @@ func TestLook_SameOutput(t *testing.T) {
 	}
 }
 
+// Ensure that top shows the figures of a database that a program has open, with the members that it has of metrics.
+func TestLook_Top(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "shop")
+	shop(t, dir)
+	_, said := jayOn(t, 1, dir, "", "top", "--count", "1")
+	if !strings.Contains(said, "no program listens") {
+		t.Errorf("a closed database: %s", said)
+	}
+	db, err := jay.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		for ctx.Err() == nil {
+			_, _ = db.Put(ctx, "orders/2", json.RawMessage(`{}`))
+		}
+	}()
+	got, _ := jayOn(t, 0, dir, "", "--json", "top", "--count", "1", "--interval", "200ms")
+	var all []topResult
+	if err := json.Unmarshal([]byte(got), &all); err != nil || len(all) != 1 {
+		t.Fatalf("%v: %s", err, got)
+	}
+	if r := all[0]; !r.Up || r.Documents != 2 && r.Documents != 1 || r.Commits <= 0 || r.DiskBytes <= 0 || len(r.Collections) != 1 {
+		t.Errorf("got %s", got)
+	}
+}
+
 // membersOf returns the names of the members of a line of JSON, those that are the same for a database of any
 // process: what is compared is listed for the database as it is.
 func membersOf(t *testing.T, line string) []string {

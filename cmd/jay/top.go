@@ -20,24 +20,27 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"golang.org/x/term"
+
+	"github.com/jaydb/jay"
 )
 
 // topCommand shows the operations of a running program on its databases.
 type topCommand struct {
-	URL      string        `arg:"" help:"Where the program serves its metrics, such as http://127.0.0.1:8080/metrics."`
+	URL      string        `arg:"" optional:"" help:"Where the program serves its metrics, such as http://127.0.0.1:8080/metrics. Without it, the database of --db is looked into, which a program has open."`
 	Interval time.Duration `placeholder:"D" default:"1s" help:"How often to look. The default is 1s."`
 	Count    int           `placeholder:"N" help:"End after N looks. The default is to go on until Ctrl-C."`
 }
 
 // Help is shown by jay top --help.
 func (*topCommand) Help() string {
-	return `Shows, again and again, how many operations a second a program does on its databases and how long they take, which collections grow, and what its disk and its cache do. Only one process has a database open, so that this asks the program: it must serve its metrics to Prometheus, with package jayprometheus (docs/watching.md). The operations are those of jayprometheus.Observer. jay serve has them at /metrics; one that asks for credentials takes --token or $JAY_TOKEN, or --url-cert with --url-key.
+	return `Shows, again and again, how many operations a second a program does on its databases and how long they take, which collections grow, and what its disk and its cache do. Only one process has a database open, so that this asks the program: it must serve its metrics to Prometheus, with package jayprometheus (docs/watching.md). The operations are those of jayprometheus.Observer. Without an address it looks into the database of --db, through the program that has it open: all of that but the operations, and whether the disk is full. jay serve has them at /metrics; one that asks for credentials takes --token or $JAY_TOKEN, or --url-cert with --url-key.
 
 On a terminal q ends it.
 
 Examples:
 
     jay top http://127.0.0.1:8080/metrics
+    jay --db shop.jay top
     JAY_TOKEN=jay_… jay top https://jay.example:8443/metrics`
 }
 
@@ -52,6 +55,13 @@ func (c *topCommand) Run(ctx context.Context, a *app) error {
 	if c.Interval < 10*time.Millisecond || c.Count < 0 {
 		return usageError{text: "--interval must be 10ms or more, and --count not below 0", command: a.command}
 	}
+	if c.URL == "" {
+		db, err := lookInto(a.dir, a.options, nil)
+		if err != nil {
+			return err
+		}
+		return andThen(c.watch(ctx, a, func(ctx context.Context) (metrics, error) { return lookMetrics(ctx, db) }), db.Close())
+	}
 	by, err := a.access.access(a.getenv)
 	if err != nil {
 		return err
@@ -63,7 +73,12 @@ func (c *topCommand) Run(ctx context.Context, a *app) error {
 	if err := by.check(u); err != nil {
 		return err
 	}
-	before, err := readMetrics(ctx, by, c.URL)
+	return c.watch(ctx, a, func(ctx context.Context) (metrics, error) { return readMetrics(ctx, by, c.URL) })
+}
+
+// watch prints samples until ctx ends or q is typed.
+func (c *topCommand) watch(ctx context.Context, a *app, read func(context.Context) (metrics, error)) (err error) {
+	before, err := read(ctx)
 	if err != nil {
 		return err
 	}
@@ -71,18 +86,14 @@ func (c *topCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	return andThen(c.watch(ctx, a, by, before), restore())
-}
-
-// watch prints samples until ctx ends.
-func (c *topCommand) watch(ctx context.Context, a *app, by access, before metrics) error {
+	defer func() { err = andThen(err, restore()) }()
 	for n := 0; c.Count == 0 || n < c.Count; n++ {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(c.Interval):
 		}
-		after, err := readMetrics(ctx, by, c.URL)
+		after, err := read(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -142,6 +153,40 @@ func parseMetrics(text []byte, at time.Time) (metrics, error) {
 		return metrics{}, errors.New("there is no jay_up among the metrics: the server has no database open, or the program registers no jayprometheus.Collector")
 	}
 	return metrics{at, families}, nil
+}
+
+// lookMetrics returns the figures of a database as the metrics of one.
+func lookMetrics(ctx context.Context, db *jay.DB) (metrics, error) {
+	s, err := db.Stats(ctx)
+	if err != nil {
+		return metrics{}, err
+	}
+	m := metrics{time.Now(), make(map[string]*dto.MetricFamily)}
+	set := func(name string, value float64, labels ...*dto.LabelPair) {
+		if m.families[name] == nil {
+			m.families[name] = new(dto.MetricFamily)
+		}
+		m.families[name].Metric = append(m.families[name].Metric, &dto.Metric{Label: labels, Untyped: &dto.Untyped{Value: &value}})
+	}
+	flag := map[bool]float64{true: 1}
+	e, collection := s.Engine, "collection"
+	set("jay_up", 1)
+	set("jay_failed", flag[e.Failed])
+	set("jay_stalled", flag[e.Stalled])
+	set("jay_disk_bytes", float64(e.DiskBytes))
+	set("jay_log_bytes", float64(e.LogBytes))
+	set("jay_debt_bytes", float64(e.DebtBytes))
+	set("jay_commits_total", float64(e.Commits))
+	set("jay_log_syncs_total", float64(e.LogSyncs))
+	set("jay_log_sync_seconds_total", e.LogSyncTime.Seconds())
+	set("jay_written_bytes_total", float64(e.WrittenBytes))
+	set("jay_stalls_total", float64(e.Stalls))
+	set("jay_cache_hits_total", float64(e.CacheHits))
+	set("jay_cache_misses_total", float64(e.CacheMisses))
+	for _, c := range s.Collections {
+		set("jay_documents", float64(c.Documents), &dto.LabelPair{Name: &collection, Value: &c.Name})
+	}
+	return m, nil
 }
 
 // label returns the value of a label, or "".
