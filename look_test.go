@@ -99,6 +99,58 @@ func TestLook(t *testing.T) {
 	}
 }
 
+// BenchmarkLook is what a program's own inserts and gets take: with NoLook, with a socket that nobody uses, and while
+// another one lists all documents again and again.
+func BenchmarkLook(b *testing.B) {
+	for _, name := range []string{"noLook", "listening", "looked"} {
+		dir := b.TempDir()
+		db, err := jay.Open(dir, &jay.Options{Durability: jay.Relaxed, NoLook: name == "noLook"})
+		must(b, err)
+		for i := range 10_000 {
+			_, err := db.Put(ctx, fmt.Sprintf("users/%d", i), json.RawMessage(`{"Name":"Ann","n":1}`))
+			must(b, err)
+		}
+		done, stop := make(chan error, 1), make(chan struct{})
+		go func() { done <- nil }()
+		if name == "looked" {
+			there, err := jay.Look(dir, nil)
+			must(b, err)
+			<-done
+			go func() { done <- errors.Join(listAgain(there, stop), there.Close()) }()
+		}
+		b.Run(name+"/insert", func(b *testing.B) {
+			for b.Loop() {
+				_, err := db.Put(ctx, "", json.RawMessage(`{"Name":"Ann","n":1}`))
+				must(b, err)
+			}
+		})
+		b.Run(name+"/get", func(b *testing.B) {
+			for i := 0; b.Loop(); i++ {
+				_, err := db.Get(ctx, fmt.Sprintf("users/%d", i%10_000))
+				must(b, err)
+			}
+		})
+		close(stop)
+		must(b, errors.Join(<-done, db.Close()))
+	}
+}
+
+// listAgain lists all documents again and again until stop is closed.
+func listAgain(db *jay.DB, stop chan struct{}) error {
+	for {
+		for _, err := range db.Documents(ctx, jay.Scan{}) {
+			select {
+			case <-stop:
+				return nil
+			default:
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
 // Ensure that a feed through the socket follows what the owner writes.
 func TestLook_Changes(t *testing.T) {
 	dir := t.TempDir()

@@ -75,6 +75,9 @@ func TestLook_SameAsEngine(t *testing.T) {
 				value = make([]byte, pageBytes+r.IntN(10))
 			}
 			tx.Set(fmt.Appendf(nil, "%05d", i*2), nil, value)
+			if i%7 == 0 {
+				tx.Set(fmt.Appendf(nil, "%05d\x00", i*2), nil, value) // the very next key
+			}
 		}
 		return nil
 	}))
