@@ -20,7 +20,8 @@ import (
 // A time.Time makes the comparison one of instants: the field is read as a date, so that
 // the zone and the digits of the stored text do not matter, and what is no date-time of
 // RFC 3339 is equal to no instant. "At as date" does the same for text: Ge("At as date",
-// "2026-01-31T00:00:00Z"). Text without it is compared as text.
+// "2026-01-31T00:00:00Z"). Text without it is compared as text. "At as utc" takes text without an offset,
+// such as "2026-01-31T00:00:00", too, as an instant in UTC.
 //
 // A mistake, such as a path that does not parse, a value that JSON cannot
 // represent, or more than the bounds of docs/limits.md, is kept in the Condition:

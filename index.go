@@ -171,7 +171,8 @@ func (db *DB) DropIndex(ctx context.Context, collection, name string) error {
 //
 // "index" and "unique" declare an index on the field; with a name, all fields with
 // that name form one index, in the order of the struct. A name has letters, digits, _, -, . and
-// /. "desc" makes the field descending in the declaration before it. Both words, "index,unique", declare one unique
+// /. "desc" makes the field descending in the declaration before it. "utc", of a text, enters instants
+// into it, as "At as utc" does in Index.Fields. Both words, "index,unique", declare one unique
 // index. Fields of type time.Time, of pointers to it and of slices of it are entered as
 // instants.
 //

@@ -705,6 +705,42 @@ func TestFormat5_Definitions(t *testing.T) {
 	jaytest.Verify(t, db)
 }
 
+// Ensure that the database of format 6 with indexes as utc (internal/fixture) opens, answers as it did, and goes on; and that
+// a program which does not know them refuses it by that name.
+func TestFormat6_UTC(t *testing.T) {
+	dir := t.TempDir()
+	copyTree(t, filepath.Join("testdata", "format6", "as-utc"), dir)
+	before := hashesOf(t, dir)
+	_, err := jay.Open(dir, &jay.Options{Engine: lsm.Driver{Options: lsm.Options{Features: storage.Features{storage.FeatureDefinitions}}}})
+	var newer *jay.FormatError
+	if !errors.As(err, &newer) || newer.Found != 6 || newer.Newest != 5 || !slices.Equal(newer.Features, []string{"as utc"}) {
+		t.Errorf("an older program: got %v", err)
+	}
+	equal(t, slices.Equal(before, hashesOf(t, dir)), true)
+
+	found := func(db *jay.DB, cond jay.Condition, name string) (ids string) {
+		t.Helper()
+		docs, err := db.Query("Logs").Where(cond).OrderBy("At as utc").UseIndex(name).All(ctx)
+		must(t, err)
+		for _, d := range docs {
+			ids += d.ID() + " "
+		}
+		return ids
+	}
+	since := jay.Ge("At as utc", "2026-01-31T23:00:00")
+	february := jay.And(jay.Ge("At", "2026"), jay.Eq("month(At as utc)", "2026-02"))
+	db := open(t, dir, &jay.Options{ReadOnly: true})
+	equal(t, found(db, since, "At as utc"), "logs/0 logs/1 ")
+	closeDB(t, db)
+
+	db = open(t, dir, &jay.Options{MustExist: true})
+	defer closeDB(t, db)
+	put(t, db, "logs/4", `{"At":"2026-02-01 00:00:00"}`, jay.InCollection("Logs"))
+	equal(t, found(db, since, "At as utc"), "logs/0 logs/4 logs/1 ")
+	equal(t, found(db, february, "february"), "logs/4 logs/1 ")
+	jaytest.Verify(t, db)
+}
+
 // hashesOf returns the names of all files below dir, with their sizes, times of change and hashes.
 func hashesOf(t testing.TB, dir string) (out []string) {
 	t.Helper()

@@ -29,7 +29,9 @@ type Index struct {
 	// "Lines.Product", most significant first; "-Price" is descending. One to
 	// eight. "At as date" holds instants: the times that texts of RFC 3339 spell, and
 	// nothing for other text; comparisons and orders of dates use it, and none of
-	// text. An order by several fields is served by an index in which all of
+	// text. "At as utc" takes text without an offset, too, as an instant in UTC, and serves
+	// what is asked as utc. The first such index of a database raises its format: older
+	// versions then refuse it. An order by several fields is served by an index in which all of
 	// them have the directions asked for, or all the opposite ones.
 	Fields []string `json:"fields"`
 

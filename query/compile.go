@@ -57,14 +57,15 @@ type fieldKey struct {
 	fn   Func
 	date Date
 	zone string
+	utc  bool
 	ends bool
 }
 
 func keyOf(f Field) fieldKey {
 	if f.Meta != MetaNone && f.Meta != MetaCustom {
-		return fieldKey{meta: f.Meta, fn: f.Func, date: f.Date, zone: f.Zone.String(), ends: f.ends}
+		return fieldKey{meta: f.Meta, fn: f.Func, date: f.Date, zone: f.Zone.String(), utc: f.UTC, ends: f.ends}
 	}
-	return fieldKey{f.Meta, f.Path.String(), f.Func, f.Date, f.Zone.String(), f.ends}
+	return fieldKey{f.Meta, f.Path.String(), f.Func, f.Date, f.Zone.String(), f.UTC, f.ends}
 }
 
 // compiler turns an Expr into a condition.
@@ -196,6 +197,9 @@ func checkDate(e Expr, f Field) error {
 	}
 	if f.Zone != nil && (f.Date <= DateInstant || f.Zone.location == nil) {
 		return fmt.Errorf("%w: %s has a time zone, and only the parts of a date have one, made by LoadZone", ErrCondition, f)
+	}
+	if f.UTC && f.Date == DateNone {
+		return fmt.Errorf("%w: %s is read as in UTC, and as no date", ErrCondition, f)
 	}
 	var operands []Value
 	switch e := e.(type) {

@@ -32,7 +32,7 @@ func DatedFields(f, other *Field) error {
 	if !other.mayBeDate() {
 		return fmt.Errorf("%w: %s is no date, and is compared with %s", ErrValue, other, f)
 	}
-	other.Date = DateInstant
+	other.Date, other.UTC = DateInstant, f.UTC
 	return nil
 }
 

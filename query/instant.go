@@ -22,13 +22,16 @@ func InstantValue(t time.Time) (Value, error) {
 
 // InstantOf returns the instant that a text spells, as RFC 3339 has it. Null and
 // instants it returns as they are. For any other value it returns ErrValue.
-func InstantOf(v Value) (Value, error) {
+func InstantOf(v Value) (Value, error) { return Field{}.instantOf(v) }
+
+// instantOf is InstantOf for a value that is compared with f.
+func (f Field) instantOf(v Value) (Value, error) {
 	switch v.kind {
 	case KindNull, KindInstant:
 		return v, nil
 	case KindText:
 		var buf [64]byte
-		if text, ok := instant.AppendText([]byte{'"'}, v.text(buf[:])); ok {
+		if text, ok := f.appendInstant([]byte{'"'}, v.text(buf[:])); ok {
 			return canonicalInstant(append(text, '"')), nil
 		}
 	}
@@ -54,7 +57,7 @@ func Dated(f *Field, values []Value) error {
 	if f.Date == DateInstant {
 		for i, v := range values {
 			var err error
-			if values[i], err = InstantOf(v); err != nil {
+			if values[i], err = f.instantOf(v); err != nil {
 				return err
 			}
 		}
@@ -102,7 +105,7 @@ func (f *Field) dated(memory []byte, v Value) (result Value, altered bool, grown
 		var buf [64]byte
 		var ok bool
 		memory = append(memory, '"')
-		if memory, ok = instant.AppendText(memory, v.text(buf[:])); !ok {
+		if memory, ok = f.appendInstant(memory, v.text(buf[:])); !ok {
 			return Value{}, true, memory[:start]
 		}
 		memory = append(memory, '"')
@@ -121,6 +124,15 @@ func (f *Field) dated(memory []byte, v Value) (result Value, altered bool, grown
 		text = memory[start:len(memory):len(memory)]
 	}
 	return plainText(text[:dateLengths[f.Date]]), true, memory
+}
+
+// appendInstant appends the canonical spelling of a text, as f reads it. It returns false, and dst as
+// it was, if the text is no instant.
+func (f *Field) appendInstant(dst, text []byte) ([]byte, bool) {
+	if f.UTC {
+		return instant.AppendUTC(dst, text)
+	}
+	return instant.AppendText(dst, text)
 }
 
 // dateLengths are the lengths of the parts of a canonical spelling, from its beginning.

@@ -287,13 +287,9 @@ func otherString(f Field) string {
 	if !strings.HasPrefix(text, "'") && (f.Meta != MetaNone || f.Func != FuncNone || f.Date > DateInstant || !isNoValue(f.Path.Root())) {
 		return text
 	}
-	d := f.Date
-	f.Date = DateNone
-	text = "field(" + f.String() + ")"
-	if d == DateInstant {
-		text += " as date"
-	}
-	return text
+	path := f
+	path.Date, path.UTC = DateNone, false
+	return "field(" + path.String() + ")" + strings.TrimPrefix(text, path.String())
 }
 
 // opNames are the operators of comparisons.

@@ -75,6 +75,7 @@ type Field struct {
 	Meta Meta
 	Path jsonpath.Path // if Meta is MetaNone or MetaCustom
 	Date Date          // read as instants, or as parts of them; of the metadata only MetaLastModified is
+	UTC  bool          // of a field with a Date: text without an offset is read, too, as an instant in UTC (At as utc)
 	Zone *Zone         // of a part of an instant: where it is that day; nil is UTC
 	Func Func          // in a condition on groups: what is asked is this function of the field
 
@@ -83,7 +84,8 @@ type Field struct {
 
 // Date says what a field makes of the values that its path reaches. A field that is
 // read as a date reaches an instant for each text that is a date-time of RFC 3339, and
-// null for null; it reaches nothing else. Its texts are converted to UTC first.
+// null for null; it reaches nothing else. Its texts are converted to UTC first. With Field.UTC a date and a
+// time without an offset is an instant as well, with a T or a blank between the two.
 type Date uint8
 
 const (

@@ -127,7 +127,7 @@ func (p *parser) orderBy(q *Query) error {
 		if key.field.isZero() && key.fn == FuncNone {
 			return p.wholeDocument(key.offset)
 		}
-		if key.fn == FuncNone && p.tok.is("as") && p.peek().is("date") {
+		if key.fn == FuncNone && p.tok.is("as") && (p.peek().is("date") || p.peek().is("utc")) {
 			if key.field, err = p.asDate(key.field); err != nil {
 				return err
 			}
@@ -143,7 +143,7 @@ func (p *parser) orderBy(q *Query) error {
 	})
 }
 
-// cast = [ "as" ( "long" | "double" | "string" ) ] . "as" "date" is not a cast but a part
+// cast = [ "as" ( "long" | "double" | "string" ) ] . "as" "date" and "as" "utc" are not casts but parts
 // of the field, so that an index can have it.
 func (p *parser) cast() (Cast, error) {
 	if !p.accept("as") {
@@ -158,7 +158,7 @@ func (p *parser) cast() (Cast, error) {
 		return 0, p.fail(p.tok.offset, "order by ... as alphaNumeric is not there yet").
 			hinting("as long orders text that is a number by its number")
 	}
-	return 0, p.unexpected("long, double, string or date", append(castNames[1:], "date")...)
+	return 0, p.unexpected("long, double, string, date or utc", append(castNames[1:], "date", "utc")...)
 }
 
 // castNames are the names of casts.

@@ -135,7 +135,7 @@ func (p *parser) call() (Expr, error) {
 		return p.elementCall(name, field)
 	}
 	if name != "exists" && field.Date == DateInstant {
-		return nil, p.fail(p.tok.offset, "%s is an instant, and has no text", field).hinting("leave out as date")
+		return nil, p.fail(p.tok.offset, "%s is an instant, and has no text", field).hinting("leave out as date, or as utc")
 	}
 	if name == "exists" {
 		return Exists{field}, p.expectSymbol(")", "behind the field")
@@ -322,7 +322,7 @@ func (p *parser) compare(field Field, operator token, op Op) (Expr, error) {
 	return e, nil
 }
 
-// other = term [ "as" "date" ] | "field" "(" field ")" [ "as" "date" ] .
+// other = term [ "as" ( "date" | "utc" ) ] | "field" "(" field ")" [ "as" ( "date" | "utc" ) ] .
 func (p *parser) other() (Field, error) {
 	const expected = "a value or a field to compare with"
 	start := p.tok

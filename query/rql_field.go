@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"fmt"
 	"github.com/jaydb/jay/internal/spelling"
 	"strconv"
@@ -17,7 +18,7 @@ const metadataMember = "@metadata"
 var metaNames = [...]string{MetaNone: "", MetaID: "@id", MetaCollection: "@collection",
 	MetaLastModified: "@last-modified", MetaChangeVector: "@change-vector", MetaEtag: "@etag"}
 
-// dateField = field [ "as" "date" ] .
+// dateField = field [ "as" ( "date" | "utc" ) ] .
 func (p *parser) dateField(expected string) (Field, error) {
 	f, err := p.field(expected)
 	if err != nil || !p.tok.is("as") {
@@ -26,12 +27,12 @@ func (p *parser) dateField(expected string) (Field, error) {
 	return p.asDate(f)
 }
 
-// asDate parses "as" "date" behind a field.
+// asDate parses "as" "date" or "as" "utc" behind a field.
 func (p *parser) asDate(f Field) (Field, error) {
 	at := p.tok
 	p.advance()
-	if !p.accept("date") {
-		return f, p.unexpected("date", "date")
+	if f.UTC = p.accept("utc"); !f.UTC && !p.accept("date") {
+		return f, p.unexpected("date or utc", "date", "utc")
 	}
 	if !f.mayBeDate() {
 		return f, p.fail(at.offset, "%s is no date", f)
@@ -45,7 +46,7 @@ func (f Field) mayBeDate() bool {
 	return f.Date == DateNone && (f.Meta == MetaNone && !f.Path.IsZero() || f.Meta == MetaLastModified)
 }
 
-// part = ( "year" | "month" | "day" | "hour" ) "(" field [ "," zone ] ")" .
+// part = ( "year" | "month" | "day" | "hour" ) "(" field [ "as" "utc" ] [ "," zone ] ")" .
 func (p *parser) part(d Date) (Field, error) {
 	p.advance()
 	p.advance()
@@ -58,6 +59,11 @@ func (p *parser) part(d Date) (Field, error) {
 		return f, p.fail(at.offset, "%s is no date", f)
 	}
 	f.Date = d
+	if p.accept("as") {
+		if f.UTC = p.accept("utc"); !f.UTC {
+			return f, p.unexpected("utc", "utc")
+		}
+	}
 	if p.acceptSymbol(",") {
 		if p.tok.kind != tokenText {
 			return f, p.unexpected("the name of a time zone in quotes, such as 'Europe/Zurich'")
@@ -301,15 +307,18 @@ func (f Field) String() string {
 		}
 		return funcNames[fn] + "(" + f.String() + ")"
 	}
-	d, zone := f.Date, f.Zone
-	f.Date, f.Zone = DateNone, nil
+	d, zone, utc := f.Date, f.Zone, ""
+	if f.UTC {
+		utc = " as utc"
+	}
+	f.Date, f.Zone, f.UTC = DateNone, nil, false
 	switch {
 	case d == DateInstant:
-		return f.String() + " as date"
+		return f.String() + cmp.Or(utc, " as date")
 	case d > DateInstant && int(d) < len(dateNames) && zone != nil:
-		return dateNames[d] + "(" + f.String() + ", " + quote(zone.name) + ")"
+		return dateNames[d] + "(" + f.String() + utc + ", " + quote(zone.name) + ")"
 	case d > DateInstant && int(d) < len(dateNames):
-		return dateNames[d] + "(" + f.String() + ")"
+		return dateNames[d] + "(" + f.String() + utc + ")"
 	}
 	switch f.Meta {
 	case MetaNone:
@@ -323,7 +332,7 @@ func (f Field) String() string {
 }
 
 // GoString is f as fmt prints it with %#v. The hashes that are stored with the results of calls are made of it, so that a field
-// without a zone is printed as before there were zones.
+// without a zone is printed as before there were zones, and one that is not UTC as before there was "as utc".
 //
 // Part of the on-disk format. Must not change.
 func (f Field) GoString() string {
@@ -336,6 +345,9 @@ func (f Field) GoString() string {
 		ends bool
 	}
 	text := strings.Replace(fmt.Sprintf("%#v", unzoned{f.Meta, f.Path, f.Date, f.Func, f.ends}), "query.unzoned{", "query.Field{", 1)
+	if f.UTC {
+		text = strings.TrimSuffix(text, "}") + ", UTC:true}"
+	}
 	if f.Zone == nil {
 		return text
 	}
@@ -346,10 +358,10 @@ func (f Field) GoString() string {
 func sameField(a, b Field) bool { return a.String() == b.String() }
 
 // ShownAs reports whether a column of field shows groups by f: by instants, it has no
-// "as date", which would name the column.
+// "as date" or "as utc", which would name the column.
 func (f Field) ShownAs(column Field) bool {
 	if f.Date == DateInstant {
-		f.Date = DateNone
+		f.Date, f.UTC = DateNone, false
 	}
 	return sameField(f, column)
 }

@@ -354,7 +354,7 @@ func (q *Query) GroupColumns() (columns []Column, having Expr, err error) {
 		path, err := jsonpath.Parse(string(jsonpath.AppendMember(nil, columns[at].Name)))
 		column := Field{Path: path}
 		if f.Date == DateInstant && (f.Func == FuncMin || f.Func == FuncMax) {
-			column.Date = DateInstant // the row has its text
+			column.Date, column.UTC = DateInstant, f.UTC // the row has its text
 		}
 		return column, err
 	})

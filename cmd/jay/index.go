@@ -24,7 +24,7 @@ type createIndexCommand struct {
 	Unique     bool   `help:"Refuse documents that have the values of another one."`
 	Where      string `placeholder:"CONDITION" help:"Enter only documents of which this is true, such as \"Status = 'open'\"."`
 	Collection string `arg:"" help:"The collection."`
-	Fields     string `arg:"" name:"field[,field...]" help:"Paths such as Name or Lines.Product, most significant first; -Name is descending, and 'At as date' holds instants."`
+	Fields     string `arg:"" name:"field[,field...]" help:"Paths such as Name or Lines.Product, most significant first; -Name is descending, and 'At as date' holds instants, 'At as utc' those of text without an offset, too."`
 }
 
 // Help is shown by jay index create --help.

@@ -15,14 +15,14 @@ const keyText = "key()"
 
 // parseField parses a field as the builder takes it, or a function of groups.
 func parseField(text string) (query.Field, error) {
-	if path, date := catalog.CutDate(text); date {
+	if path, as := catalog.CutDate(text); as != "" {
 		f, err := parseField(path)
 		switch {
 		case err != nil:
 		case f.Meta != query.MetaNone && f.Meta != query.MetaLastModified || f.Date != query.DateNone:
 			err = fmt.Errorf("%w: %s is no date", errs.ErrQuery, errs.Shorten(path))
 		}
-		f.Date = query.DateInstant
+		f.Date, f.UTC = query.DateInstant, as == catalog.AsUTC
 		return f, err
 	}
 	if f, isPart, err := parsePart(text); isPart {
@@ -81,7 +81,7 @@ func parsePart(text string) (f query.Field, isPart bool, err error) {
 			return f, true, fmt.Errorf("%w: %w", errs.ErrQuery, err)
 		}
 	}
-	if f.Date != query.DateNone || f.Meta != query.MetaNone && f.Meta != query.MetaLastModified {
+	if f.Date != query.DateNone && !(f.UTC && f.Date == query.DateInstant) || f.Meta != query.MetaNone && f.Meta != query.MetaLastModified {
 		return f, true, fmt.Errorf("%w: %s is no date", errs.ErrQuery, errs.Shorten(path))
 	}
 	f.Date = d

@@ -87,7 +87,7 @@ func (q Definition) groupField(f query.Field) (query.Field, error) {
 		if c.Func != query.FuncNone && f.Meta == query.MetaNone && c.Name == f.Path.String() {
 			c.Field.Func = c.Func
 			if f.Date == query.DateInstant {
-				c.Field.Date = f.Date
+				c.Field.Date, c.Field.UTC = f.Date, f.UTC
 			}
 			return c.Field, nil
 		}

@@ -61,11 +61,12 @@ type Field struct {
 	path       jsonpath.Path
 	Text       string // canonical, without the sign of descending
 	Date       query.Date
+	UTC        bool
 	Descending bool
 }
 
 // Query returns the field as queries have it.
-func (f Field) Query() query.Field { return query.Field{Path: f.path, Date: f.Date} }
+func (f Field) Query() query.Field { return query.Field{Path: f.path, Date: f.Date, UTC: f.UTC} }
 
 // Catalog holds all indexes at one time. It is immutable.
 type Catalog struct {
@@ -73,6 +74,7 @@ type Catalog struct {
 	All          []*Index
 	ByCollection map[string]*Collection // those that writes maintain
 	AllOrdered   bool                   // they are, in all collections
+	UTC          bool                   // a field of an index, or of a condition, is read as utc
 }
 
 // Collection holds what a write needs to know of the indexes of one collection.
@@ -92,7 +94,7 @@ func New(record Record) (*Catalog, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.All = append(c.All, ix)
+		c.All, c.UTC = append(c.All, ix), c.UTC || ix.isUTC()
 	}
 	for _, ix := range c.All {
 		if ix.Info.State == index.Dropping {
@@ -114,6 +116,12 @@ func New(record Record) (*Catalog, error) {
 		ci.Prepare()
 	}
 	return c, nil
+}
+
+// isUTC reports whether the index takes text without an offset as an instant in UTC.
+func (ix *Index) isUTC() bool {
+	return slices.ContainsFunc(ix.Fields, func(f Field) bool { return f.UTC }) ||
+		slices.ContainsFunc(query.Fields(ix.Filter), func(f query.Field) bool { return f.UTC })
 }
 
 // Single returns a Collection of this index only.
@@ -207,34 +215,39 @@ func usesMetadata(e query.Expr) bool {
 
 func parseIndexField(text string) (Field, error) {
 	path, descending := strings.CutPrefix(text, "-")
-	path, date := CutDate(path)
+	path, as := CutDate(path)
 	p, err := jsonpath.Parse(path)
 	if err != nil {
 		return Field{}, err
 	}
-	f := Field{path: p, Text: p.String(), Descending: descending}
-	if date {
-		f.Date, f.Text = query.DateInstant, f.Text+asDate
+	f := Field{path: p, Text: p.String() + as, UTC: as == AsUTC, Descending: descending}
+	if as != "" {
+		f.Date = query.DateInstant
 	}
 	return f, nil
 }
 
-// asDate is behind the path of a field that holds instants. Part of the on-disk format:
-// the record of an index has its fields as text.
-const asDate = " as date"
+// What is behind the path of a field that holds instants; with AsUTC a text without an offset is one,
+// in UTC. Part of the on-disk format: the record of an index has its fields as text. Must not change.
+const (
+	AsDate = " as date"
+	AsUTC  = " as utc"
+)
 
-// CutDate cuts "as date" off the text of a field, in any case and after any number of
-// spaces, and reports whether it was there. No path ends in that way: a name with
+// CutDate cuts "as date" or "as utc" off the text of a field, in any case and after any number of
+// spaces, and returns which of AsDate and AsUTC it was, or "". No path ends in that way: a name with
 // spaces stands in quotes.
-func CutDate(text string) (path string, date bool) {
-	rest, found := cutWord(strings.TrimRight(text, " "), "date")
-	if found {
-		rest, found = cutWord(rest, "as")
+func CutDate(text string) (path, as string) {
+	for _, as := range []string{AsDate, AsUTC} {
+		rest, found := cutWord(strings.TrimRight(text, " "), strings.TrimPrefix(as, " as "))
+		if found {
+			rest, found = cutWord(rest, "as")
+		}
+		if found {
+			return rest, as
+		}
 	}
-	if !found {
-		return text, false
-	}
-	return rest, true
+	return text, ""
 }
 
 // cutWord cuts a word and the spaces in front of it off the end of a text.
@@ -246,8 +259,17 @@ func cutWord(text, word string) (rest string, found bool) {
 	return strings.TrimRight(text[:at], " "), true
 }
 
-// AsDate returns the text of a field that holds the instants at a path.
-func AsDate(path string) string { return path + asDate }
+// FieldText returns the text of an ascending field of an index that holds what f reaches.
+func FieldText(f query.Field) string {
+	switch text := f.Path.String(); {
+	case f.UTC:
+		return text + AsUTC
+	case f.Date != query.DateNone:
+		return text + AsDate
+	default:
+		return text
+	}
+}
 
 // Find returns the index of a collection with this name, or nil. While an index is
 // replaced there are two of one name: the old one until the new one is ready, and then
@@ -365,7 +387,7 @@ func (r *Record) Replace(number uint32) {
 
 // Is reports whether field is this field of the index.
 func (f Field) Is(field query.Field) bool {
-	return f.Date == field.Date && f.HasPath(field)
+	return f.Date == field.Date && f.UTC == field.UTC && f.HasPath(field)
 }
 
 // HasPath reports whether field is at the path of this field of the index, be they read

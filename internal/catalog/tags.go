@@ -37,7 +37,7 @@ func Tagged(t reflect.Type, collection string, beside []string) ([]index.Index, 
 // tagged gathers indexes from tags.
 type tagged struct {
 	indexes []index.Index
-	names   [][]string     // parallel to indexes: their fields, of times without "as date"
+	names   [][]string     // parallel to indexes: their fields, those of time.Time without "as date"
 	byName  map[string]int // position in indexes of those with a name
 	beside  []string       // JSON names of fields that are kept beside the body
 }
@@ -128,6 +128,16 @@ func (t *tagged) add(f reflect.StructField, path string) error {
 			if last == plain {
 				plain = -1
 			}
+		case kind == "utc" && !named && last >= 0:
+			if codec.IsTimeType(f.Type) {
+				return fmt.Errorf("%w: field %s: %q in its jay tag: a time.Time has an offset in JSON, and its index holds instants without the word", errs.ErrIndex, f.Name, item)
+			}
+			for _, fields := range [][]string{t.indexes[last].Fields, t.names[last]} {
+				fields[len(fields)-1] += AsUTC
+			}
+			if last == plain {
+				plain = -1
+			}
 		case (kind == "index" || kind == "unique") && name == "" && plain >= 0: // "index,unique"
 			last = plain
 			t.indexes[last].Unique = t.indexes[last].Unique || kind == "unique"
@@ -136,7 +146,7 @@ func (t *tagged) add(f reflect.StructField, path string) error {
 				plain = last
 			}
 		default:
-			return fmt.Errorf("%w: field %s: %q in its jay tag: it is one of id, version, lastModified, collection, expires, metadata, metadata=KEY, index, unique, index=NAME, unique=NAME, desc", errs.ErrIndex, f.Name, item)
+			return fmt.Errorf("%w: field %s: %q in its jay tag: it is one of id, version, lastModified, collection, expires, metadata, metadata=KEY, index, unique, index=NAME, unique=NAME, desc, utc", errs.ErrIndex, f.Name, item)
 		}
 	}
 	return nil
@@ -161,7 +171,7 @@ func (t *tagged) put(name, path string, isTime, unique bool) int {
 	}
 	t.names[at] = append(t.names[at], path)
 	if isTime {
-		path = AsDate(path)
+		path += AsDate
 	}
 	t.indexes[at].Fields = append(t.indexes[at].Fields, path)
 	t.indexes[at].Unique = t.indexes[at].Unique || unique

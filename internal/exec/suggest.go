@@ -35,13 +35,9 @@ func (r *Run) Suggestion() *index.Index {
 	}
 	ix := &index.Index{}
 	add := func(f query.Field, descending bool) {
-		text := f.Path.String()
-		switch f.Date {
-		case query.DateNone:
-		case query.DateInstant:
-			text = catalog.AsDate(text)
-		default:
-			return // no index holds parts of dates
+		text := catalog.FieldText(f)
+		if f.Date > query.DateInstant { // no index holds parts of dates
+			return
 		}
 		if f.Meta != query.MetaNone || len(ix.Fields) >= catalog.MaxFields || slices.Contains(ix.Fields, text) || slices.Contains(ix.Fields, "-"+text) {
 			return

@@ -136,6 +136,9 @@ func (in *Indexer) tryChange(edit func(*catalog.Record) error) (*catalog.Catalog
 		if in.indexes.Load() != old {
 			return errOvertaken
 		}
+		if c.UTC {
+			tx.RequireFeature(storage.FeatureUTC)
+		}
 		return env.SetJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.IndexesName), record)
 	})
 }

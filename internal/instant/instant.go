@@ -10,7 +10,7 @@
 // an offset, with T and Z in lower case, with any number of digits, of which those
 // after the ninth are cut off as package time does, and with the leap second
 // 23:59:60 UTC, which is the first second of the next day, as in POSIX. A text without
-// an offset is no instant, nor is one that lies outside of the years 0 to 9999 in UTC.
+// an offset is no instant, but for [AppendUTC], nor is one that lies outside of the years 0 to 9999 in UTC.
 package instant
 
 import (
@@ -57,7 +57,17 @@ func Append(dst []byte, t time.Time) ([]byte, error) {
 // AppendText appends the canonical spelling of a text. It returns false, and dst as it
 // was, if the text is no instant.
 func AppendText(dst, text []byte) ([]byte, bool) {
-	second, nano, ok := parse(text)
+	second, nano, ok := parse(text, false)
+	if !ok {
+		return dst, false
+	}
+	return appendParts(dst, second, nano), true
+}
+
+// AppendUTC is AppendText for texts that may lack an offset and are in UTC then, and that may have a
+// blank for the T, as SQL writes them.
+func AppendUTC(dst, text []byte) ([]byte, bool) {
+	second, nano, ok := parse(text, true)
 	if !ok {
 		return dst, false
 	}
@@ -67,7 +77,7 @@ func AppendText(dst, text []byte) ([]byte, bool) {
 // Parse returns the instant that a text is, in UTC. It returns false if the text is no
 // instant.
 func Parse(text []byte) (time.Time, bool) {
-	second, nano, ok := parse(text)
+	second, nano, ok := parse(text, false)
 	if !ok {
 		return time.Time{}, false
 	}
@@ -114,7 +124,7 @@ func IsCanonical(text []byte) bool {
 		text[10] != 'T', text[17] == '6', text[19] != '.', text[len(text)-1] != 'Z':
 		return false
 	}
-	_, _, ok := parse(text)
+	_, _, ok := parse(text, false)
 	return ok
 }
 
@@ -126,7 +136,7 @@ const KeySize = 9
 // seconds since the year 0 in 5 bytes and the nanoseconds in 4, both big-endian. Part
 // of the on-disk format. Must not change.
 func AppendKey(dst, canonical []byte) []byte {
-	second, nano, ok := parse(canonical)
+	second, nano, ok := parse(canonical, false)
 	if !ok {
 		panic(fmt.Sprintf("instant: a value holds %.60q, which is none", canonical))
 	}
@@ -179,10 +189,10 @@ func AppendDecoded(dst, key []byte) ([]byte, bool) {
 }
 
 // parse reads a date-time of RFC 3339 as the seconds since the year 0 and the
-// nanoseconds.
-func parse(text []byte) (second int64, nano int, ok bool) {
-	const least = len("2026-01-01T00:00:00Z")
-	if len(text) < least || text[4] != '-' || text[7] != '-' || text[10]|0x20 != 't' || text[13] != ':' || text[16] != ':' {
+// nanoseconds. With utc it may lack an offset, and have a blank for the T.
+func parse(text []byte, utc bool) (second int64, nano int, ok bool) {
+	const shortest = len("2026-01-01T00:00:00")
+	if len(text) < shortest || text[4] != '-' || text[7] != '-' || text[10]|0x20 != 't' && !(utc && text[10] == ' ') || text[13] != ':' || text[16] != ':' {
 		return 0, 0, false
 	}
 	p := digits{text: text, ok: true}
@@ -192,8 +202,8 @@ func parse(text []byte) (second int64, nano int, ok bool) {
 		return 0, 0, false
 	}
 
-	i := 19
-	if text[i] == '.' {
+	i := shortest
+	if i < len(text) && text[i] == '.' {
 		first := i + 1
 		unit := 100_000_000
 		for i = first; i < len(text) && text[i]-'0' <= 9; i++ {
@@ -204,7 +214,10 @@ func parse(text []byte) (second int64, nano int, ok bool) {
 			return 0, 0, false
 		}
 	}
-	offset, ok := zone(text[i:])
+	offset, ok := 0, utc
+	if i < len(text) {
+		offset, ok = zone(text[i:])
+	}
 	second = int64(days(year, month, day))*secondsPerDay + int64(hour*3600+minute*60+sec-offset)
 	if sec == 60 && second%secondsPerDay != 0 { // a leap second is the last of a day of UTC
 		return 0, 0, false

@@ -80,6 +80,40 @@ func TestAppendText(t *testing.T) {
 	}
 }
 
+// Ensure that without an offset a text is an instant in UTC for AppendUTC, also as SQL writes it, and that
+// what has one keeps it.
+func TestAppendUTC(t *testing.T) {
+	for text, want := range map[string]string{
+		"2026-01-01T00:00:00":                            "2026-01-01T00:00:00.0000000Z",
+		"2026-01-01T00:00:00.5":                          "2026-01-01T00:00:00.5000000Z",
+		"2026-01-01T00:00:00.7570000":                    "2026-01-01T00:00:00.7570000Z",
+		"2026-01-01 00:00:00.123456789":                  "2026-01-01T00:00:00.123456789Z",
+		"2026-01-01t00:00:00":                            "2026-01-01T00:00:00.0000000Z",
+		"2016-12-31T23:59:60":                            "2017-01-01T00:00:00.0000000Z",
+		"2026-01-01T12:00:00+02:00":                      "2026-01-01T10:00:00.0000000Z",
+		"2026-01-01 12:00:00.5-02:00":                    "2026-01-01T14:00:00.5000000Z",
+		"2026-01-01T00:00:00Z":                           "2026-01-01T00:00:00.0000000Z",
+		"2026-01-01T00:00:00." + strings.Repeat("5", 80): "2026-01-01T00:00:00.555555555Z",
+
+		"2026-01-01":                "",
+		"2026-01-01T00:00":          "",
+		"2026-01-01T00:00:00.":      "",
+		"2026-01-01T00:00:00 ":      "",
+		"2026-01-01  00:00:00":      "",
+		"2026-02-30T00:00:00":       "",
+		"2026-01-01T00:00:00+02":    "",
+		"2026-01-01_00:00:00":       "",
+		"9999-12-31T23:59:60":       "",
+		"2026-01-01T00:00:00+24:00": "",
+		"":                          "",
+	} {
+		got, ok := instant.AppendUTC([]byte("x"), []byte(text))
+		if string(got) != "x"+want || ok != (want != "") {
+			t.Errorf("%q: got %s, %v, want %s", text, got, ok, want)
+		}
+	}
+}
+
 // Ensure that texts, times and keys agree with package time on random instants, and
 // that keys sort as they do.
 func TestInstant_Random(t *testing.T) {

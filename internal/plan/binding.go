@@ -110,8 +110,8 @@ func bindableField(e query.Expr) (query.Field, bool) {
 		return e.Field, true
 	case query.Between:
 		return e.Field, true
-	case query.StartsWith:
-		return e.Field, true
+	case query.StartsWith: // of an instant it is refused where conditions are compiled
+		return e.Field, e.Field.Date == query.DateNone
 	case query.In:
 		return e.Field, len(e.Values) > 0 && len(e.Values) <= MaxRanges
 	}

@@ -63,6 +63,16 @@ var spaces = []mutation{
 		tests: []tests{{"internal/definitions", "TestDefinitions"}},
 	},
 	{
+		name:  "an index that is a condition as utc does not raise the format",
+		edits: []edit{{"internal/catalog/catalog.go", "\t\tslices.ContainsFunc(query.Fields(ix.Filter), func(f query.Field) bool { return f.UTC })\n", "\t\tfalse\n"}},
+		tests: []tests{{"internal/indexer", "TestUTC_Format"}},
+	},
+	{
+		name:  "a condition as date uses an index as utc",
+		edits: []edit{{"internal/catalog/catalog.go", "f.Date == field.Date && f.UTC == field.UTC && f.HasPath(field)", "f.Date == field.Date && f.HasPath(field)"}},
+		tests: []tests{{"tests/query", "TestUTC_Index"}},
+	},
+	{
 		name:  "a definition that is there is replaced by one for a missing one",
 		edits: []edit{{"internal/definitions/definitions.go", "c.Value == nil, there && c.IfMissing:", "c.Value == nil:"}},
 		tests: []tests{{"internal/definitions", "TestDefinitions"}},

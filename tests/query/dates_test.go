@@ -152,14 +152,14 @@ func TestDates_Plans_LikeScan(t *testing.T) {
 		pick := func(of ...string) string { return of[r.IntN(len(of))] }
 		for range 6 {
 			var fields []string
-			for _, f := range []string{"At as date", "Done as date", "N", "Seen as date", "At"} {
+			for _, f := range []string{"At as date", "Done as date", "N", "Seen as date", "At", "At as utc", "Seen as utc"} {
 				if r.IntN(2) == 0 {
 					fields = append(fields, pick("", "-")+f)
 				}
 			}
 			ix := jay.Index{Name: fmt.Sprint(r.Int()), Fields: fields}
 			if r.IntN(4) == 0 {
-				ix.Where = "At as date >= '2026-02-01T00:00:00Z'"
+				ix.Where = pick("At as date", "At as utc") + " >= '2026-02-01T00:00:00Z'"
 			}
 			if len(fields) > 0 {
 				must(t, indexed.EnsureIndex(ctx, "Events", ix))
@@ -168,7 +168,7 @@ func TestDates_Plans_LikeScan(t *testing.T) {
 		must(t, checks.Indexes(indexed))
 		one := func() string {
 			at := func() string { return "'" + r.time().In(time.FixedZone("", 3600)).Format(time.RFC3339Nano) + "'" }
-			field := pick("At", "Done", "Seen") + " as date"
+			field := pick("At", "Done", "Seen") + pick(" as date", " as utc")
 			switch r.IntN(8) {
 			case 0:
 				return fmt.Sprint("N = ", r.IntN(8))
@@ -177,11 +177,11 @@ func TestDates_Plans_LikeScan(t *testing.T) {
 			case 2:
 				return field + pick(" in (", " all in (") + at() + ", null, " + at() + ")"
 			case 3:
-				return pick("month", "day", "year") + "(" + pick("At", "Done") + ") = '" + r.time().Format(pick("2006-01", "2006-01-02", "2006")) + "'"
+				return pick("month", "day", "year") + "(" + pick("At", "Done", "At as utc") + ") = '" + r.time().Format(pick("2006-01", "2006-01-02", "2006")) + "'"
 			case 4:
 				return "exact(" + pick("At", "Done") + " >= " + at() + ")"
 			case 5:
-				return "At as date >= '2026-02-01T00:00:00Z'"
+				return pick("At as date", "At as utc") + " >= '2026-02-01T00:00:00Z'"
 			}
 			return field + pick(" = ", " < ", " <= ", " > ", " >= ", " != ") + at()
 		}
@@ -196,13 +196,13 @@ func TestDates_Plans_LikeScan(t *testing.T) {
 			case 0:
 				rql += " order by id() select id(), At, N"
 			case 1:
-				rql += " select min(At as date) as A, max(Done as date) as B, count() as C"
+				rql += " select min(" + pick("At as date", "At as utc") + ") as A, max(Done as date) as B, count() as C"
 			case 2:
-				rql = "from Events group by " + pick("At as date", "month(At)", "day(Done)", "N") + " where " + where + " order by key() select key() as K, count(), min(At as date) as A"
+				rql = "from Events group by " + pick("At as date", "At as utc", "month(At)", "day(Done)", "day(At as utc)", "N") + " where " + where + " order by key() select key() as K, count(), min(At as date) as A"
 			case 3:
-				rql += " order by " + pick("At as date", "Done as date desc", "N, At as date", "At") + ", id() select id(), At, Done"
+				rql += " order by " + pick("At as date", "Done as date desc", "N, At as date", "At", "At as utc", "N, At as utc desc") + ", id() select id(), At, Done"
 			case 4:
-				rql += " order by " + pick("At as date desc", "Done as date", "Seen as date") + " limit 7"
+				rql += " order by " + pick("At as date desc", "Done as date", "Seen as date", "At as utc", "Seen as utc desc") + " limit 7"
 			default:
 				rql += " order by id()"
 			}
@@ -265,6 +265,8 @@ func (r spellings) value() spelling {
 	switch n := r.IntN(20); {
 	case n == 0:
 		return spelling{json: "null", null: true}
+	case n == 1: // no instant but as utc
+		return spelling{json: `"` + r.time().Format([]string{"2006-01-02T15:04:05.0000000", "2006-01-02 15:04:05"}[r.IntN(2)]) + `"`}
 	case n < 4:
 		none := []string{`"2026-01-31"`, `"2026-01-31T23:59:59"`, `"2026-01-31 23:59:59Z"`, `"2026-02-30T00:00:00Z"`, `""`, `5`, `true`, `{"At":"2026-01-31T23:59:59Z"}`, `"9999-12-31T23:59:59-01:00"`}
 		return spelling{json: none[r.IntN(len(none))]}

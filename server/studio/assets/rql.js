@@ -219,14 +219,14 @@ function candidates(before, text, known, typed, quoted) {
       }
       if (last.lower === 'all') return [keyword('in')];
       if (behind) {
-        return [...(conditionEnds(before) ? [keyword('and'), keyword('or')] : [keyword('in'), keyword('between'), keyword('all in'), keyword('as date'), keyword('and'), keyword('or')]), ...following('where')];
+        return [...(conditionEnds(before) ? [keyword('and'), keyword('or')] : [keyword('in'), keyword('between'), keyword('all in'), keyword('as date'), keyword('as utc'), keyword('and'), keyword('or')]), ...following('where')];
       }
       return [...fields(), ...functions(), keyword('not'), keyword('true'), keyword('false')];
     case 'group by':
       return behind ? following('group by') : fields();
     case 'order by':
-      if (last.lower === 'as') return ['long', 'double', 'string', 'date'].map((w) => keyword(w));
-      if (behind || ['long', 'double', 'string', 'date'].includes(last.lower)) return [keyword('desc'), keyword('asc'), keyword('as long'), keyword('as double'), keyword('as date'), ...following('order by')];
+      if (last.lower === 'as') return ['long', 'double', 'string', 'date', 'utc'].map((w) => keyword(w));
+      if (behind || ['long', 'double', 'string', 'date', 'utc'].includes(last.lower)) return [keyword('desc'), keyword('asc'), keyword('as long'), keyword('as double'), keyword('as date'), keyword('as utc'), ...following('order by')];
       if (['desc', 'asc', 'descending', 'ascending'].includes(last.lower)) return following('order by');
       return [...fields(), ...GROUPS.map((g) => ({text: g, kind: 'function', note: 'of a group'}))];
     case 'select':
