@@ -364,6 +364,43 @@ func RestoreFrom(ctx context.Context, dir string, opts RestoreOptions, names ...
 	return info, err
 }
 
+// PromoteOptions say how Promote makes a database of a standby. One of CopyTag and SameTag must be set: the source may have used
+// IDs that the standby does not know of, and may still be in use.
+type PromoteOptions struct {
+	// CopyTag gives the database a node tag of its own, as RestoreOptions.CopyTag does: the source may go on.
+	CopyTag string
+
+	// SameTag puts the database in the place of its source, as RestoreOptions.SameTag does: Floors must name the etag and every counter.
+	//
+	// Danger: a source that still writes makes the same IDs and the same change vectors. See that it cannot before.
+	SameTag bool
+
+	// Floors are numbers that the source has not passed.
+	Floors Counters
+
+	// Options are those that the database is opened under. CopyTag, NodeTag, ReadOnly and AcceptLoss must not
+	// be set. Nil means the defaults.
+	Options *Options
+}
+
+// Promote makes the standby in directory dir, which must not be in use, a database of its own, which Open opens. It has what the
+// standby had: see standby.Status.Moment. The numbers of its source continue as those of a backup do that Restore restores, so
+// CopyTag and SameTag, ErrNeedsFloor and ErrFixed mean the same. RestoreInfo has no backups and no indexes.
+//
+// If it returns an error or the process ends, the directory is still that of a standby: call Promote again with the same CopyTag, or follow
+// the source again. A directory that is no standby's, or whose first copy is not whole, is ErrStandby.
+func Promote(ctx context.Context, dir string, opts PromoteOptions) (RestoreInfo, error) {
+	o, err := (&RestoreOptions{CopyTag: opts.CopyTag, SameTag: opts.SameTag, Floors: opts.Floors, Options: opts.Options}).inner()
+	var done recovery.Restored
+	if err == nil {
+		done, err = recovery.Promote(ctx, dir, o)
+	}
+	if err != nil {
+		err = fmt.Errorf("promote %q: %w", dir, err)
+	}
+	return restoreInfo(done), err
+}
+
 func restoreInfo(r recovery.Restored) RestoreInfo {
 	info := RestoreInfo{Backups: backupInfos(r.Backups), NodeTag: r.NodeTag, Etag: r.Etag, Documents: r.Documents, Indexes: r.Indexes}
 	for _, refused := range r.LeftOut {

@@ -14,7 +14,7 @@ type DB struct {
 	opts Options
 }
 
-// Tests of the packages below look into a database by this.
+// Tests of the packages below, and package standby, look into a database by this.
 func init() { parts.Of = func(db any) *core.Database { return &db.(*DB).core } }
 
 // Dir returns the directory that Open was given.

@@ -41,6 +41,10 @@ var (
 	// ErrRestoring is returned for a directory that Restore has not made whole: remove
 	// it, and restore again.
 	ErrRestoring = errs.ErrRestoring
+
+	// ErrStandby is returned for the directory of a standby that would be written to, or whose first copy is not whole, by
+	// writes to a standby that follows (they are ErrReadOnly, too), and for a source that cannot be followed. The message says what to do.
+	ErrStandby = errs.ErrStandby
 )
 
 // Returned by every method.

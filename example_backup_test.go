@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/standby"
 )
 
 // A full backup, an incremental one that follows it, and the database that both make.
@@ -407,4 +408,53 @@ func ExampleDamageError() {
 	// marker.manifest.*
 	// the file is missing: no manifest is named
 	// lost without it: everything
+}
+
+// A copy that has followed a database takes its place under a node tag of its own.
+func ExamplePromoteOptions() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "jay")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	db, err := jay.OpenMemory(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Store(ctx, "Orders", json.RawMessage(`{"total":10}`)); err != nil {
+		log.Fatal(err)
+	}
+
+	copied := filepath.Join(dir, "copy.db")
+	s, err := standby.Open(copied, standby.From(db), standby.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := s.DB(ctx); err != nil { // the first copy is whole
+		log.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		log.Fatal(err)
+	}
+
+	info, err := jay.Promote(ctx, copied, jay.PromoteOptions{CopyTag: "B"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(info.NodeTag, info.Documents)
+	promoted, err := jay.Open(copied, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer promoted.Close()
+	order, err := promoted.Store(ctx, "Orders", json.RawMessage(`{"total":20}`))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(order.ID)
+	// Output:
+	// B 2
+	// orders/33-B
 }

@@ -243,6 +243,7 @@ var plants = []struct {
 	{"the state of the counts", func(p *planting) { p.set(meta("counts"), []byte{7}) }, "counts-state"},
 	{"the state of the times", func(p *planting) { p.set(meta("times"), []byte("x")) }, "times-state"},
 	{"the list of backups", func(p *planting) { p.set(meta("backups"), []byte("x")) }, "backups-record"},
+	{"the record of a standby", func(p *planting) { p.set(meta("standby"), []byte("x")) }, "standby-record"},
 	{"a number for backups", func(p *planting) { p.set(meta("rewritten"), []byte("x")) }, "backups-record"},
 	{"a restore that did not end", func(p *planting) { p.set(meta("restoring"), []byte("{}")) }, "restore-unfinished"},
 	{"the record of the cluster", func(p *planting) { p.set(meta("cluster"), []byte("{}")) }, "cluster-record"},

@@ -25,7 +25,7 @@ type Feature struct {
 // Tx.RequireFeature where it is first written.
 //
 // Part of the on-disk format. A row must not change.
-var AllFeatures = [...]Feature{FeatureDefinitions, FeatureUTC}
+var AllFeatures = [...]Feature{FeatureDefinitions, FeatureUTC, FeatureStandby}
 
 // FeatureDefinitions are definitions that are kept in the database.
 var FeatureDefinitions = Feature{5, "definitions"}
@@ -33,6 +33,9 @@ var FeatureDefinitions = Feature{5, "definitions"}
 // FeatureUTC is an index that takes text without an offset as an instant in UTC, or has a condition
 // that does.
 var FeatureUTC = Feature{6, "as utc"}
+
+// FeatureStandby is a store that follows the one of another database, which alone writes.
+var FeatureStandby = Feature{7, "standby"}
 
 // Features are what a program, or an engine of it, knows: AllFeatures, or those of another version in
 // tests. There are at most 64.

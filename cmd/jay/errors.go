@@ -93,6 +93,7 @@ var kinds = []struct {
 	{jay.ErrNoDatabase, "no-database"},
 	{jay.ErrNotDatabase, "not-a-database"},
 	{jay.ErrNewerFormat, "newer-format"},
+	{jay.ErrStandby, "standby"},
 	{jay.ErrReadOnly, "read-only"},
 	{jay.ErrRestoring, "restoring"},
 	{jay.ErrBackupBase, "backup-base"},

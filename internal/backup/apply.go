@@ -65,9 +65,10 @@ func NewApplier(ctx context.Context, engine storage.Engine) (*Applier, error) {
 	return &Applier{engine: engine}, err
 }
 
-// Finish removes the mark. Everything is on disk when it returns.
+// Finish removes the mark, and that of a standby, which may have made the backup. Everything is on disk when it returns.
 func Finish(ctx context.Context, engine storage.Engine) error {
 	return engine.Update(ctx, true, func(tx storage.Tx) error {
+		tx.Delete(recordKey(format.StandbyName))
 		tx.Delete(recordKey(format.RestoringName))
 		return nil
 	})

@@ -22,6 +22,7 @@ import (
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/expiry"
 	"github.com/jaydb/jay/internal/feed"
+	"github.com/jaydb/jay/internal/follow"
 	"github.com/jaydb/jay/internal/hilo"
 	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/indexer"
@@ -62,6 +63,7 @@ type Database struct {
 	Expiry   *expiry.Sweeper
 	Feeds    *feed.Source
 	Subs     *subs.Store
+	Standbys *follow.Source // what standbys follow; nil if the engine does not show its commits
 	Contents *attachments.Store
 
 	Revisions revisions.Current    // the rules

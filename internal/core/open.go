@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/expiry"
 	"github.com/jaydb/jay/internal/feed"
+	"github.com/jaydb/jay/internal/follow"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/heads"
 	"github.com/jaydb/jay/internal/hilo"
@@ -100,6 +102,7 @@ func (db *Database) Open(dir string, o *Options) (err error) {
 			err = errors.Join(err, engine.Close())
 		}
 	}()
+	db.Standbys = follow.NewSource(engine, rand.Text(), follow.MemoryBytes)
 	if engine.Shared() {
 		if o, err = o.forShared(); err != nil {
 			return fmt.Errorf("jay: open %q: %w", dir, err)
@@ -141,6 +144,9 @@ func (db *Database) openOn(engine storage.Engine, o *Options) (err error) {
 	}
 	db.Docs, db.Watch, db.Indexes, db.down = docs.NewReader(e, o.DocumentCacheBytes), o.Watch, new(catalog.Current), make(chan struct{})
 	if err := checkRestored(e, o); err != nil {
+		return err
+	}
+	if err := checkStandby(e, o); err != nil {
 		return err
 	}
 	if err := db.load(o); err != nil {
@@ -282,6 +288,23 @@ func checkRestored(e *env.Env, o *Options) error {
 		err = fmt.Errorf("%w: remove the directory, and restore again", errs.ErrRestoring)
 	}
 	return err
+}
+
+// checkStandby refuses a standby: it is only read, and only when its first copy is whole.
+func checkStandby(e *env.Env, o *Options) error {
+	if o.Restoring || o.Rebuilding {
+		return nil
+	}
+	state, found, err := follow.ReadState(e.Engine)
+	switch {
+	case err != nil || !found:
+		return err
+	case !state.Whole():
+		return fmt.Errorf("%w: its first copy has not come to its end: follow the source again", errs.ErrStandby)
+	case !o.Engine.ReadOnly:
+		return fmt.Errorf("%w: the database follows another one: open it with ReadOnly, or promote it", errs.ErrStandby)
+	}
+	return nil
 }
 
 // forgetBackups has the next backup be a full one: what was lost by accepted damage is

@@ -1,5 +1,5 @@
-// Package parts gives checks that live in packages of their own the parts of an open
-// database. Nothing but tests calls it.
+// Package parts gives checks that live in packages of their own, and package standby, the parts of an open
+// database. Nothing else calls it.
 package parts
 
 import (

@@ -335,6 +335,8 @@ func (c *copying) readSettings() error {
 				return nil
 			}
 			return c.set(key, value)
+		case name == format.StandbyName:
+			return c.keepStandby(key, value)
 		case name == format.RestoringName:
 			c.lost("record", name, "a restore into this directory was not finished: what it had not come to is missing, and not listed; counters may be below numbers that its original has used")
 		case strings.HasPrefix(name, format.RenamePrefix):
@@ -1032,4 +1034,18 @@ func (c *copying) copyDefinitions() error {
 		return err
 	}
 	return c.set(format.LastDefinitionKey(), binary.BigEndian.AppendUint64(nil, last))
+}
+
+// keepStandby has the repaired database be a standby, too: its numbers are those of its source. As something may be lost, it has come to no
+// commit, and compares its keys when it follows again.
+func (c *copying) keepStandby(key, value []byte) error {
+	var state format.Standby
+	if json.Unmarshal(value, &state) != nil {
+		c.lost("record", format.StandbyName, "the database follows another one; which one is lost")
+	}
+	text, err := json.Marshal(format.Standby{Database: state.Database})
+	if err != nil {
+		return err
+	}
+	return c.set(key, text)
 }

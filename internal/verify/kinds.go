@@ -24,6 +24,7 @@ const (
 	CountsState       Kind = "counts-state"
 	TimesState        Kind = "times-state"
 	BackupsRecord     Kind = "backups-record"
+	StandbyRecord     Kind = "standby-record"
 	RestoreUnfinished Kind = "restore-unfinished"
 	ExchangeRecord    Kind = "exchange-record"
 	RequestRecord     Kind = "request-record"
@@ -148,6 +149,7 @@ var meanings = map[Kind]Meaning{
 	RevisionsConfig:   {"of which collections revisions are kept: the database does not open", "jay repair leaves it out; configure revisions again", false},
 	CountsState:       {"nothing", rebuild, false},
 	TimesState:        {"nothing", rebuild, false},
+	StandbyRecord:     {"which database a standby follows, and how far it has come", "make a new standby", false},
 	BackupsRecord:     {"which backups an incremental one can follow", "make a full backup", false},
 	RestoreUnfinished: {"what the restore has not come to: the database does not open", "restore again, into a new directory", false},
 	RequestRecord:     {"results of calls with a request ID, which repeated calls would be answered with", "jay repair leaves them behind", false},

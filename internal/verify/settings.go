@@ -126,6 +126,10 @@ func (v *verifier) record(name string, key, value []byte) {
 		if err := json.Unmarshal(value, new(format.Seen)); err != nil {
 			v.damage(ClusterRecord, key, "%v: %.200q", err, value)
 		}
+	case name == format.StandbyName:
+		if err := json.Unmarshal(value, new(format.Standby)); err != nil {
+			v.damage(StandbyRecord, key, "%v: %.200q", err, value)
+		}
 	case name == format.RestoringName:
 		v.damage(RestoreUnfinished, key, "a restore into this directory was not finished")
 	case strings.HasPrefix(name, format.RenamePrefix):

@@ -1,0 +1,277 @@
+package follow
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/storage"
+	"github.com/jaydb/jay/storage/lsm"
+)
+
+var ctx = context.Background()
+
+func openEngine(t *testing.T) *lsm.Engine {
+	t.Helper()
+	e, err := lsm.Open("db", lsm.Options{InMemory: true, DurableReads: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+func set(t *testing.T, e storage.Engine, key, value string) {
+	t.Helper()
+	err := e.Update(ctx, true, func(tx storage.Tx) error {
+		tx.Set([]byte(key), []byte(value), nil)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Ensure that the bytes of a request, of a commit and of a write stay as they are: a standby and its source may be
+// of different versions.
+func TestFrames_Golden(t *testing.T) {
+	commit := appendMoment(nil, 7, time.Unix(1, 2))
+	commit = appendWrite(commit, storage.Write{Key: []byte("k"), Value: []byte("value")})
+	commit = appendWrite(commit, storage.Write{Key: []byte("gone"), Deleted: true})
+	const want = "1615970b" + "63" + "0000001f" + "0000000000000007" + "000000003b9aca02" + "01016b0576616c7565" + "0204676f6e65"
+	if got := hex.EncodeToString(appendFrame(nil, kindCommit, commit)); got != want {
+		t.Errorf("a commit is\n%s, want\n%s", got, want)
+	}
+
+	engine := openEngine(t)
+	target, err := NewTarget(ctx, engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := target.Request(ctx, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantRequest := Magic + "\x3a\xe6\x8b\x4dq\x00\x00\x00\x2b" + `{"standby":{},"compares":true,"empty":true}` +
+		"\x75\xc9\xf2\xc2s\x00\x00\x00\x21" + strings.Repeat("\x00", 33) + "\x53\xec\x1c\xd6z\x00\x00\x00\x00"
+	if got := string(request); got != wantRequest {
+		t.Errorf("a request is\n%q, want\n%q", got, wantRequest)
+	}
+}
+
+// Ensure that a request that was cut off, changed in a bit or written by a stranger is refused, and that the text of
+// a standby itself is read.
+func TestReadRequest(t *testing.T) {
+	engine := openEngine(t)
+	target, err := NewTarget(ctx, engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 50 {
+		set(t, engine, fmt.Sprintf("key%02d", n), strings.Repeat("v", 5000))
+	}
+	target.use(format.Standby{Database: "id", Epoch: "e", Commit: 3})
+	request, err := target.Request(ctx, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := ReadRequest(bytes.NewReader(request))
+	if err != nil || len(q.spans) < 3 || q.Standby.Commit != 3 {
+		t.Fatalf("got %+v, %v", q, err)
+	}
+	for n := range len(request) {
+		if n%7 == 0 {
+			if _, err := ReadRequest(bytes.NewReader(request[:n])); !errors.Is(err, ErrFrame) {
+				t.Fatalf("%d bytes of a request: %v", n, err)
+			}
+		}
+		changed := bytes.Clone(request)
+		changed[n] ^= 1
+		if _, err := ReadRequest(bytes.NewReader(changed)); !errors.Is(err, ErrFrame) {
+			t.Fatalf("byte %d of a request is another one: %v", n, err)
+		}
+	}
+
+	frames := func(parts ...[]byte) []byte { return append([]byte(Magic), bytes.Join(parts, nil)...) }
+	head := appendFrame(nil, kindRequest, []byte(`{"compares":true}`))
+	end := appendFrame(nil, kindEnd)
+	sum := make([]byte, 32)
+	span := func(end string) []byte { return appendString(bytes.Clone(sum), []byte(end)) }
+	for name, text := range map[string][]byte{
+		"no head":                 frames(end),
+		"no JSON":                 frames(appendFrame(nil, kindRequest, []byte("x")), end),
+		"two heads":               frames(head, head),
+		"no sums":                 frames(head, end),
+		"sums without an end":     frames(head, appendFrame(nil, kindSums, span("b")), end),
+		"sums that go back":       frames(head, appendFrame(nil, kindSums, span("b"), span("a"), span("")), end),
+		"sums after the end":      frames(head, appendFrame(nil, kindSums, span(""), span("")), end),
+		"half a sum":              frames(head, appendFrame(nil, kindSums, sum[:31]), end),
+		"sums that are not asked": frames(appendFrame(nil, kindRequest, []byte(`{}`)), appendFrame(nil, kindSums, span("")), end),
+		"a huge frame":            frames([]byte{0, 0, 0, 0, kindRequest, 0xff, 0xff, 0xff, 0xff}),
+	} {
+		if _, err := ReadRequest(bytes.NewReader(text)); !errors.Is(err, ErrFrame) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+
+	// Sums without end are not gathered without end.
+	endless := io.MultiReader(bytes.NewReader(frames(head)), &repeated{})
+	if _, err := ReadRequest(endless); !errors.Is(err, ErrFrame) || !strings.Contains(err.Error(), "268435456") {
+		t.Errorf("an endless request: %v", err)
+	}
+}
+
+// repeated is frames of checksums without end.
+type repeated struct {
+	n    int
+	rest []byte
+}
+
+func (r *repeated) Read(p []byte) (int, error) {
+	if len(r.rest) == 0 {
+		r.n++
+		key := append(fmt.Appendf(nil, "%08d", r.n), make([]byte, 8<<20)...)
+		r.rest = appendFrame(nil, kindSums, make([]byte, 32), appendString(nil, key))
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// Ensure that no bytes of a stranger make a source or a standby panic.
+func FuzzFrames(f *testing.F) {
+	f.Add(append([]byte(Magic), appendFrame(appendFrame(nil, kindRequest, []byte(`{"compares":true}`)), kindEnd)...))
+	f.Add(append([]byte(Magic), appendFrame(appendFrame(nil, kindRange, []byte{0, 0}), kindKeys, appendWrite(nil, storage.Write{Key: []byte("k")}))...))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if _, err := ReadRequest(bytes.NewReader(text)); err != nil && !errors.Is(err, ErrFrame) {
+			t.Error(err)
+		}
+		// As if the checksums were right: each payload.
+		_ = eachWrite(text, func(storage.Write) error { return nil })
+		if _, err := cutSpans(nil, text); err != nil && !errors.Is(err, ErrFrame) {
+			t.Error(err)
+		}
+		if _, _, _, err := cutMoment(text); err != nil && !errors.Is(err, ErrFrame) {
+			t.Error(err)
+		}
+	})
+}
+
+// Ensure that the commits that are remembered are bounded, that the newest are, and that none are when no stream has read any for long.
+func TestMemory(t *testing.T) {
+	engine := openEngine(t)
+	s := NewSource(engine, "epoch", 10_000)
+	m := &s.memory
+	set(t, engine, "before", "1")
+	if len(m.payloads) > 0 {
+		t.Error("commits are remembered that no stream waits for")
+	}
+	m.join()
+	before, number, err := m.begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := before.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 100 {
+		set(t, engine, fmt.Sprint(n), strings.Repeat("v", 500))
+	}
+	newest := number + 100
+	if m.bytes > 10_000 || m.bytes < 9000 || m.last() != newest || m.has(number) || !m.has(newest-15) || !m.has(newest) || m.has(newest+1) {
+		t.Errorf("%d bytes up to commit %d of %d are remembered", m.bytes, m.last(), newest)
+	}
+	if _, _, known := m.appendCommits(nil, number, newest); known {
+		t.Error("commits that are forgotten are known")
+	}
+	out, upTo, known := m.appendCommits(nil, newest-3, newest-1)
+	if !known || upTo != newest-1 || bytes.Count(out, []byte(strings.Repeat("v", 500))) != 2 {
+		t.Errorf("got %d bytes up to %d", len(out), upTo)
+	}
+
+	m.leave()
+	set(t, engine, "last", strings.Repeat("v", 500))
+	if m.has(newest) || len(m.payloads) > 0 {
+		t.Error("commits are remembered though no stream reads them")
+	}
+	m.join()
+	if before, number, err = m.begin(ctx); err != nil || !m.has(number) || number != newest+1 {
+		t.Errorf("begun again at %d after %d: %v", number, newest, err)
+	}
+	if err := before.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Ensure that a stream that contradicts itself changes nothing in a standby, but for the commits before.
+func TestTarget_Apply_Refused(t *testing.T) {
+	hello := func(copies string) []byte {
+		return appendFrame([]byte(Magic), kindHello, []byte(`{"database":"id","epoch":"e","format":{},"commit":5`+copies+`}`))
+	}
+	keys := func(names ...string) (out []byte) {
+		for _, name := range names {
+			out = appendWrite(out, storage.Write{Key: []byte(name), Value: []byte("v")})
+		}
+		return appendFrame(nil, kindKeys, out)
+	}
+	bounds := func(lo, hi string) []byte {
+		return appendFrame(nil, kindRange, appendString(appendString(nil, []byte(lo)), []byte(hi)))
+	}
+	commit := func(number uint64) []byte {
+		return appendFrame(nil, kindCommit, appendMoment(nil, number, time.Unix(1, 0)))
+	}
+	moment := func(number uint64) []byte {
+		return appendFrame(nil, kindMoment, appendMoment(nil, number, time.Unix(1, 0)))
+	}
+	end := appendFrame(nil, kindEnd)
+	for name, frames := range map[string][][]byte{
+		"a copy that is not asked":    {hello("")},
+		"keys outside of a range":     {hello(`,"copy":true`), keys("a")},
+		"keys below the range":        {hello(`,"copy":true`), bounds("b", "c"), keys("a")},
+		"keys above the range":        {hello(`,"copy":true`), bounds("b", "c"), keys("c")},
+		"keys that go back":           {hello(`,"copy":true`), bounds("", ""), keys("b", "a")},
+		"a key twice":                 {hello(`,"copy":true`), bounds("", ""), keys("b", "b")},
+		"a key of the standby itself": {hello(`,"copy":true`), bounds("", ""), keys(string(standbyKey))},
+		"ranges that go back":         {hello(`,"copy":true`), bounds("b", "c"), bounds("a", "b")},
+		"a range after the last":      {hello(`,"copy":true`), bounds("b", ""), bounds("c", "")},
+		"an empty range":              {hello(`,"copy":true`), bounds("b", "b")},
+		"a commit that is left out":   {hello(`,"copy":true`), bounds("", ""), keys("b"), end, commit(7)},
+		"a moment of another commit":  {hello(`,"copy":true`), bounds("", ""), keys("b"), end, moment(6)},
+		"a range among commits":       {hello(`,"copy":true`), end, bounds("", "")},
+		"a head without a database":   {appendFrame([]byte(Magic), kindHello, []byte(`{"epoch":"e","format":{}}`))},
+		"no head":                     {[]byte(Magic), end},
+		"another line":                {[]byte("jay standby, version 2\n")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			engine := openEngine(t)
+			target, err := NewTarget(ctx, engine)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := target.Apply(ctx, bytes.NewReader(bytes.Join(frames, nil))); !errors.Is(err, ErrFrame) {
+				t.Errorf("got %v", err)
+			}
+			_, _, getErr := engine.Get([]byte("a"))
+			_, closer, bErr := engine.Get([]byte("b"))
+			if bErr == nil {
+				if err := closer.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			if whole := target.State().Whole(); !errors.Is(getErr, storage.ErrNotFound) || whole == errors.Is(bErr, storage.ErrNotFound) && name != "a range among commits" {
+				t.Errorf("whole is %v, and reading b: %v", whole, bErr)
+			}
+		})
+	}
+}

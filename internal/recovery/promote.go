@@ -1,0 +1,90 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jaydb/jay/internal/backup"
+	"github.com/jaydb/jay/internal/core"
+	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/follow"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/settings"
+	"github.com/jaydb/jay/storage"
+)
+
+// Promote makes a database of a standby that is not in use: see Promote of package jay. Of o it uses Open, SameTag and
+// Floors.
+func Promote(ctx context.Context, dir string, o RestoreOptions) (info Restored, err error) {
+	if err := ctx.Err(); err != nil {
+		return info, err
+	}
+	if err := beginPromotion(ctx, dir, &o); err != nil {
+		return info, err
+	}
+	open := o.Open
+	open.Engine.MustExist, open.Restoring = true, true
+	db := new(core.Database)
+	if err := db.Open(dir, &open); err != nil {
+		return info, err
+	}
+	err = completePromotion(ctx, db, &o, &info)
+	return info, errors.Join(err, db.Close())
+}
+
+// beginPromotion checks the standby and notes the tag that it is promoted under: after a crash the tag is one that it
+// has already. A standby that follows again compares all its keys first, and has its own no more.
+func beginPromotion(ctx context.Context, dir string, o *RestoreOptions) (err error) {
+	engine, err := o.Open.Driver.Open(dir, storage.OpenOptions{MustExist: true, Bounds: format.TableBounds, Logger: o.Open.Engine.Logger})
+	if err != nil {
+		return fmt.Errorf("jay: %w", err)
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	state, found, err := follow.ReadState(engine)
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return fmt.Errorf("%w: the database is none, and needs no promotion", errs.ErrStandby)
+	case !state.Whole():
+		return fmt.Errorf("%w: its first copy has not come to its end: there is no database yet", errs.ErrStandby)
+	}
+	origins, err := settings.Origins(engine)
+	if err != nil {
+		return err
+	}
+	tag := o.Open.Settings.CopyTag
+	for _, origin := range origins {
+		if tag == origin.Tag && tag != state.Promoted {
+			return fmt.Errorf("%w: CopyTag %q is one that the database has or had: choose one that no copy has had", errs.ErrFixed, tag)
+		}
+	}
+	if state.Promoted != "" && state.Promoted != tag {
+		return fmt.Errorf("%w: its promotion under CopyTag %q was not finished: promote it under that, or follow the source again", errs.ErrStandby, state.Promoted)
+	}
+	return engine.Update(ctx, true, func(tx storage.Tx) error {
+		return env.SetJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.StandbyName), format.Standby{Database: state.Database, Promoted: tag})
+	})
+}
+
+// completePromotion raises the counters, and takes the mark from the database.
+func completePromotion(ctx context.Context, db *core.Database, o *RestoreOptions, info *Restored) error {
+	have, err := db.Counters(ctx)
+	if err != nil {
+		return err
+	}
+	info.Etag, info.NodeTag = have.Etag, db.Env.Rules.NodeTag
+	if err := setFloors(ctx, db, o, info); err != nil {
+		return err
+	}
+	all, err := db.Collections(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range all {
+		info.Documents += c.Documents
+	}
+	return db.Inside(func() error { return backup.Finish(ctx, db.Env.Engine) })
+}

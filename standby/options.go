@@ -1,0 +1,52 @@
+package standby
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/storage/lsm"
+)
+
+// Options configure Open. The zero value is a good default.
+type Options struct {
+	// Database are the options that the standby is read under: FS, CacheBytes, Logger, Observer, MaxQueryBytes and the like. Engine,
+	// ReadOnly and all that says how IDs are made must not be set. Nil means the defaults.
+	Database *jay.Options
+
+	// Retry is the longest pause before the source is asked again after an error. The first pause is a hundredth of it, and each is twice as long as the
+	// one before. The default is 10 s.
+	Retry time.Duration
+}
+
+// withDefaults returns the options with their defaults, or an error that names the invalid one.
+func (o Options) withDefaults() (Options, error) {
+	database := jay.Options{}
+	if o.Database != nil {
+		database = *o.Database
+	}
+	switch {
+	case database.Engine != nil || database.ReadOnly || database.AcceptLoss != nil || database.Cluster != nil:
+		return o, fmt.Errorf("%w: Options.Database of a standby goes without Engine, ReadOnly, AcceptLoss and Cluster", jay.ErrOption)
+	case database.CopyTag != "" || database.NodeTag != "" || database.Separator != "" || database.CaseSensitive:
+		return o, fmt.Errorf("%w: Options.Database of a standby goes without CopyTag, NodeTag, Separator and CaseSensitive, which are those of its source", jay.ErrOption)
+	case o.Retry < 0:
+		return o, fmt.Errorf("%w: Options.Retry must not be negative, got %s", jay.ErrOption, o.Retry)
+	}
+	if database.Logger == nil {
+		database.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.Retry = cmp.Or(o.Retry, 10*time.Second)
+	o.Database = &database
+	return o, nil
+}
+
+// engine takes the options of the engine out of those of the database.
+func (o *Options) engine() lsm.Options {
+	d := o.Database
+	e := lsm.Options{FS: d.FS, CacheBytes: d.CacheBytes, MemTableBytes: d.MemTableBytes, Loads: (*lsm.Loads)(d.Loads), GroupReadable: d.GroupReadable}
+	d.FS, d.CacheBytes, d.MemTableBytes, d.Loads, d.GroupReadable = nil, 0, 0, nil, false
+	return e
+}

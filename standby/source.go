@@ -1,0 +1,96 @@
+package standby
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/parts"
+	"github.com/jaydb/jay/internal/recovery"
+)
+
+// Source is a database that a standby follows, in this process or elsewhere. It is called by one goroutine at a time.
+type Source interface {
+	// Stream has the source answer a request, by Serve, and returns what that writes. The caller closes it. When ctx
+	// ends, reading from it returns an error.
+	Stream(ctx context.Context, request []byte) (io.ReadCloser, error)
+}
+
+// Serve answers the request of a standby on the side of its source: it writes to w until ctx ends, w returns an error, db is closed, or the
+// standby has to ask anew, for which it returns nil. After each call of Write there may be none for long: w must not keep bytes back.
+//
+// The request may come from a stranger: it is checked, and bounded by 256 MiB, which are held in memory. An invalid one is ErrUsage. A member of a cluster,
+// a database on a shared store and one that is only read cannot be followed: ErrStandby or ErrReadOnly.
+func Serve(ctx context.Context, db *jay.DB, w io.Writer, request io.Reader) error {
+	if err := recovery.Stream(ctx, parts.Of(db), w, request); err != nil {
+		return fmt.Errorf("serve a standby: %w", err)
+	}
+	return nil
+}
+
+// From returns a database of this process as a Source. The standby does not close it.
+func From(db *jay.DB) Source { return local{db} }
+
+type local struct{ db *jay.DB }
+
+// Stream implements Source.
+func (l local) Stream(ctx context.Context, request []byte) (io.ReadCloser, error) {
+	out, in := io.Pipe()
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		err := Serve(ctx, l.db, in, bytes.NewReader(request))
+		_ = in.CloseWithError(err) // it never fails; nil is an io.EOF
+	}()
+	return &stream{out, cancel}, nil
+}
+
+// stream is a stream whose Serve ends with it.
+type stream struct {
+	*io.PipeReader
+	cancel context.CancelFunc
+}
+
+// Close implements io.Closer.
+func (s *stream) Close() error {
+	s.cancel()
+	return s.PipeReader.Close()
+}
+
+// URL returns a Source at an address to which requests are posted, such as that of a database of jay serve:
+// https://host/jay/v1/databases/NAME/follow. A nil client is http.DefaultClient; it must have no Timeout, as a reply has no end.
+func URL(client *http.Client, address string) Source {
+	if client == nil {
+		client = http.DefaultClient
+	}
+	return remote{client, address}
+}
+
+type remote struct {
+	client  *http.Client
+	address string
+}
+
+// maxMessage is how much of the text of an error is read.
+const maxMessage = 4 << 10
+
+// Stream implements Source.
+func (r remote) Stream(ctx context.Context, request []byte) (io.ReadCloser, error) {
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, r.address, bytes.NewReader(request))
+	if err != nil {
+		return nil, err
+	}
+	q.Header.Set("Content-Type", "application/octet-stream")
+	reply, err := r.client.Do(q)
+	if err != nil {
+		return nil, err
+	}
+	if reply.StatusCode == http.StatusOK {
+		return reply.Body, nil
+	}
+	defer reply.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(reply.Body, maxMessage)) // the status is the error
+	return nil, fmt.Errorf("%s answers %s: %s", r.address, reply.Status, bytes.TrimSpace(text))
+}

@@ -1,0 +1,284 @@
+package standby
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/follow"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/parts"
+	"github.com/jaydb/jay/storage"
+	"github.com/jaydb/jay/storage/lsm"
+)
+
+// Standby is a copy of a database that follows it. All methods are safe for concurrent use.
+type Standby struct {
+	dir     string
+	source  Source
+	options Options
+	engine  storage.Engine
+	target  *follow.Target
+	cancel  context.CancelFunc
+	ended   chan struct{} // closed when following has ended
+
+	mu        sync.Mutex
+	db        *jay.DB       // for readers; nil while there is none. Guarded by mu.
+	changed   chan struct{} // closed when db changes or following ends. Guarded by mu.
+	connected bool          // Guarded by mu.
+	err       error         // of the last attempt; nil while connected. Guarded by mu.
+	over      error         // why following has ended; nil before. Guarded by mu.
+}
+
+// Status says how a standby is.
+type Status struct {
+	// Readable says that there is a first copy, and that DB does not wait.
+	Readable bool `json:"readable"`
+
+	// Moment is the instant, by the source's clock, whose state the standby has. It advances while the source is idle, too. The zero
+	// value means that there is no copy yet.
+	Moment time.Time `json:"moment,omitzero"`
+
+	// Lag is how long ago Moment is, by the clock of this machine: a difference of the clocks counts. A promotion loses at most what
+	// the source has committed in this time. It is 0 without a copy.
+	Lag time.Duration `json:"lagNs"`
+
+	// Connected says that the source is answering; if not, Err says why, and the standby tries again.
+	Connected bool   `json:"connected"`
+	Err       error  `json:"-"`
+	Error     string `json:"error,omitempty"` // the text of Err
+
+	// Copies is how often keys were compared since Open: once after each start of the source, and after each long interruption.
+	Copies int64 `json:"copies"`
+}
+
+// Open opens the standby in directory dir, or makes one if there is nothing, and follows the source until Close. The directory belongs to this
+// process, as that of a database does. It returns ErrStandby for the directory of a database that is no standby, ErrOption for invalid
+// options, and the errors of jay.Open.
+//
+// Errors of the source do not end it: it tries again, as Options.Retry says. Following ends, and Wait returns why, when the standby cannot follow
+// this source, needs a newer version of Jay, or its own disk fails.
+func Open(dir string, source Source, opts Options) (*Standby, error) {
+	s, err := open(dir, source, opts)
+	if err != nil {
+		return nil, fmt.Errorf("open standby %q: %w", dir, err)
+	}
+	return s, nil
+}
+
+func open(dir string, source Source, opts Options) (*Standby, error) {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if dir == "" || source == nil {
+		return nil, fmt.Errorf("%w: a standby needs a directory and a source", jay.ErrOption)
+	}
+	d := lsm.Driver{Options: o.engine()}
+	engine, err := d.Open(dir, storage.OpenOptions{DurableReads: true, Bounds: format.TableBounds, Logger: o.Database.Logger})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Standby{dir: dir, source: source, options: o, engine: engine, cancel: cancel, ended: make(chan struct{}), changed: make(chan struct{})}
+	if s.target, err = follow.NewTarget(ctx, engine); err == nil && s.target.State().Whole() {
+		err = s.openDB()
+	}
+	if err != nil {
+		cancel()
+		return nil, errors.Join(err, engine.Close())
+	}
+	s.target.Changing, s.target.Changed = s.closeDB, s.openDB
+	go s.run(ctx)
+	return s, nil
+}
+
+// openDB opens the database for readers.
+func (s *Standby) openDB() error {
+	o := *s.options.Database
+	o.ReadOnly, o.Engine = true, driver{s.engine}
+	db, err := jay.Open(s.dir, &o)
+	if err != nil {
+		return err
+	}
+	parts.Of(db).Standbys.SetMoment(s.target.Moment)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.db = db
+	s.wakeLocked()
+	return nil
+}
+
+// closeDB closes it: what it remembers is about to change.
+func (s *Standby) closeDB() error {
+	s.mu.Lock()
+	db := s.db
+	s.db = nil
+	s.wakeLocked()
+	s.mu.Unlock()
+	if db == nil {
+		return nil
+	}
+	return db.Close()
+}
+
+// wakeLocked wakes those that wait for a change. s.mu is held.
+func (s *Standby) wakeLocked() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// DB returns the database to read from, and waits until there is a first copy. Its writes are ErrStandby and ErrReadOnly, and it shows
+// new commits as they come; what an earlier call has returned stays as it was. It belongs to the Standby, which closes it, and
+// returns another from then on, when the source has another node tag or other fixed settings than before: its calls are then ErrClosed, and
+// DB is to be called again.
+//
+// It works as a database on a shared store: documents are not cached, and subscriptions have no workers. DB returns what Wait returns when following has ended
+// without a copy, and ErrClosed after Close.
+func (s *Standby) DB(ctx context.Context) (*jay.DB, error) {
+	for {
+		s.mu.Lock()
+		db, changed, over := s.db, s.changed, s.over
+		s.mu.Unlock()
+		switch {
+		case db != nil:
+			return db, nil
+		case over != nil:
+			return nil, over
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Status returns how the standby is.
+func (s *Standby) Status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	status := Status{Readable: s.db != nil, Moment: s.target.Moment(), Connected: s.connected, Err: s.err, Copies: s.target.Copies()}
+	if !status.Moment.IsZero() {
+		status.Lag = max(0, time.Since(status.Moment))
+	}
+	if s.err != nil {
+		status.Error = s.err.Error()
+	}
+	return status
+}
+
+// Wait returns when following has ended, with the reason: ErrClosed after Close. The standby can still be read until Close. It returns the error of ctx
+// if that ends first.
+func (s *Standby) Wait(ctx context.Context) error {
+	select {
+	case <-s.ended:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.over
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close ends following, closes the database that DB returned, and releases the directory. It is idempotent.
+func (s *Standby) Close() error {
+	s.cancel()
+	<-s.ended
+	s.mu.Lock()
+	engine := s.engine
+	s.engine, s.over = nil, jay.ErrClosed
+	s.mu.Unlock()
+	if engine == nil {
+		return nil
+	}
+	return errors.Join(s.closeDB(), engine.Close())
+}
+
+// run follows the source until ctx ends, or there is no use in going on.
+func (s *Standby) run(ctx context.Context) {
+	defer close(s.ended)
+	compares := !s.target.State().Whole()
+	first := s.options.Retry / 100
+	for pause := first; ; {
+		before := s.target.State()
+		err := s.follow(ctx, compares)
+		if errors.Is(err, follow.ErrCompare) && !compares {
+			compares = true
+			continue
+		}
+		compares = errors.Is(err, follow.ErrCompare) || !s.target.State().Whole()
+		if s.note(ctx, err) {
+			return
+		}
+		if s.target.State() != before {
+			pause = first
+		}
+		s.options.Database.Logger.Warn("jay: a standby does not reach its source", "dir", s.dir, "err", err, "pause", pause)
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+		}
+		pause = min(2*pause, s.options.Retry)
+	}
+}
+
+// sourceError is an error of the source, or on the way from it.
+type sourceError struct{ error }
+
+func (e sourceError) Unwrap() error { return e.error }
+
+// incoming makes errors of reading those of the source.
+type incoming struct{ io.ReadCloser }
+
+func (r incoming) Read(p []byte) (int, error) {
+	n, err := r.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		err = sourceError{err}
+	}
+	return n, err
+}
+
+// follow asks the source once, and applies what it sends.
+func (s *Standby) follow(ctx context.Context, compares bool) (err error) {
+	request, err := s.target.Request(ctx, compares)
+	if err != nil {
+		return err
+	}
+	in, err := s.source.Stream(ctx, request)
+	if err != nil {
+		return sourceError{err}
+	}
+	defer in.Close() // what was read was applied
+	defer context.AfterFunc(ctx, func() { _ = in.Close() })()
+	s.mu.Lock()
+	s.connected, s.err = true, nil
+	s.mu.Unlock()
+	return s.target.Apply(ctx, incoming{in})
+}
+
+// note notes the error of an attempt, and reports whether it is the last.
+func (s *Standby) note(ctx context.Context, err error) (last bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.connected, s.err = false, err
+	own := !errors.As(err, new(sourceError))
+	switch {
+	case ctx.Err() != nil:
+		s.over = jay.ErrClosed
+	case errors.Is(err, jay.ErrStandby), errors.Is(err, jay.ErrNewerFormat):
+		s.over = err
+	case own && (errors.Is(err, jay.ErrFailed) || errors.Is(err, jay.ErrUnknownOutcome) || errors.Is(err, jay.ErrCorrupt)):
+		s.over = err
+	default:
+		return false
+	}
+	s.wakeLocked()
+	return true
+}
