@@ -49,6 +49,8 @@ type bench struct {
 	root  string // of the repository
 	dir   string // for what it makes
 	limit time.Duration
+	once  string           // a program with many changes, or ""
+	woven map[string]bool  // the names of those changes
 	sound map[string]error // why tests fail without a change, or nil; by form and directory
 }
 
@@ -77,7 +79,10 @@ func (b *bench) try(ctx context.Context, m mutation, forms []form, all []mutatio
 	for i, f := range forms {
 		outcomes[i] = outcome{Name: m.name, Form: f}
 	}
-	overlay, err := b.overlay(m)
+	overlay, err := "", error(nil)
+	if !b.woven[m.name] {
+		overlay, err = b.overlay(m)
+	}
 	for _, t := range m.tests {
 		if err != nil {
 			break
@@ -85,13 +90,15 @@ func (b *bench) try(ctx context.Context, m mutation, forms []form, all []mutatio
 		if err = b.checkSound(ctx, t.dir, forms, all); err != nil {
 			break
 		}
-		var program string
-		if program, err = b.build(ctx, t.dir, overlay); err != nil {
-			break
+		program := b.once
+		if !b.woven[m.name] {
+			if program, err = b.build(ctx, t.dir, overlay); err != nil {
+				break
+			}
 		}
 		for i, f := range forms {
 			if o := &outcomes[i]; !o.Caught && o.Problem == "" {
-				b.judge(o, b.run(ctx, program, t, f, m.hangs), m.hangs > 0)
+				b.judge(o, b.run(ctx, program, m.name, t, f, m.hangs), m.hangs > 0)
 			}
 		}
 	}
@@ -114,7 +121,7 @@ func (b *bench) checkSound(ctx context.Context, dir string, forms []form, all []
 			}
 		}
 	}
-	program := ""
+	program := b.once
 	for _, f := range forms {
 		key := string(f) + " " + dir
 		err, known := b.sound[key]
@@ -124,7 +131,7 @@ func (b *bench) checkSound(ctx context.Context, dir string, forms []form, all []
 					return err
 				}
 			}
-			r := b.run(ctx, program, tests{dir: dir, run: strings.Join(names, "|")}, f, 0)
+			r := b.run(ctx, program, "", tests{dir: dir, run: strings.Join(names, "|")}, f, 0)
 			if err = r.err; err == nil && r.failed {
 				err = fmt.Errorf("without a change, %s fails: %s", r.test, r.says)
 			}
@@ -185,8 +192,22 @@ type result struct {
 	err          error // it could not be run, or says nothing
 }
 
-// run runs tests, for at most the limit or, if it is not 0, another one.
-func (b *bench) run(ctx context.Context, program string, t tests, f form, limit time.Duration) result {
+// weaveOnce builds one program with all mutations that can be woven into it, whose tests are in one directory.
+func (b *bench) weaveOnce(ctx context.Context, all []mutation) error {
+	overlay, woven, err := b.weave(all)
+	if err != nil {
+		return err
+	}
+	program, err := b.build(ctx, all[0].tests[0].dir, overlay)
+	if err != nil {
+		return err
+	}
+	b.woven, b.once = woven, filepath.Join(b.dir, "once.exe")
+	return os.Rename(program, b.once)
+}
+
+// run runs tests with the change of this name, if the program has some, for at most the limit or, if it is not 0, another one.
+func (b *bench) run(ctx context.Context, program, planted string, t tests, f form, limit time.Duration) result {
 	if limit == 0 {
 		limit = b.limit
 	}
@@ -202,6 +223,7 @@ func (b *bench) run(ctx context.Context, program string, t tests, f form, limit 
 	}
 	c := exec.CommandContext(ctx, program, args...)
 	c.Dir = filepath.Join(b.root, t.dir)
+	c.Env = append(os.Environ(), plantedVariable+"="+planted)
 	c.WaitDelay = 10 * time.Second // a child of the tests may have the pipe
 	started := time.Now()
 	out, err := c.CombinedOutput()

@@ -5,6 +5,7 @@
 //	go run ./tests/mutations -short          # every change, short tests
 //	go run ./tests/mutations -both -run HiLo # what concerns HiLo, both ways
 //	go run ./tests/mutations -by 'tests/simulation:TestSimulation$' # does this test see them, too?
+//	go run ./tests/mutations -once -by …                           # in one program, which is built once
 //
 // It runs in the root of the repository, and writes nothing there: the go command gets changed
 // files by -overlay. The changes are in the files rows_*.go; each names the tests that should
@@ -35,6 +36,7 @@ func main() {
 	run := flag.String("run", "", "make the changes whose names match this regular expression")
 	asJSON := flag.Bool("json", false, "write the outcomes to standard output as JSON")
 	by := flag.String("by", "", "run this test of a package instead, as DIRECTORY:REGEXP; a change that it does not catch is no failure of its tests")
+	once := flag.Bool("once", false, "with -by: build one program with all changes in functions, each of which a variable of the environment makes")
 	limit := flag.Duration("timeout", 10*time.Minute, "after which the tests of a change do not end")
 	flag.Parse()
 
@@ -63,7 +65,11 @@ func main() {
 			all[i].tests, all[i].hangs = []tests{{dir, run}}, 0
 		}
 	}
-	ok, err := campaign(ctx, all, forms, *limit, *asJSON)
+	if *once && *by == "" {
+		fmt.Fprintln(os.Stderr, "mutations: -once goes with -by: a program has the tests of one package")
+		os.Exit(2)
+	}
+	ok, err := campaign(ctx, all, forms, *limit, *asJSON, *once)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutations:", err)
 	}
@@ -87,7 +93,7 @@ func selected(all []mutation, wanted *regexp.Regexp) []mutation {
 }
 
 // campaign makes mutations and prints what came of them. It reports whether all were caught.
-func campaign(ctx context.Context, all []mutation, forms []form, limit time.Duration, asJSON bool) (ok bool, err error) {
+func campaign(ctx context.Context, all []mutation, forms []form, limit time.Duration, asJSON, once bool) (ok bool, err error) {
 	if len(all) == 0 {
 		return false, fmt.Errorf("no change has such a name")
 	}
@@ -101,6 +107,11 @@ func campaign(ctx context.Context, all []mutation, forms []form, limit time.Dura
 	}
 	defer func() { err = firstError(err, b.close()) }()
 
+	if once {
+		if err := b.weaveOnce(ctx, all); err != nil {
+			return false, err
+		}
+	}
 	var outcomes []outcome
 	caught := make(map[form]int)
 	for i, m := range all {

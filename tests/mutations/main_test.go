@@ -220,3 +220,43 @@ func write(t *testing.T, dir string, files map[string]string) {
 		}
 	}
 }
+
+// Ensure that a program with several changes makes none, or the one that it is asked for, and that a change of
+// something else than a function is not in it.
+func TestBench_Weave(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it compiles a program")
+	}
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"go.mod":  "module github.com/jaydb/jay\n\ngo 1.25\n",
+		"go.work": "go 1.25\n\nuse .\n",
+		"small.go": "package small\n\ntype T struct{ n int }\n\nvar four = 4\n\nfunc (t *T) Add(by ...int) {\n\tfor _, n := range by {\n\t\tt.n += n\n\t}\n}\n\n" +
+			"func Two() int { return 2 }\n\nfunc Sum() int {\n\tt := T{n: four}\n\tt.Add(Two(), 1)\n\treturn t.n\n}\n",
+		"small_test.go": "package small\n\nimport \"testing\"\n\nfunc TestSum(t *testing.T) {\n\tif Sum() != 7 {\n\t\tt.Errorf(\"got %d\", Sum())\n\t}\n}\n",
+	})
+	t.Setenv("GOFLAGS", "")
+	b, err := newBench(dir, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.close()
+	sum := []tests{{".", "TestSum$"}}
+	all := []mutation{
+		{name: "another number", edits: []edit{{"small.go", "return 2", "return 3"}}, tests: sum},
+		{name: "a method, and a function", edits: []edit{{"small.go", "t.n += n", "t.n -= n"}, {"small.go", "return 2", "return 1"}}, tests: sum},
+		{name: "nothing", edits: []edit{{"small.go", "t.n += n", "t.n = t.n + n"}}, tests: sum},
+		{name: "a variable", edits: []edit{{"small.go", "four = 4", "four = 5"}}, tests: sum},
+	}
+	if err := b.weaveOnce(context.Background(), all); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"got 8", "got 2", "", "got 8"} {
+		if woven := i < 3; b.woven[all[i].name] != woven {
+			t.Errorf("%s: woven %v, want %v", all[i].name, !woven, woven)
+		}
+		if got := b.try(context.Background(), all[i], []form{full}, all)[0]; got.Says != want || got.Problem != "" {
+			t.Errorf("%s: got %s, want %q", all[i].name, got, want)
+		}
+	}
+}
