@@ -59,7 +59,7 @@ func attach(w *world) {
 	if d.files == nil {
 		d.files = make(map[string]int)
 	}
-	d.files[name] = w.model.serial % 500 // some contents come twice
+	d.files[name] = []int{0, 1, 2, 57, 130, 399}[w.intn(6)] // documents share contents
 	to := &d
 	if w.settings.revisions {
 		to.revisions = append([]int{d.n}, old.revisions...)

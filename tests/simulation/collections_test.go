@@ -1,6 +1,7 @@
 package simulation_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -9,7 +10,8 @@ import (
 
 func renameCollection(w *world) {
 	from, to := w.pick(collections), w.pick(collections)
-	if w.renaming != nil { // it was cut off, and others are refused until it has gone on
+	again := w.renaming != nil
+	if again { // it was cut off, and others are refused until it has gone on
 		from, to = w.renaming[0], w.renaming[1]
 		for _, key := range w.model.documents(from) {
 			if w.model.taken(to, w.model.state[key].u, key) {
@@ -29,7 +31,16 @@ func renameCollection(w *world) {
 		e.changes = append(e.changes, change{key, &d})
 	}
 	fmt.Fprintf(w.log, "%s is now %s. ", from, to)
-	if w.call(e, nil, func() (func(), error) { return nil, second(w.db.RenameCollection(ctx, from, to)) }) {
+	if w.call(e, nil, func() (func(), error) {
+		_, err := w.db.RenameCollection(ctx, from, to)
+		if again && errors.Is(err, jay.ErrUsage) && len(w.model.documents(to)) > 0 { // it had not begun when it was cut off
+			e.changes, w.renaming, err = nil, nil, nil
+		}
+		return nil, err
+	}) {
+		if again && w.renaming == nil {
+			return
+		}
 		for name, there := range w.model.indexes[from] {
 			if there {
 				w.index(to, name, true)

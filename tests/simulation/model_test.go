@@ -111,7 +111,8 @@ type model struct {
 	indexes map[string]map[string]bool
 	ever    map[string]bool // IDs that Jay has made, folded: none comes twice
 	used    map[string]map[int64]bool
-	seen    state // what the reader of the feed knows
+	floor   map[string]int64 // what a counter was raised to, by identity, "hilo" and "etag"
+	seen    state            // what the reader of the feed knows
 	worked  worked
 	serial  int
 }
@@ -119,7 +120,7 @@ type model struct {
 func newModel() *model {
 	return &model{
 		state: make(state), safe: make(state), indexes: make(map[string]map[string]bool),
-		ever: make(map[string]bool), used: make(map[string]map[int64]bool), seen: make(state),
+		ever: make(map[string]bool), used: make(map[string]map[int64]bool), seen: make(state), floor: make(map[string]int64),
 		worked: worked{make(map[string]string), make(map[string]string), make(map[string]bool)},
 	}
 }

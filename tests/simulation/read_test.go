@@ -155,7 +155,11 @@ func rows(w *world) {
 	for _, key := range keys[:min(limit, len(keys))] {
 		want = append(want, fmt.Sprintf(`{"id":%q,"a":%d}`, w.model.state[key].id, w.model.state[key].a))
 	}
-	text := fmt.Sprintf("from %s where a >= %d order by a%s select id() as id, a limit %d", collection, least, direction, limit)
+	use := ""
+	if w.model.indexes[collection]["a"] && w.intn(2) == 0 {
+		use = " use index a"
+	}
+	text := fmt.Sprintf("from %s%s where a >= %d order by a%s select id() as id, a limit %d", collection, use, least, direction, limit)
 	q, err := w.db.RQL(text, nil)
 	w.must(err)
 	for row, err := range q.Iter(ctx) {

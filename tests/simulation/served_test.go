@@ -106,6 +106,10 @@ func (w *world) withID() string {
 	return fmt.Sprintf("raft-request-id=request-%d", w.front.request)
 }
 
+// repeatable reports whether a request of the step is the same one after its fault: with Relaxed a loss of power may
+// have taken what was there before it.
+func (w *world) repeatable() bool { return !w.settings.relaxed || w.front.lost }
+
 // served are the verbs of a client of the server.
 var served = []verb{
 	{name: "PUT", weight: 40, do: putServed},
@@ -205,7 +209,7 @@ func bulkDocs(w *world) {
 	send := func() bool {
 		return w.call(e, nil, func() (func(), error) { return nil, w.ask("POST", path, body, nil) })
 	}
-	if !send() || w.intn(8) == 0 {
+	if (!send() || w.intn(8) == 0) && w.repeatable() {
 		w.retry = func() { send() }
 	}
 }
@@ -372,7 +376,7 @@ func exchangeServed(w *world) {
 		})
 	}
 	send()
-	if w.begun == e && right {
+	if w.begun == e && right && w.repeatable() {
 		w.retry = send
 	}
 }
@@ -447,5 +451,6 @@ func (w *world) identity(name string, n int64) {
 	if w.model.used[name][n] || w.model.ever[id] {
 		w.fail("identity %s gave %d twice", name, n)
 	}
+	w.above(name, id)
 	w.model.used[name][n], w.model.ever[id] = true, true
 }

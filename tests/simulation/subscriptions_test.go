@@ -45,6 +45,10 @@ const subscription = "mail"
 func work(w *world) {
 	s := &w.model.worked
 	batches, failing := 0, w.intn(8)
+	since := ""
+	if w.intn(2) == 0 {
+		since = w.feed
+	}
 	options := &jay.WorkOptions{BatchDocuments: 1 + w.intn(20), UntilCaughtUp: true}
 	var sent map[string]string // of the batch under way
 	acknowledge := func() {
@@ -60,11 +64,10 @@ func work(w *world) {
 		if err := w.db.Flush(ctx); err != nil { // a feed shows what is on disk
 			return nil, err
 		}
-		err := w.db.Subscriptions().Ensure(ctx, jay.Subscription{Name: subscription, Query: "from @all_docs", Deletions: true})
-		if err != nil {
+		if err := w.subscribe(since); err != nil {
 			return nil, err
 		}
-		err = w.db.Subscriptions().Work(ctx, subscription, options, func(_ context.Context, batch *jay.SubscriptionBatch) error {
+		err := w.db.Subscriptions().Work(ctx, subscription, options, func(_ context.Context, batch *jay.SubscriptionBatch) error {
 			acknowledge()
 			if batches++; batches == failing {
 				return errChanged
@@ -100,6 +103,30 @@ func work(w *world) {
 	if batches != failing || failing == 0 {
 		w.checkWorked()
 	}
+}
+
+// subscribe creates the subscription, if there is none: for all documents, or for those that have changed since the
+// reader of the feed was there.
+func (w *world) subscribe(since string) error {
+	if _, err := w.db.Subscriptions().Get(ctx, subscription); err == nil || !errors.Is(err, jay.ErrSubscription) {
+		return err
+	}
+	s := jay.Subscription{Name: subscription, Query: "from @all_docs", Since: since, Deletions: true}
+	err := w.db.Subscriptions().Ensure(ctx, s)
+	if s.Since == "" {
+		return err
+	}
+	if errors.Is(err, jay.ErrChangesGone) || errors.Is(err, jay.ErrSubscription) {
+		s.Since = ""
+		return w.db.Subscriptions().Ensure(ctx, s)
+	}
+	for d, err := range w.db.Documents(ctx, jay.Scan{}) {
+		if err != nil {
+			return err
+		}
+		w.model.worked.maybe[ids.Fold(d.ID())] = d.ChangeVector() // it may be older than that
+	}
+	return err
 }
 
 // checkWorked compares what a subscription that has caught up has sent with what is there.

@@ -44,6 +44,7 @@ func init() {
 		{name: "make an ID", weight: 20, do: makeID},
 		{name: "next identity", weight: 4, do: nextIdentity, not: notMembers},
 		{name: "tamper with HiLo", weight: 2, do: tamper},
+		{name: "raise counters", weight: 2, do: raise, not: []string{shared, members}},
 		{name: "batch", weight: 8, do: batch},
 		{name: "transaction", weight: 8, do: transaction},
 		{name: "bulk insert", weight: 3, do: bulkInsert},

@@ -328,6 +328,7 @@ func (w *world) learn(c change, m jay.Metadata) change {
 		to.revisions = append(to.revisions, before.revisions...)
 	}
 	w.model.ever[source] = true
+	w.above(c.to.request, m.ID)
 	fmt.Fprintf(w.log, "%s. ", m.ID)
 	return change{key, &to}
 }

@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -191,6 +192,44 @@ func tamper(w *world) {
 	w.call(new(entry), nil, func() (func(), error) {
 		return nil, second(w.db.Put(ctx, id, fmt.Appendf(nil, `{"Max":%d}`, most), jay.InCollection("@hilo")))
 	})
+}
+
+// raise raises a counter, as an import does: etags beyond the width that they had, numbers of an identity or of HiLo.
+func raise(w *world) {
+	now, err := w.db.Counters(ctx)
+	w.must(err)
+	var c jay.Counters
+	what, n := "etag", int64(0)
+	switch w.intn(3) {
+	case 0:
+		n = max(int64(now.Etag), 1<<(8*(1+w.intn(5)))-1-int64(w.intn(3)))
+		c.Etag = uint64(n)
+	case 1:
+		what = w.pick([]string{"users|", "orders|"})
+		n = now.Identities[what] + int64(w.intn(300))
+		c.Identities = map[string]int64{what: n}
+	case 2:
+		what = "hilo"
+		n = now.HiLo["users"] + int64(w.intn(300))
+		c.HiLo = map[string]int64{"users": n}
+	}
+	fmt.Fprintf(w.log, "%s to %d. ", what, n)
+	if w.call(new(entry), nil, func() (func(), error) { return nil, w.db.RaiseCounters(ctx, c) }) {
+		w.model.floor[what] = max(w.model.floor[what], n)
+	}
+}
+
+// above fails if an ID that was made for a request has a number that its counter was raised beyond.
+func (w *world) above(request, id string) {
+	if strings.HasSuffix(request, "/") {
+		request = "etag"
+	}
+	_, number, found := strings.Cut(id, "/")
+	number, _, _ = strings.Cut(number, "-")
+	n, err := strconv.ParseInt(number, 10, 64)
+	if floor := w.model.floor[request]; found && floor > 0 && w.settings.mode == jay.HiLo4 && (err != nil || n <= floor) {
+		w.fail("%s has the number %q, after %s was raised to %d", id, number, request, floor)
+	}
 }
 
 // numbers are at the limits of what a document may hold, and those of which the exponent is beyond them.
