@@ -26,7 +26,7 @@ ATONCE = $$(( $$(getconf _NPROCESSORS_ONLN) + 1 ))
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help fetch demo test test-full check ci nightly format vet lint invariants race race-full engine bin/systems cross cross-full modules oldest oldest-types campaigns readme interop cluster browser screenshots studio-million bench bench-full bench-smoke attachments backup crash kill-reads kill-changes storm simulation revisions damage hunt hostile expiry feeds cluster-faults formats fuzz mutations build
+.PHONY: help fetch demo test test-full check ci nightly format vet lint invariants race race-full engine bin/systems cross cross-full modules oldest oldest-types campaigns readme interop cluster browser screenshots studio-million bench bench-full bench-smoke attachments backup standby crash kill-reads kill-changes storm simulation revisions damage hunt hostile expiry feeds cluster-faults formats fuzz mutations build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
@@ -44,6 +44,7 @@ help:
 	@echo "attachments an attachment of 1 GiB in less than 64 MB of memory"
 	@echo "backup      random chains of backups, and 200,000 documents: MB/s and memory"
 	@echo "crash       500 processes killed while they write"
+	@echo "standby     300 kills of a source and its standby, and 200 random histories of both"
 	@echo "kill-reads  300 kills: what readers had seen must be there"
 	@echo "kill-changes 300 kills: what feeds had shown, and what subscriptions had sent"
 	@echo "storm       every verb at once for ten minutes, and five with the race detector"
@@ -95,7 +96,7 @@ fetch:
 	./tests/browser/run.sh install
 	./server/interop/run.sh install
 
-campaigns: simulation hostile crash kill-reads kill-changes storm revisions expiry feeds backup attachments formats hunt cluster-faults fuzz damage mutations
+campaigns: simulation hostile crash kill-reads kill-changes storm revisions expiry feeds backup standby attachments formats hunt cluster-faults fuzz damage mutations
 
 format:
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt these:"; echo "$$files"; exit 1; fi
@@ -205,6 +206,10 @@ attachments:
 backup:
 	JAY_BACKUP_ROUNDS=500 $(GO) test -run 'TestBackup_Chain_Exact$$' -count=1 -timeout 60m -v ./internal/recovery
 	JAY_BACKUP_DOCUMENTS=200000 $(GO) test -run 'TestBackup_Speed$$' -count=1 -timeout 60m -v .
+
+# 300 kills of a source and its standby, and 200 random histories of both.
+standby:
+	JAY_KILL_STANDBY_KILLS=300 JAY_STANDBY_HISTORIES=200 $(GO) test -run 'TestKill$$|TestStandby_History$$' -count=1 -timeout 60m -v ./standby
 
 # The long ones, for a quiet evening.
 crash:

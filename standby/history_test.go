@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"regexp"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -415,6 +417,11 @@ func TestStandby_History(t *testing.T) {
 	seeds := 40
 	if testing.Short() {
 		seeds = 3
+	}
+	if text := os.Getenv("JAY_STANDBY_HISTORIES"); text != "" {
+		var err error
+		seeds, err = strconv.Atoi(text)
+		must(t, err)
 	}
 	first := sample.Of(t, 14).Seed()
 	for n := range seeds {
