@@ -161,7 +161,7 @@ func TestImports(t *testing.T) {
 		{"transfer", []string{"github.com/klauspost/compress/gzip", "github.com/klauspost/compress/zstd"}}, // without a database
 		{"transfer/smuggler", []string{module, leaf("transfer"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 		{"server", []string{module, leaf("cluster"), leaf("server/internal/own"), leaf("server/internal/raven"), leaf("server/internal/serve")}},
-		{"server/internal/own", []string{module, leaf("cluster"), leaf("ids"), leaf("transfer"), leaf("transfer/smuggler"), leaf("server/internal/serve"), leaf("server/internal/verbs"), "github.com/tidwall/gjson"}},
+		{"server/internal/own", []string{module, leaf("cluster"), leaf("ids"), leaf("standby"), leaf("transfer"), leaf("transfer/smuggler"), leaf("server/internal/serve"), leaf("server/internal/verbs"), "github.com/tidwall/gjson"}},
 		{"server/internal/raven", []string{module, leaf("ids"), leaf("query"), leaf("server/internal/serve"), leaf("server/internal/verbs"), "github.com/coder/websocket", "github.com/tidwall/gjson"}},
 		{"server/internal/verbs", []string{module, leaf("ids"), leaf("internal/script"), leaf("server/internal/serve")}},
 		{"server/internal/serve", []string{module, leaf("cluster"), leaf("internal/script"), leaf("server/studio"), "github.com/coder/websocket", "github.com/prometheus"}},
@@ -188,7 +188,7 @@ func TestImports(t *testing.T) {
 	}
 
 	// Programs see the root, and public packages for what they are about.
-	public := []string{leaf("backups"), leaf("server"), leaf("transfer"), leaf("transfer/smuggler"), leaf("ids"), leaf("query")}
+	public := []string{leaf("backups"), leaf("standby"), leaf("server"), leaf("transfer"), leaf("transfer/smuggler"), leaf("ids"), leaf("query")}
 	inner := map[string]string{
 		"server":        leaf("internal/script"), // which has no state, and sees no database
 		"jayprometheus": leaf("backups"),         // whose figures it shows

@@ -23,4 +23,5 @@ var Routes = slices.Concat(
 	rejectRoutes,
 	downloadRoutes,
 	changeRoutes,
+	followRoutes,
 )

@@ -172,7 +172,7 @@ func ProblemOf(err error) *Problem {
 		return say(http.StatusBadRequest, typeNoAttachment)
 	case is(jay.ErrRequestID):
 		return say(http.StatusUnprocessableEntity, TypeBadRequest)
-	case is(jay.ErrInvalidID, jay.ErrInvalidDocument, jay.ErrInvalidAttachment, jay.ErrInvalidPatch, jay.ErrLeadTooLarge, jay.ErrUsage, jay.ErrIndex, jay.ErrIndexExists):
+	case is(jay.ErrInvalidID, jay.ErrInvalidDocument, jay.ErrInvalidAttachment, jay.ErrInvalidPatch, jay.ErrLeadTooLarge, jay.ErrUsage, jay.ErrStandby, jay.ErrIndex, jay.ErrIndexExists):
 		return say(http.StatusBadRequest, TypeBadRequest)
 	case is(jay.ErrNeedsFloor, jay.ErrNeedsCapacity, jay.ErrExhausted):
 		return say(http.StatusInternalServerError, TypeInternal)
