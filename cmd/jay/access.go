@@ -11,10 +11,10 @@ import (
 )
 
 // remoteFlags say how a command proves to a server who asks, and which servers it trusts.
-// They are for all commands that talk over HTTP: those with --url, and top.
+// They are for all commands that talk over HTTP: those with --url, top and follow.
 type remoteFlags struct {
-	Token string `group:"every" name:"token" placeholder:"TOKEN" help:"Token for --url and top, $$JAY_TOKEN unless given."`
-	CA    string `group:"rare" name:"url-ca" placeholder:"FILE" help:"Authorities that have signed the certificate of the server of --url or top, in PEM. The default is those of the system."`
+	Token string `group:"every" name:"token" placeholder:"TOKEN" help:"Token for --url, top and follow, $$JAY_TOKEN unless given."`
+	CA    string `group:"rare" name:"url-ca" placeholder:"FILE" help:"Authorities that have signed the certificate of the server of --url, top or follow, in PEM. The default is those of the system."`
 	Cert  string `group:"rare" name:"url-cert" placeholder:"FILE" help:"Client certificate for that server, in PEM."`
 	Key   string `group:"rare" name:"url-key" placeholder:"FILE" help:"Its private key, in PEM."`
 }

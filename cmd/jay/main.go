@@ -76,6 +76,8 @@ type commandLine struct {
 	Verify        verifyCommand        `cmd:"" help:"Check that backups are whole and follow each other."`
 	Restore       restoreCommand       `cmd:"" help:"Make a database of backups."`
 	Checkpoint    checkpointCommand    `cmd:"" help:"Make a directory that is a copy of the database, by links."`
+	Follow        followCommand        `cmd:"" help:"Keep a copy that follows a database of jay serve."`
+	Promote       promoteCommand       `cmd:"" help:"Make a database of a copy that has followed one."`
 	Stats         statsCommand         `cmd:"" help:"Show what the database holds."`
 	Top           topCommand           `cmd:"" help:"Show what a running program does with its databases."`
 	Cluster       clusterCommand       `cmd:"" help:"Show and change the nodes that agree on identities."`
@@ -160,7 +162,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		switch given := line.Access.given(); {
 		case line.URL != "":
 			err = a.runRemote(ctx, &line)
-		case given != "" && a.command != "jay top":
+		case given != "" && a.command != "jay top" && a.command != "jay follow":
 			err = usageError{text: given + " is for a server, which --url names"}
 		default:
 			err = command.Run(a)

@@ -18,9 +18,14 @@ type restoreCommand struct {
 	Dir     string   `arg:"" help:"Directory to make."`
 	Files   []string `arg:"" help:"A full backup, and the incremental ones that follow it, in their order; or a directory of jay backup --every, whose newest chain is meant."`
 	SameTag bool     `help:"Restore in the place of the original, under its node tag. Needs --floor for every counter and the etag."`
-	Floor   []string `sep:"none" placeholder:"NAME=N" help:"A number that the original has not passed: etag=N, users|=N of an identity, users=N of HiLo. Several can be given."`
-	Damaged bool     `name:"accept-damage" help:"Go on if the original was damaged when it was backed up, and say what is."`
-	Floors  string   `placeholder:"FILE" help:"The same as JSON, as .counters of jay stats --json."`
+	floorFlags
+	Damaged bool `name:"accept-damage" help:"Go on if the original was damaged when it was backed up, and say what is."`
+}
+
+// floorFlags name numbers that the original of a copy has not passed.
+type floorFlags struct {
+	Floor  []string `sep:"none" placeholder:"NAME=N" help:"A number that the original has not passed: etag=N, users|=N of an identity, users=N of HiLo. Several can be given."`
+	Floors string   `placeholder:"FILE" help:"The same as JSON, as .counters of jay stats --json."`
 }
 
 // Help is shown by jay restore --help.
@@ -96,7 +101,7 @@ func (c *restoreCommand) Run(ctx context.Context, a *app) error {
 }
 
 // floors returns the numbers of --floor and --floors.
-func (c *restoreCommand) floors() (f jay.Counters, err error) {
+func (c *floorFlags) floors() (f jay.Counters, err error) {
 	if c.Floors != "" {
 		text, err := os.ReadFile(c.Floors)
 		if err != nil {

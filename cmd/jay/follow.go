@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/standby"
+)
+
+// followCommand keeps a standby.
+type followCommand struct {
+	URL   string        `arg:"" name:"url" help:"The database to follow: that of jay serve, such as http://127.0.0.1:8080/databases/acorns."`
+	Dir   string        `arg:"" help:"Directory of the standby; it is made."`
+	Every time.Duration `default:"10s" placeholder:"D" help:"How often to say how far behind it is."`
+	Once  bool          `help:"End when the standby has all that the source had when the command began."`
+}
+
+// Help is shown by jay follow --help.
+func (*followCommand) Help() string {
+	return `The directory has all that the database has, a moment later, until the command is interrupted; it says how far behind that is. When the source does not answer it is asked again. Run it again to go on. Between two runs the directory can be read with --read-only, and jay promote makes a database of it.
+
+A directory cannot be followed: the program that has it open serves it, or jay serve does. Credentials are those of --url: see jay --help.
+
+Examples:
+
+    jay follow http://127.0.0.1:8080/databases/acorns copy.db
+    jay follow --once http://127.0.0.1:8080/databases/acorns copy.db
+    jay --db copy.db --read-only query "from Users"`
+}
+
+// followResult is what follow prints with --json, again and again.
+type followResult struct {
+	Dir string `json:"dir"`
+	standby.Status
+}
+
+// Run follows until ctx ends.
+func (c *followCommand) Run(ctx context.Context, a *app) error {
+	if err := a.checkGlobals(); err != nil {
+		return err
+	}
+	if c.Every <= 0 {
+		return usageError{text: "--every must be more than 0"}
+	}
+	by, err := a.access.access(a.getenv)
+	if err != nil {
+		return err
+	}
+	r, err := newRemote(c.URL, by)
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	s, err := standby.Open(c.Dir, standby.URL(&http.Client{Transport: bearer{by}, CheckRedirect: by.client.CheckRedirect}, r.own("/follow")), standby.Options{Database: &jay.Options{CacheBytes: a.options.CacheBytes}})
+	if err != nil {
+		return err
+	}
+	return andThen(c.report(ctx, a, s, begun), s.Close())
+}
+
+// bearer sends requests with the token.
+type bearer struct{ access }
+
+// RoundTrip implements http.RoundTripper.
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	if b.token != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+b.token)
+	}
+	return b.client.Transport.RoundTrip(r)
+}
+
+// report says how far the standby is, until ctx or following ends.
+func (c *followCommand) report(ctx context.Context, a *app, s *standby.Standby, begun time.Time) error {
+	said, last := time.Time{}, ""
+	for {
+		status := s.Status()
+		text := statusText(status)
+		done := c.Once && status.Connected && !status.Moment.Before(begun)
+		if done || time.Since(said) >= c.Every || last != status.Error {
+			said, last = time.Now(), status.Error
+			if err := c.print(a, status, text); err != nil || done {
+				return err
+			}
+		}
+		wait, cancel := context.WithTimeout(ctx, min(c.Every, 100*time.Millisecond))
+		err := s.Wait(wait)
+		cancel()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if wait.Err() == nil {
+			return err
+		}
+	}
+}
+
+func (c *followCommand) print(a *app, status standby.Status, text string) error {
+	var err error
+	if a.json {
+		err = a.printLine(followResult{c.Dir, status})
+	} else {
+		err = a.print(text + "\n")
+	}
+	return andThen(err, a.stdout.Flush())
+}
+
+func statusText(s standby.Status) string {
+	behind := "no copy yet"
+	if !s.Moment.IsZero() {
+		behind = fmt.Sprintf("%.1f s behind", s.Lag.Seconds())
+	}
+	if s.Err != nil {
+		return behind + ", and not connected: " + s.Error
+	}
+	return behind
+}
+
+// promoteCommand makes a database of a standby.
+type promoteCommand struct {
+	floorFlags
+	Dir     string `arg:"" help:"Directory of the standby, which no program has open."`
+	SameTag bool   `help:"Promote in the place of the source, under its node tag. Needs --floor for every counter and the etag."`
+}
+
+// Help is shown by jay promote --help.
+func (*promoteCommand) Help() string {
+	return `The standby becomes a database that can be written. What its source has written after the last moment that the standby has is lost.
+
+The source may have made IDs that the standby does not know of, and may still run. So the database gets a node tag of its own with --copy-tag. Or it takes the place of a source that cannot write any more, with --same-tag and numbers that the source has not passed.
+
+Examples:
+
+    jay promote --copy-tag B copy.db
+    jay promote --same-tag --floor etag=5000000 --floor 'invoices|=9000' --floor orders=200000 copy.db`
+}
+
+// promoteResult is what promote prints with --json.
+type promoteResult struct {
+	Dir       string `json:"dir"`
+	NodeTag   string `json:"nodeTag"`
+	Documents int64  `json:"documents"`
+}
+
+// Run promotes.
+func (c *promoteCommand) Run(ctx context.Context, a *app) error {
+	if err := a.checkGlobals(); err != nil {
+		return err
+	}
+	floors, err := c.floors()
+	if err != nil {
+		return err
+	}
+	options := a.options
+	o := jay.PromoteOptions{CopyTag: options.CopyTag, SameTag: c.SameTag, Floors: floors, Options: &options}
+	switch options.CopyTag = ""; {
+	case o.CopyTag == "" && !o.SameTag:
+		return usageError{text: "choose --copy-tag TAG, or --same-tag with --floor: the source may have made IDs that the standby does not know"}
+	case o.CopyTag != "" && o.SameTag:
+		return usageError{text: "--copy-tag and --same-tag exclude each other"}
+	}
+	info, err := jay.Promote(ctx, c.Dir, o)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printLine(promoteResult{c.Dir, info.NodeTag, info.Documents})
+	}
+	return a.print(fmt.Sprintf("promoted %s with node tag %s, %s\n", c.Dir, info.NodeTag, count(info.Documents, "document")))
+}
