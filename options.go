@@ -185,7 +185,7 @@ type Options struct {
 	// that has crashed counts as dead. A database that belongs to a cluster can be opened
 	// without one: see ErrNeedsCluster. Close does not close the coordinator.
 	//
-	// github.com/jaydb/jay/cluster/etcd has a coordinator on etcd. docs/cluster.md has the rest.
+	// github.com/jaydb/jay/cluster/etcd has a coordinator on etcd. docs/agreement.md has the rest.
 	//
 	// The default is none: the database is on its own.
 	Cluster cluster.Coordinator

@@ -51,7 +51,7 @@ A browser sees the databases at /studio/ of that address.
 
 On an address that is not a loopback one it needs TLS and credentials: see jay serve token.
 
-With --cluster the databases of the same name on several servers agree on identities and compare-exchange values: docs/cluster.md. Each server has its own --node-tag. --cluster-member runs etcd, through which they agree, in the same process.
+With --cluster the databases of the same name on several servers agree on identities and compare-exchange values: docs/agreement.md. Each server has its own --node-tag. --cluster-member runs etcd, through which they agree, in the same process.
 
 With --backup-dir each database has a directory of backups there, under its name in lower case: a full one a day, and what has changed since each hour. The log says of each that it was made, and at level ERROR that the last is too old.
 

@@ -2,7 +2,7 @@
 # A cluster on one laptop: three processes of jay serve, each with a database "shop", a node
 # tag and a member of etcd. It shows what they agree on, then a partition, in which two of
 # them do not answer, and what goes on behind it. It needs Go and curl, and takes some
-# seconds. docs/cluster.md explains it.
+# seconds. docs/agreement.md explains it.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 dir=$(mktemp -d)
