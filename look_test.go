@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -96,6 +97,54 @@ func TestLook(t *testing.T) {
 		if !errors.Is(err, jay.ErrReadOnly) || !strings.Contains(err.Error(), "another program") {
 			t.Errorf("%s: %v, want ErrReadOnly", name, err)
 		}
+	}
+}
+
+// Ensure that the numbers of a database that reserves them ahead are those that it has used.
+func TestLook_Relaxed(t *testing.T) {
+	dir := t.TempDir()
+	db := owner(t, dir, jay.Options{Durability: jay.Relaxed})
+	for range 3 {
+		put(t, db, "users|", `{}`)
+	}
+	want, err := db.Counters(ctx)
+	must(t, err)
+	got, err := look(t, dir).Counters(ctx)
+	must(t, err)
+	if !reflect.DeepEqual(got, want) || got.Identities["users|"] != 3 {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// Ensure that of two programs that open a directory at once, one has it, and each time others look into what that one has.
+func TestLook_Race(t *testing.T) {
+	dir := t.TempDir()
+	for round := range 20 {
+		opened := make(chan *jay.DB, 2)
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() {
+				db, err := jay.Open(dir, nil)
+				if err == nil {
+					opened <- db
+				} else if !errors.Is(err, jay.ErrLocked) {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if len(opened) == 0 {
+			t.Fatalf("round %d: no owner", round)
+		}
+		db := <-opened
+		if len(opened) > 0 {
+			t.Fatalf("round %d: two owners", round)
+		}
+		put(t, db, "a", fmt.Sprintf(`{"n":%d}`, round))
+		there, err := jay.Look(dir, nil)
+		must(t, err)
+		equal(t, body(t, there, "a"), fmt.Sprintf(`{"n":%d}`, round))
+		must(t, errors.Join(there.Close(), db.Close()))
 	}
 }
 

@@ -125,7 +125,7 @@ func (db *Database) listen(dir string, o *Options) {
 	if !o.OnMachine || o.NoLook || db.readOnly || o.Restoring || o.Rebuilding {
 		return
 	}
-	owner := shared.NewOwner(db.Env.Engine, db.Reserved.LastEtag)
+	owner := shared.NewOwner(db.Env.Engine, db.Reserved.LastEtag, db.Reserved.Session())
 	var err error
 	db.looked, err = look.Listen(dir, look.Source{Engine: db.Env.Engine, Snapshot: owner.Snapshot})
 	if err != nil && db.Env.Logger != nil {

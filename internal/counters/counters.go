@@ -150,6 +150,9 @@ func (c *Reserved) AtOpen() (mark, newest uint64) { return c.mark, c.found }
 // Newest is the etag of the newest change of this database when it was opened.
 func (c *Reserved) Newest() uint64 { return c.newest }
 
+// Session returns what records of identities have that this process wrote under Relaxed durability; else 0.
+func (c *Reserved) Session() uint64 { return c.session }
+
 // Number returns the last number that a record of an identity stands for: under
 // Relaxed durability another one in the process that wrote it than in others.
 func (c *Reserved) Number(record format.Identity) format.Identity { return record.At(c.session) }
@@ -276,7 +279,11 @@ func (c *Reserved) load() error {
 	if c.env.Engine.Shared() {
 		c.etag = math.MaxInt64 // the store has the last one that was drawn: package shared
 	}
-	if !c.env.Synced {
+	if c.env.Engine.Shared() { // numbers are those of the process that has the store for itself, if there is one
+		if c.session, _, err = env.NumberAt(c.env.Engine, format.AppendKey(nil, format.SpaceMeta, format.SessionName)); err != nil {
+			return err
+		}
+	} else if !c.env.Synced {
 		var session [8]byte
 		if _, err := io.ReadFull(c.env.Random(), session[:]); err != nil {
 			return fmt.Errorf("make a session number: %w", err)

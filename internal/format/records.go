@@ -29,6 +29,10 @@ const WalkedName = "walked"
 // write to have it. Part of the on-disk format.
 const DefinitionsName = "definitions"
 
+// SessionName is the record under 'm' with the session of the process that has a store for itself, as that shows it to
+// others: see shared.Owner. It is in no store.
+const SessionName = "session"
+
 // FloorPrefix begins the names under 'm' of those that need the records of deletions
 // after an etag. Part of the on-disk format. Must not change.
 const FloorPrefix = "floor/"

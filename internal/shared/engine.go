@@ -72,6 +72,7 @@ func (e *Engine) Start(read func(r env.Getter) (Definitions, error)) error {
 var (
 	etagKey    = metaKey(format.EtagName)
 	versionKey = metaKey(format.DefinitionsName)
+	sessionKey = metaKey(format.SessionName)
 	watched    = [...][]byte{metaKey(format.IndexesName), metaKey(format.RevisionsName), metaKey(format.SettingsName)}
 )
 

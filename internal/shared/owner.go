@@ -12,10 +12,11 @@ import (
 
 // Owner shows the store that a database has for itself as a shared one, to processes that only read it. Its
 // snapshots have two records that only a shared store keeps: the version of the definitions, and the last etag, in the
-// place of the reservation. It is safe for concurrent use.
+// place of the reservation; and the session, with which records of identities have the number that the database sees. It is safe for concurrent use.
 type Owner struct {
-	engine storage.Engine
-	etag   func(storage.Reader) (uint64, error) // the last that a reader sees
+	engine  storage.Engine
+	etag    func(storage.Reader) (uint64, error) // the last that a reader sees
+	session uint64
 
 	mu          sync.Mutex
 	version     uint64                // of definitions. Guarded by mu.
@@ -23,8 +24,8 @@ type Owner struct {
 }
 
 // NewOwner returns the Owner of an engine that is not shared.
-func NewOwner(engine storage.Engine, etag func(storage.Reader) (uint64, error)) *Owner {
-	return &Owner{engine: engine, etag: etag}
+func NewOwner(engine storage.Engine, etag func(storage.Reader) (uint64, error), session uint64) *Owner {
+	return &Owner{engine: engine, etag: etag, session: session}
 }
 
 // Snapshot returns a snapshot for readers of a shared store.
@@ -74,6 +75,8 @@ func (s ownerSnapshot) Get(key []byte) ([]byte, io.Closer, error) {
 		if n, err = s.owner.etag(s.Snapshot); err != nil {
 			return nil, nil, err
 		}
+	case bytes.Equal(key, sessionKey):
+		n = s.owner.session
 	case !bytes.Equal(key, versionKey):
 		return s.Snapshot.Get(key)
 	}

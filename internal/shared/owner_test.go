@@ -33,7 +33,7 @@ func TestOwner(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	o := NewOwner(e, func(storage.Reader) (uint64, error) { return 42, nil })
+	o := NewOwner(e, func(storage.Reader) (uint64, error) { return 42, nil }, 43)
 	version := func(s storage.Snapshot) uint64 {
 		t.Helper()
 		n, found, err := env.NumberAt(s, versionKey)
@@ -73,6 +73,9 @@ func TestOwner(t *testing.T) {
 	}
 	if n, _, err := env.NumberAt(first, etagKey); n != 42 || err != nil {
 		t.Errorf("the last etag: %d, %v", n, err)
+	}
+	if n, _, err := env.NumberAt(first, sessionKey); n != 43 || err != nil {
+		t.Errorf("the session: %d, %v", n, err)
 	}
 	if _, _, err := first.Get([]byte("document")); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("a later document: %v", err)
