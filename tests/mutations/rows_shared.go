@@ -88,4 +88,29 @@ var sharing = []mutation{
 		edits: []edit{{"internal/settings/settings.go", "\t\tif err == nil { // another process was quicker\n", "\t\tif false && err == nil {\n"}},
 		tests: []tests{{"tests/shared", "TestOpen_TogetherWithOtherSettings$"}},
 	},
+	{
+		name:  "shared: a definition changes, and those who look into the store go on with the old one",
+		edits: []edit{{"internal/shared/owner.go", "\t\t\to.version++\n", "\t\t\to.version = 1\n"}},
+		tests: []tests{{"internal/shared", "TestOwner$"}},
+	},
+	{
+		name:  "look: the credentials of another user are not compared",
+		edits: []edit{{"internal/look/peer_linux.go", "case peer.Uid != 0 &&", "case false &&"}},
+		tests: []tests{{"internal/look", "TestLook_OtherUser$"}},
+	},
+	{
+		name:  "look: an old snapshot stays open",
+		edits: []edit{{"internal/look/answer.go", "\t\t_ = h.Snapshot.Close() // of a reader: nothing is lost\n\t\th.Snapshot = nil\n", ""}},
+		tests: []tests{{"internal/look", "TestLook_SnapshotExpires$"}},
+	},
+	{
+		name:  "look: a client that takes nothing is waited for",
+		edits: []edit{{"internal/look/wire.go", "w.conn.SetWriteDeadline(time.Now().Add(stall))", "w.conn.SetWriteDeadline(time.Time{})"}},
+		tests: []tests{{"internal/look", "TestLook_StuckClient$"}},
+	},
+	{
+		name:  "look: a page goes on behind the key that follows",
+		edits: []edit{{"internal/look/iterator.go", "append(bytes.Clone(it.page[it.i].key), 0)", "append(bytes.Clone(it.page[it.i].key), 0, 0)"}},
+		tests: []tests{{"internal/look", "TestLook_SameAsEngine$"}},
+	},
 }
