@@ -1,10 +1,14 @@
 // Command plans compares the plan that is chosen for random queries with every other one that can answer them.
 //
-//	go run ./plans [-documents N] [-queries Q] [-repeats R] [-seed S] [-worst W] [-smoke]
+//	go run ./plans [-documents N] [-queries Q] [-repeats R] [-allowance D] [-seed S] [-worst W] [-smoke]
 //
-// Each query is run as it is, without an index, and by each index that can answer it, in an order drawn anew. Of the times of a plan the least counts.
+// Each query is run as it is, once more as it is, without an index, and by each index that can answer it, in an order drawn anew in each round.
+// Of the times of a plan the median counts: the least of several plans is the cheaper the more plans there are, and would make the chosen one look dear.
 // A plan that takes more than twice as long as the chosen one is cut short. Printed is what share of the queries has which ratio of the chosen
 // plan to the cheapest, the chosen one among them, and the queries with the greatest ratios.
+//
+// A time below 100 µs cannot be told from another to a tenth of it: a chosen plan that takes at most the allowance longer than the cheapest counts as the cheapest. The
+// second run as it is shows what is noise: the same ratio of the chosen plan to itself.
 package main
 
 import (
@@ -27,13 +31,15 @@ import (
 type config struct {
 	documents, queries, repeats, worst int
 	seed                               uint64
+	allowance                          time.Duration
 }
 
 func main() {
 	var c config
 	flag.IntVar(&c.documents, "documents", 200_000, "documents of 400 bytes")
 	flag.IntVar(&c.queries, "queries", 1000, "random queries")
-	flag.IntVar(&c.repeats, "repeats", 3, "runs of each plan, of which the least time counts")
+	flag.IntVar(&c.repeats, "repeats", 5, "runs of each plan, of which the median counts")
+	flag.DurationVar(&c.allowance, "allowance", 10*time.Microsecond, "by how much the chosen plan may be slower and count as the cheapest")
 	flag.IntVar(&c.worst, "worst", 10, "queries to show")
 	flag.Uint64Var(&c.seed, "seed", 1, "of documents and queries")
 	smoke := flag.Bool("smoke", false, "few documents and queries, to see that it works")
@@ -80,7 +86,7 @@ func run(c config) (err error) {
 		}
 		all = append(all, res)
 	}
-	report(all, c.worst)
+	report(all, c)
 	return nil
 }
 
@@ -171,8 +177,9 @@ func ask(r *rand.Rand, n int) string {
 // result is how one query went.
 type result struct {
 	text   string
-	chosen plan
-	others []plan // those that were not cut short
+	chosen plan             // the median of all its runs
+	halves [2]time.Duration // the medians of its runs as the chosen plan and as another
+	others []plan           // those that were not cut short
 }
 
 type plan struct {
@@ -180,23 +187,35 @@ type plan struct {
 	took time.Duration
 }
 
-// ratio is that of the chosen plan to the cheapest.
-func (r result) ratio() float64 {
+// ratio is that of the chosen plan to the cheapest, and 1 if it takes at most the allowance longer.
+func (r result) ratio(allowance time.Duration) float64 {
 	least := r.chosen.took
 	for _, p := range r.others {
 		least = min(least, p.took)
 	}
-	return float64(r.chosen.took) / float64(least)
+	return ratio(r.chosen.took, least, allowance)
+}
+
+// noise is the ratio of the slower measure of the chosen plan to the faster one.
+func (r result) noise(allowance time.Duration) float64 {
+	return ratio(max(r.halves[0], r.halves[1]), min(r.halves[0], r.halves[1]), allowance)
+}
+
+func ratio(took, least, allowance time.Duration) float64 {
+	if took <= least+allowance {
+		return 1
+	}
+	return float64(took) / float64(least)
 }
 
 // measure runs a query by each plan.
 func measure(db *jay.DB, text string, repeats int) (res result, err error) {
 	res = result{text: text}
-	names := []string{"", "no index"}
+	names := []string{"", again, "no index"}
 	for _, ix := range indexes {
 		names = append(names, "index '"+ix.Name+"'")
 	}
-	took := make(map[string]time.Duration)
+	took := make(map[string][]time.Duration)
 	var limit time.Duration          // of the plans that were not chosen
 	for round := range repeats + 1 { // the first fills the caches, and finds out how long the chosen plan takes
 		order := slices.Clone(names)
@@ -206,35 +225,47 @@ func measure(db *jay.DB, text string, repeats int) (res result, err error) {
 		for _, name := range order {
 			began := time.Now()
 			err := answer(db, name, text, limit)
+			now := time.Since(began)
 			switch {
-			case name != "" && (errors.Is(err, jay.ErrNoIndex) || errors.Is(err, context.DeadlineExceeded)):
+			case name != "" && name != again && (errors.Is(err, jay.ErrNoIndex) || errors.Is(err, context.DeadlineExceeded)):
 				names = slices.DeleteFunc(names, func(n string) bool { return n == name })
 				delete(took, name)
 				continue
 			case err != nil:
 				return res, fmt.Errorf("%s by %q: %w", text, name, err)
 			}
-			now := time.Since(began)
-			if least, known := took[name]; !known || now < least {
-				took[name] = now
+			if round == 0 {
+				if name == "" {
+					limit = 2*now + 20*time.Millisecond
+				}
+				continue
 			}
-			limit = 2*took[""] + 20*time.Millisecond
+			took[name] = append(took[name], now)
 		}
 	}
-	for _, name := range names {
-		p := plan{cmp.Or(name, "chosen"), took[name]}
-		if name == "" {
-			res.chosen = p
-		} else {
-			res.others = append(res.others, p)
-		}
+	for _, name := range names[2:] {
+		res.others = append(res.others, plan{name, median(took[name])})
 	}
+	res.halves = [2]time.Duration{median(took[""]), median(took[again])}
+	res.chosen = plan{"chosen", median(append(took[""], took[again]...))}
 	return res, nil
 }
+
+// median sorts times and returns the middle one.
+func median(times []time.Duration) time.Duration {
+	slices.Sort(times)
+	return times[len(times)/2]
+}
+
+// again is the name of the chosen plan where it is measured as another.
+const again = "again"
 
 // answer runs a query to its end, for no longer than limit if that is not 0.
 func answer(db *jay.DB, by, text string, limit time.Duration) error {
 	ctx := context.Background()
+	if by == again {
+		by = ""
+	}
 	if by != "" {
 		by = "use " + by + " "
 		var cancel context.CancelFunc
@@ -253,21 +284,27 @@ func answer(db *jay.DB, by, text string, limit time.Duration) error {
 	return nil
 }
 
-func report(all []result, worst int) {
-	slices.SortFunc(all, func(a, b result) int { return cmp.Compare(b.ratio(), a.ratio()) })
-	fmt.Printf("%d queries\n\n| chosen ÷ cheapest | queries |\n|---|---|\n", len(all))
-	for _, bound := range []float64{1, 1.1, 1.25, 1.5, 2, 3, 5} {
+func report(all []result, c config) {
+	slices.SortFunc(all, func(a, b result) int { return cmp.Compare(b.ratio(c.allowance), a.ratio(c.allowance)) })
+	share := func(bound float64, of func(result) float64) float64 {
 		n := 0
 		for _, r := range all {
-			if r.ratio() <= bound {
+			if of(r) <= bound {
 				n++
 			}
 		}
-		fmt.Printf("| at most %v | %.1f %% |\n", bound, 100*float64(n)/float64(len(all)))
+		return 100 * float64(n) / float64(len(all))
 	}
-	fmt.Printf("| greatest | %.2f |\n\n", all[0].ratio())
-	for _, r := range all[:min(worst, len(all))] {
-		fmt.Printf("%.2f  from Notes %s\n      chosen %v", r.ratio(), r.text, r.chosen.took.Round(time.Microsecond))
+	fmt.Printf("%d queries on %d documents, seed %d, medians of %d runs; up to %v longer counts as equal\n\n", len(all), c.documents, c.seed, c.repeats, c.allowance)
+	fmt.Printf("| ratio | chosen ÷ cheapest | without the allowance | chosen ÷ itself |\n|---|---|---|---|\n")
+	for _, bound := range []float64{1, 1.1, 1.25, 1.5, 2, 3, 5} {
+		fmt.Printf("| at most %v | %.1f %% | %.1f %% | %.1f %% |\n", bound,
+			share(bound, func(r result) float64 { return r.ratio(c.allowance) }), share(bound, func(r result) float64 { return r.ratio(0) }),
+			share(bound, func(r result) float64 { return r.noise(c.allowance) }))
+	}
+	fmt.Printf("| greatest | %.2f | | |\n\n", all[0].ratio(c.allowance))
+	for _, r := range all[:min(c.worst, len(all))] {
+		fmt.Printf("%.2f  from Notes %s\n      chosen %v (%v, %v)", r.ratio(c.allowance), r.text, r.chosen.took.Round(time.Microsecond), r.halves[0].Round(time.Microsecond), r.halves[1].Round(time.Microsecond))
 		for _, p := range r.others {
 			fmt.Printf(", %s %v", p.name, p.took.Round(time.Microsecond))
 		}
