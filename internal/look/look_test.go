@@ -19,7 +19,7 @@ import (
 
 	"github.com/jaydb/jay/internal/child"
 	"github.com/jaydb/jay/storage"
-	"github.com/jaydb/jay/storage/memory"
+	"github.com/jaydb/jay/storage/lsm"
 )
 
 // This file is inside the package for its bounds, and for what only a client of another version sends.
@@ -35,7 +35,7 @@ type owned struct {
 
 func own(t *testing.T, dir string, age time.Duration) *owned {
 	t.Helper()
-	e, err := new(memory.Driver).Open("store", storage.OpenOptions{})
+	e, err := lsm.Driver{Options: lsm.Options{InMemory: true}}.Open("store", storage.OpenOptions{})
 	must(t, err)
 	l, err := listen(dir, Source{e, func() (storage.Snapshot, error) { return e.Snapshot(), nil }}, age)
 	must(t, err)
@@ -89,10 +89,13 @@ func TestLook_SameAsEngine(t *testing.T) {
 	key := func() []byte { return fmt.Appendf(nil, "%05d", r.IntN(6100)) }
 	for range 200 {
 		k := key()
-		want, _, wantErr := here.Get(k)
+		want, closer, wantErr := here.Get(k)
 		got, _, err := there.Get(k)
 		if !bytes.Equal(got, want) || err != wantErr {
 			t.Fatalf("get %s: %d bytes, %v, want %d, %v", k, len(got), err, len(want), wantErr)
+		}
+		if closer != nil {
+			must(t, closer.Close())
 		}
 	}
 	for range 60 {
@@ -107,6 +110,9 @@ func TestLook_SameAsEngine(t *testing.T) {
 		must(t, err)
 		got, err := there.Iterate(lo, hi)
 		must(t, err)
+		want.First() // Next and Prev follow another move
+		got.First()
+		moves := ""
 		for range 200 {
 			var a, b bool
 			move := "first"
@@ -125,8 +131,9 @@ func TestLook_SameAsEngine(t *testing.T) {
 				move, a, b = "prev", want.Prev(), got.Prev()
 			}
 			if a != b || want.Valid() != got.Valid() || a && (!bytes.Equal(want.Key(), got.Key()) || !bytes.Equal(want.Value(), got.Value())) {
-				t.Fatalf("[%s, %s) %s: %v, want %v", lo, hi, move, b, a)
+				t.Fatalf("[%s, %s)%s, %s: %v, want %v", lo, hi, moves, move, b, a)
 			}
+			moves = ", " + move
 		}
 		must(t, errors.Join(want.Error(), got.Error(), want.Close(), got.Close()))
 	}
@@ -153,9 +160,9 @@ func TestLook_Writes(t *testing.T) {
 // Ensure that 64 clients read at once, that those above the bound hear why they are refused, and that
 // no goroutine is left.
 func TestLook_Clients(t *testing.T) {
-	before := runtime.NumGoroutine()
 	o := own(t, t.TempDir(), snapshotAge)
 	o.set(t, "a", []byte("1"))
+	before := runtime.NumGoroutine() - 1 // without the one that accepts
 	var wg sync.WaitGroup
 	for range 64 {
 		e := lookInto(t, o.dir)
@@ -313,10 +320,17 @@ func TestLook_Strangers(t *testing.T) {
 		99:       "",
 		askGet:   "\x00\xff\xff\xff\x0f",
 		askPage:  "\x00",
-		askClose: "\x09", // of none: nothing to do
+		askClose: "\x09",           // of none: nothing to do
+		askSpace: "\x00\x01b\x01a", // a range that ends before it begins
 	} {
 		if _, err := e.ask(kind, []byte(request)); (err == nil) != (kind == askClose) {
 			t.Errorf("request of kind %d: %v", kind, err)
+		}
+	}
+	reversed := pageRequest{keys: 1, lo: []byte("b"), hi: []byte("a")}
+	for _, reversed.flags = range []byte{0, backward} {
+		if reply, err := e.ask(askPage, reversed.append(nil)); string(reply) != "\x00" || err != nil {
+			t.Errorf("a page of a range that ends before it begins: %q, %v", reply, err)
 		}
 	}
 	if _, err := e.ask(askGet, make([]byte, maxRequest)); !errors.Is(err, storage.ErrTooLarge) {
@@ -410,6 +424,23 @@ func TestLook_LongPath(t *testing.T) {
 	must(t, os.Chmod(base, 0o755)) // others may have made it
 	if _, err := listen(dir, o.source, snapshotAge); err == nil {
 		t.Error("a runtime directory that others can use is used")
+	}
+}
+
+// Ensure that a directory in memory has its socket inside, as every other one.
+func TestLook_Tmpfs(t *testing.T) {
+	dir, err := os.MkdirTemp("/dev/shm", "")
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	o := own(t, dir, snapshotAge)
+	o.set(t, "a", []byte("1"))
+	if value, _, err := lookInto(t, dir).Get([]byte("a")); string(value) != "1" || err != nil {
+		t.Errorf("got %q, %v", value, err)
+	}
+	if info, err := os.Lstat(filepath.Join(dir, Name)); err != nil || info.Mode().Type() != os.ModeSocket || info.Mode().Perm() != 0o600 {
+		t.Errorf("the socket: %v, %v", info, err)
 	}
 }
 
