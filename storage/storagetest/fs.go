@@ -40,6 +40,8 @@ type Disk struct {
 	directories sync.Map // paths of those that were opened
 
 	faults faults
+
+	settle func() // see Repeatable; nil if the disk is none
 }
 
 // NewDisk returns an empty disk.
@@ -161,5 +163,11 @@ func (d *Disk) OnSync(fn func()) { d.onSync.Store(fn) }
 // all that was synced, and each piece of the rest with this probability, in
 // percent. The disk itself goes on.
 func (d *Disk) Crash(percent int, random *rand.Rand) *Disk {
+	if d.settle != nil {
+		if 0 < percent && percent < 100 {
+			return newDisk(d.pieces(percent, random)).Repeatable(d.settle)
+		}
+		return newDisk(d.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: random})).Repeatable(d.settle)
+	}
 	return newDisk(d.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: random}))
 }

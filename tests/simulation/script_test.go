@@ -80,7 +80,7 @@ func simulate(t *testing.T, seed uint64, script []step, log io.Writer, figures *
 	synctest.Test(t, func(*testing.T) {
 		var key [32]byte
 		copy(key[:], strconv.FormatUint(seed, 10))
-		w := &world{settings: s, clock: new(time.Duration), model: newModel(), disk: storagetest.NewDisk(), ids: rand.NewChaCha8(key), log: log, figures: figures}
+		w := &world{settings: s, clock: new(time.Duration), model: newModel(), disk: storagetest.NewDisk().Repeatable(synctest.Wait), ids: rand.NewChaCha8(key), log: log, figures: figures}
 		begun := time.Now()
 		err = w.run(script)
 		figures.steps += w.steps

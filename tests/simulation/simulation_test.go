@@ -130,7 +130,8 @@ func try(t *testing.T, seed uint64, all *figures) (passed bool) {
 	return false
 }
 
-// Ensure that one seed gives one history, byte for byte, in each world.
+// Ensure that one seed gives one history, byte for byte, in each world, with power that goes when nothing writes. What
+// strikes in the middle of a call meets goroutines of Pebble, too, and their order is another one from run to run.
 func TestSimulation_Repeats(t *testing.T) {
 	sample.OneGoroutine(t)
 	today := sample.Of(t, 4)
@@ -143,6 +144,11 @@ func TestSimulation_Repeats(t *testing.T) {
 			seed++
 		}
 		script := steps(seed, draw(seed), length/2)
+		for i := range script {
+			if f := faults[faultNamed(script[i].fault)]; f.of(machineFaults) && f.name != "" && f.name != "closed behind it" {
+				script[i].fault = "power goes behind it"
+			}
+		}
 		var logs [2]bytes.Buffer
 		for i := range logs {
 			if err := simulate(t, seed, script, &logs[i], newFigures()); err != nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"testing/synctest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -24,7 +25,7 @@ var fixtures = func() []string {
 
 // load returns a disk with a fixture on it.
 func (w *world) load(fixture string) *storagetest.Disk {
-	disk := storagetest.NewDisk()
+	disk := storagetest.NewDisk().Repeatable(synctest.Wait)
 	w.must(disk.MkdirAll(dir, 0o755))
 	entries, err := os.ReadDir(fixture)
 	w.must(err)
@@ -57,6 +58,7 @@ func upgrade(w *world) {
 	if err != nil && !cut.Happened() {
 		w.fail("upgrade of %s: %v", fixture, err)
 	}
+	synctest.Wait()
 	found := cut.Disk()
 	if found == nil {
 		found = disk.Crash(w.intn(101), rand.New(rand.NewPCG(w.rand.Uint64(), 4)))

@@ -25,6 +25,7 @@ var ctx = context.Background()
 type settings struct {
 	world     string // what the run has: one of worlds
 	relaxed   bool
+	mixed     bool // the next Open may be with the other durability
 	revisions bool
 	cache     bool
 	exact     bool  // Options.ExactExpiry
@@ -54,11 +55,13 @@ func draw(seed uint64) settings {
 		memory: []int64{64 << 10, 256 << 10, 4 << 20}[r.IntN(3)],
 		mode:   []jay.HiLoMode{jay.HiLo4, jay.HiLo4, jay.HiLo2}[r.IntN(3)],
 		small:  r.IntN(2) == 0,
+		mixed:  r.IntN(4) == 0,
 	}
 	switch s.world = worlds[r.IntN(len(worlds))]; s.world {
 	case shared:
-		s.relaxed, s.cache = false, false
+		s.relaxed, s.cache, s.mixed = false, false, false
 	case members:
+		s.mixed = false
 		s.mode = jay.HiLo4 // the IDs of the older generation have no tag of the node
 	}
 	for _, v := range verbs {
@@ -96,8 +99,8 @@ func (s settings) String() string {
 			left = append(left, v.name)
 		}
 	}
-	return s.world + fmt.Sprintf(", relaxed %v, revisions %v, cache %v, exact expiry %v, small bounds %v, tables of %d KiB, HiLo mode %d, without %s",
-		s.relaxed, s.revisions, s.cache, s.exact, s.small, s.memory>>10, s.mode, strings.Join(left, ", "))
+	return s.world + fmt.Sprintf(", relaxed %v, mixed %v, revisions %v, cache %v, exact expiry %v, small bounds %v, tables of %d KiB, HiLo mode %d, without %s",
+		s.relaxed, s.mixed, s.revisions, s.cache, s.exact, s.small, s.memory>>10, s.mode, strings.Join(left, ", "))
 }
 
 // world is one machine with a database, over all its crashes. It runs in a bubble of synctest, in which time
@@ -234,6 +237,7 @@ func (w *world) one(i int, s step) {
 	if took := time.Since(begun); took > time.Minute && !v.waits && (w.agreement == nil || f.name == "") {
 		w.fail("%s took %v, with nothing to wait for", v.name, took)
 	}
+	synctest.Wait() // what the step has begun in the background lies on the disk, or does not
 	f.after(w)
 	if w.retry != nil {
 		fmt.Fprint(w.log, "again: ")
@@ -418,6 +422,7 @@ func (w *world) reopen(found *storagetest.Disk, cut bool) {
 		if err != nil && !at.Happened() {
 			w.fail("open: %v", err)
 		}
+		synctest.Wait()
 		again := at.Disk()
 		if again == nil {
 			again = w.disk.Crash(w.intn(101), w.pieces())
@@ -429,6 +434,9 @@ func (w *world) reopen(found *storagetest.Disk, cut bool) {
 		w.connect()
 		w.disk = again
 		fmt.Fprint(w.log, "the power goes again, in recovery. ")
+	}
+	if w.settings.mixed && w.rand != nil && w.intn(3) == 0 {
+		w.settings.relaxed = !w.settings.relaxed
 	}
 	if w.db, err = jay.Open(dir, w.options()); err != nil {
 		w.db = nil
