@@ -1,8 +1,13 @@
 package server_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/jaydb/jay"
 )
 
 // Ensure that the figures count requests by endpoint and status, and name no database and
@@ -31,6 +36,25 @@ func TestMetrics(t *testing.T) {
 	for _, text := range []string{"secretname", "madeup", "BREW"} {
 		if strings.Contains(a.body, text) {
 			t.Errorf("the figures name %q", text)
+		}
+	}
+}
+
+// Ensure that a program's own figures are among those of the server, and that two of one name are refused.
+func TestMetrics_Register(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	mine := prometheus.NewGauge(prometheus.GaugeOpts{Name: "shop_open", Help: "1 if the shop is open."})
+	mine.Set(1)
+	if err := h.s.Register(mine); err != nil {
+		t.Fatal(err)
+	}
+	if text := h.want(200, "GET", "/metrics", "").body; !strings.Contains(text, "\nshop_open 1\n") {
+		t.Errorf("no figure of the program's in %s", text)
+	}
+	for _, clash := range []prometheus.Collector{mine, prometheus.NewGauge(prometheus.GaugeOpts{Name: "jay_databases", Help: "Databases that there are."})} {
+		if err := h.s.Register(clash); !errors.Is(err, jay.ErrOption) {
+			t.Errorf("a second figure of that name: got %v", err)
 		}
 	}
 }

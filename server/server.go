@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/http"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/server/internal/own"
 	"github.com/jaydb/jay/server/internal/raven"
@@ -94,6 +96,10 @@ func (s *Server) Database(ctx context.Context, name string) (db *jay.DB, release
 
 // Databases returns the names of all databases, sorted without regard to case.
 func (s *Server) Databases() []string { return s.inner.Databases.List() }
+
+// Register adds the figures of c to those of GET /metrics. They have no names of databases and nothing that a client has made up, as
+// those who may read the figures need no right to a database. Register returns jay.ErrOption if they clash with figures that are there.
+func (s *Server) Register(c prometheus.Collector) error { return s.inner.Register(c) }
 
 // ServeHTTP implements http.Handler. A server of Options.Mounted without Options.Authenticate and
 // AnyoneMayReadAndWrite lets requests read, and refuses changes: see Handler.

@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/backups"
@@ -118,7 +122,10 @@ func (f *serveBackups) startBackups(ctx context.Context, s *server.Server, logge
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	k := &keepers{flags: f, server: s, logger: logger, turns: make(chan struct{}, 2), under: make(map[string]bool)}
+	k := &keepers{flags: f, server: s, logger: logger, turns: make(chan struct{}, 2), under: make(map[string]*backups.Keeper), without: make(map[string]bool)}
+	if err := s.Register(k); err != nil {
+		logger.Error("backups: their figures are not in /metrics", "err", err)
+	}
 	k.running.Go(func() { k.run(ctx) })
 	return func() {
 		cancel()
@@ -134,8 +141,55 @@ type keepers struct {
 	turns   chan struct{} // of backups at a time: each has its database open
 	running sync.WaitGroup
 
-	mu    sync.Mutex
-	under map[string]bool // names that have a keeper. Guarded by mu.
+	mu      sync.Mutex
+	under   map[string]*backups.Keeper // by the names that have one; nil while it opens. Guarded by mu.
+	without map[string]bool            // names of those that had an error in place of one. Guarded by mu.
+}
+
+// Figures of the backups of all databases. They name none: see server.Server.Register.
+var (
+	backupsKept   = prometheus.NewDesc("jay_backups", "Backups that can be restored, of all databases.", nil, nil)
+	backupsBytes  = prometheus.NewDesc("jay_backup_bytes", "Bytes of their files.", nil, nil)
+	backupsBroken = prometheus.NewDesc("jay_backup_broken", "Files of backups that cannot be restored.", nil, nil)
+	backupsUnsent = prometheus.NewDesc("jay_backup_unsent", "Backups that the program of --backup-then has not taken.", nil, nil)
+	backupsLate   = prometheus.NewDesc("jay_backup_late", "Databases whose last backup is too old.", nil, nil)
+	backupsFailed = prometheus.NewDesc("jay_backup_failing", "Databases whose last attempt at a backup failed, or that have no directory for them.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (k *keepers) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{backupsKept, backupsBytes, backupsBroken, backupsUnsent, backupsLate, backupsFailed} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (k *keepers) Collect(out chan<- prometheus.Metric) {
+	k.mu.Lock()
+	all := slices.Collect(maps.Values(k.under))
+	failing := len(k.without)
+	k.mu.Unlock()
+	var kept, broken, unsent, late int
+	var bytes int64
+	for _, keeper := range all {
+		if keeper == nil {
+			continue
+		}
+		s := keeper.Status()
+		kept, bytes, broken, unsent = kept+s.Backups, bytes+s.Bytes, broken+len(s.Broken), unsent+s.Unsent
+		if s.Late {
+			late++
+		}
+		if s.Failures > 0 {
+			failing++
+		}
+	}
+	for d, value := range map[*prometheus.Desc]float64{
+		backupsKept: float64(kept), backupsBytes: float64(bytes), backupsBroken: float64(broken),
+		backupsUnsent: float64(unsent), backupsLate: float64(late), backupsFailed: float64(failing),
+	} {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value)
+	}
 }
 
 // run begins to keep the backups of each database that is there, and of those to come.
@@ -143,10 +197,16 @@ func (k *keepers) run(ctx context.Context) {
 	tick := time.NewTicker(newDatabases)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		for _, name := range k.server.Databases() {
+		names := k.server.Databases()
+		k.mu.Lock()
+		maps.DeleteFunc(k.without, func(name string, _ bool) bool { return !slices.Contains(names, name) })
+		k.mu.Unlock()
+		for _, name := range names {
 			k.mu.Lock()
-			there := k.under[name]
-			k.under[name] = true
+			_, there := k.under[name]
+			if !there {
+				k.under[name] = nil
+			}
 			k.mu.Unlock()
 			if !there {
 				k.running.Go(func() { k.one(ctx, name) })
@@ -170,10 +230,23 @@ func (k *keepers) one(ctx context.Context, name string) {
 	dir := filepath.Join(k.flags.BackupDir, strings.ToLower(name))
 	keeper, err := backups.OpenFrom(ctx, func(ctx context.Context) (*jay.DB, func(), error) { return k.database(ctx, name) }, f.options(dir, os.Stderr, k.logger.With("database", name)))
 	if err == nil {
+		k.note(name, keeper, false)
 		err = andThen(keeper.Run(ctx), keeper.Close())
 	}
 	if err != nil && ctx.Err() == nil {
+		k.note(name, nil, true)
 		k.logger.Error("backups: a database has none, which is tried again", "database", name, "err", err)
+	}
+}
+
+// note notes the keeper of a database, or that it has none.
+func (k *keepers) note(name string, keeper *backups.Keeper, without bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.under[name] = keeper; without {
+		k.without[name] = true
+	} else {
+		delete(k.without, name)
 	}
 }
 

@@ -97,6 +97,12 @@ func TestServe_Backups(t *testing.T) {
 	for _, name := range []string{"shop", "b", "c"} {
 		await(name, there(name, 2))
 	}
+	await("the figures", func() bool {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost/metrics", nil))
+		text := w.Body.String()
+		return strings.Contains(text, "\njay_backup_failing 1\n") && strings.Contains(text, "\njay_backup_late 0\n") && !strings.Contains(text, "\njay_backups 0\n") && strings.Contains(text, "\njay_backup_bytes ") && !strings.Contains(text, "shop")
+	})
 	await("the complaint", func() bool {
 		return strings.Contains(log.String(), "level=ERROR") && strings.Contains(log.String(), "is of another database")
 	})

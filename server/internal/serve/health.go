@@ -2,9 +2,13 @@ package serve
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/expfmt"
+
+	"github.com/jaydb/jay"
 )
 
 // healthz replies that the process is alive.
@@ -21,6 +25,14 @@ func (c *Call) readyz() error {
 		return c.JSON(http.StatusOK, map[string]any{"Status": "degraded", "Reason": "databases take no writes, as their disk is full or has failed", "Databases": n})
 	}
 	return c.JSON(http.StatusOK, map[string]string{"Status": "ready"})
+}
+
+// Register adds figures to those of getMetrics.
+func (s *Server) Register(c prometheus.Collector) error {
+	if err := s.metrics.registry.Register(c); err != nil {
+		return fmt.Errorf("%w: figures for /metrics: %w", jay.ErrOption, err)
+	}
+	return nil
 }
 
 // getMetrics replies in Prometheus' text format.
