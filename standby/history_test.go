@@ -22,6 +22,7 @@ import (
 	"github.com/jaydb/jay/internal/follow"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/internal/parts"
 	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/standby"
@@ -296,7 +297,9 @@ func (h *history) write() {
 	id := fmt.Sprint("users/", r.IntN(40))
 	document := json.RawMessage(fmt.Sprintf(`{"name":"n%d","age":%d,"@metadata":{"@collection":%q}}`, r.IntN(9), r.IntN(99), []string{"Users", "People"}[r.IntN(2)]))
 	var err error
-	switch r.IntN(20) {
+	switch r.IntN(21) {
+	case 20:
+		err = ingest(parts.Of(db).Env.Engine)
 	case 0:
 		err = db.Delete(ctx, id)
 	case 1:
@@ -349,6 +352,28 @@ func (h *history) write() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.acks = append(i.acks, ack{i.engine.DurableCommit(), time.Now()})
+}
+
+// ingest takes in a table that changes nothing, as the build of a large index takes in some that do.
+func ingest(engine storage.Engine) error {
+	it, err := engine.Iterate([]byte{format.SpaceMeta}, []byte{format.SpaceMeta + 1})
+	if err != nil {
+		return err
+	}
+	in := engine.(storage.Ingester)
+	w, err := in.NewTable(false)
+	if err == nil {
+		it.First()
+		err = w.Set(it.Key(), it.Value())
+	}
+	if err = errors.Join(err, it.Close()); err != nil {
+		return err
+	}
+	table, err := w.Finish()
+	if err != nil {
+		return err
+	}
+	return in.Ingest(ctx, []storage.Table{table}, nil)
 }
 
 // kill cuts the power of the source, which opens again with what was on disk, and some more.
@@ -427,6 +452,8 @@ func TestStandby_History(t *testing.T) {
 	for n := range seeds {
 		seed := first*1000 + uint64(n)
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			knobs.FollowedBytes, knobs.StandbyTableBytes = []int{0, 3000, 300_000}[seed%3], []uint64{0, 1}[seed/3%2]
+			defer func() { knobs.FollowedBytes, knobs.StandbyTableBytes = 0, 0 }()
 			h := newHistory(t, seed)
 			for range 150 {
 				h.step()

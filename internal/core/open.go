@@ -102,7 +102,7 @@ func (db *Database) Open(dir string, o *Options) (err error) {
 			err = errors.Join(err, engine.Close())
 		}
 	}()
-	db.Standbys = follow.NewSource(engine, rand.Text(), follow.MemoryBytes)
+	db.Standbys = follow.NewSource(engine, rand.Text(), cmp.Or(knobs.FollowedBytes, follow.MemoryBytes))
 	if engine.Shared() {
 		if o, err = o.forShared(); err != nil {
 			return fmt.Errorf("jay: open %q: %w", dir, err)

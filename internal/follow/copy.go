@@ -2,6 +2,7 @@ package follow
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/internal/settings"
 	"github.com/jaydb/jay/storage"
 )
@@ -202,7 +204,7 @@ func (c *copying) write(w storage.Write) error {
 }
 
 func (c *copying) put(w storage.Write) (err error) {
-	if c.table != nil && c.table.Bytes() >= tableBytes {
+	if c.table != nil && c.table.Bytes() >= cmp.Or(knobs.StandbyTableBytes, tableBytes) {
 		if err := c.finishTable(); err != nil {
 			return err
 		}

@@ -57,3 +57,9 @@ var ChangeDocuments = 128
 
 // LazyBatches is how many such commits share a sync.
 var LazyBatches = 16
+
+// FollowedBytes replaces follow.MemoryBytes, the commits that the source of standbys remembers, unless it is 0.
+var FollowedBytes int
+
+// StandbyTableBytes replaces the size of the tables of a standby's copy, unless it is 0.
+var StandbyTableBytes uint64
