@@ -319,8 +319,60 @@ func TestRequestID_SaveChanges(t *testing.T) {
 	s = db.OpenSession()
 	must(t, s.Store(ctx, &payer{ID: "payers/cyd"}))
 	must(t, s.SaveChanges(ctx, jay.RequestID("second")))
-	s = db.OpenSession(jay.ClusterWide())
-	if err := s.SaveChanges(ctx, jay.RequestID("third")); !errors.Is(err, jay.ErrUsage) {
-		t.Errorf("a session with ClusterWide: %v", err)
+}
+
+// Ensure that a session with ClusterWide is saved once, with its compare-exchange values, though a repeated one has read
+// other versions, guards and indexes; that one with values only is; and that another new value is refused.
+func TestRequestID_SaveChanges_ClusterWide(t *testing.T) {
+	db := memory(t, nil)
+	x := db.CompareExchange()
+	_, err := x.Put(ctx, "balance", 100, 0)
+	must(t, err)
+	must(t, second(collectionOf[payer](t, db).Insert(ctx, &payer{ID: "payers/ann", Name: "ann"})))
+	save := func(email string) (*payer, error) {
+		s := db.OpenSession(jay.ClusterWide())
+		ann, err := jay.Load[payer](ctx, s, "payers/ann")
+		must(t, err)
+		ann.Name += "!"
+		bob := &payer{Name: "bob"}
+		must(t, s.Store(ctx, bob))
+		must(t, s.DeleteID("payers/gone"))
+		balance, err := x.Get(ctx, "balance")
+		must(t, err)
+		var cents int
+		must(t, json.Unmarshal(balance.Value, &cents))
+		must(t, s.PutCompareExchange("balance", cents-5, balance.Index))
+		must(t, s.PutCompareExchange("emails/bob", email+bob.ID, 0))
+		return bob, s.SaveChanges(ctx, jay.RequestID("pay"))
+	}
+	bob, err := save("")
+	must(t, err)
+	etag := lastEtag(t, db)
+	for range 2 {
+		again, err := save("")
+		must(t, err)
+		equal(t, again.ID, bob.ID)
+	}
+	if _, err := save("x"); !errors.Is(err, jay.ErrRequestID) {
+		t.Errorf("another value: got %v, want ErrRequestID", err)
+	}
+	equal(t, lastEtag(t, db), etag)
+	equal(t, body(t, db, "payers/ann"), `{"Name":"ann!"}`)
+	balance, err := x.Get(ctx, "balance")
+	must(t, err)
+	equal(t, string(balance.Value), "95")
+	email, err := x.Get(ctx, "emails/bob")
+	must(t, err)
+	equal(t, string(email.Value), fmt.Sprintf("%q", bob.ID))
+
+	only := func(value int) error {
+		s := db.OpenSession(jay.ClusterWide())
+		must(t, s.PutCompareExchange("only", value, 0))
+		return s.SaveChanges(ctx, jay.RequestID("only"))
+	}
+	must(t, only(1))
+	must(t, only(1))
+	if err := only(2); !errors.Is(err, jay.ErrRequestID) {
+		t.Errorf("another value: got %v, want ErrRequestID", err)
 	}
 }

@@ -248,8 +248,8 @@ func QueryOf[T any](s *Session) Query[T] {
 // With RequestID the writes are made once. A repeated call, as of another session that has done the same
 // again, writes nothing: the new entities get the IDs and versions that the first call gave them, in the order in which they were stored, and the session forgets
 // everything, as Clear does. Other values that refer to an entity's ID still hold the one that Store has drawn. The ID of a save with other new entities or
-// deletions is ErrRequestID; entities that the session has loaded are not compared, as a repeated call finds them changed. A session with
-// ClusterWide takes no request ID (ErrUsage).
+// deletions is ErrRequestID; entities that the session has loaded are not compared, as a repeated call finds them changed, and neither are
+// compare-exchange values that were given with the index of one that is there.
 func (s *Session) SaveChanges(ctx context.Context, opts ...CallOption) error {
 	r, err := requestOf(opts, "save")
 	if err != nil {

@@ -129,7 +129,7 @@ func (s *Session) clusterOps(writes []*saving) []*write.Op {
 	for i, change := range s.cluster.changes {
 		o := change.op
 		x := *o.Exchanging
-		o.Exchanging = &x
+		o.Exchanging, o.Loaded = &x, x.Index != 0 // like an entity that was loaded: a repeated save has another value and index
 		ops[i] = &o
 	}
 	return ops

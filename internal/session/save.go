@@ -417,9 +417,6 @@ func (s *Session) SaveChanges(ctx context.Context, r *requests.Request) error {
 	if err := s.Check(); err != nil {
 		return err
 	}
-	if r != nil && s.cluster != nil {
-		return fmt.Errorf("save changes: %w: a session with ClusterWide takes no request id: a compare-exchange value can have one", ids.ErrUsage)
-	}
 	if err := s.resolveInDoubt(ctx); err != nil {
 		return fmt.Errorf("save changes: %w", err)
 	}
@@ -436,11 +433,11 @@ func (s *Session) SaveChanges(ctx context.Context, r *requests.Request) error {
 	if err := s.upload(ctx, writes); err != nil {
 		return fmt.Errorf("save changes: %w", err)
 	}
-	if r != nil && len(ops) > 0 {
+	exchanges := s.clusterOps(writes)
+	if ops = append(ops, exchanges...); r != nil && len(ops) > 0 {
 		ops[0].Once = s.once(r, writes)
 	}
-	exchanges := s.clusterOps(writes)
-	if err := s.db.Write(ctx, append(ops, exchanges...)); err != nil {
+	if err := s.db.Write(ctx, ops); err != nil {
 		if again := requests.Repetition(err); again != nil {
 			return s.repeated(writes, again)
 		}

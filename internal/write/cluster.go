@@ -63,6 +63,13 @@ type Reads struct {
 func (w *Writer) CommitClusterWide(ctx context.Context, ops []*Op, reads Reads) error {
 	ctx, cancel := w.Cluster.Bounded(ctx)
 	defer cancel()
+	if once := ops[0].Once; once != nil { // the later of two at a time would lose against the values of the earlier
+		leave, err := w.calls.enter(ctx, once.Request.ID)
+		if err != nil {
+			return err
+		}
+		defer leave()
+	}
 	for {
 		err := w.commitClusterWide(ctx, ops, reads)
 		if !errors.Is(err, accord.ErrSlotLost) || errors.Is(err, accord.ErrUndecidable) || ctx.Err() != nil {
@@ -70,6 +77,42 @@ func (w *Writer) CommitClusterWide(ctx context.Context, ops []*Op, reads Reads) 
 		}
 		// It has not happened. A copy of the database has run, which does not stop this one.
 	}
+}
+
+// calls are those with a request ID that commit with the coordinator at the moment, one of each ID.
+// The zero value is none. It is safe for concurrent use.
+type calls struct {
+	mu    sync.Mutex
+	under map[string]chan struct{} // by ID: closed when the call has ended. Guarded by mu.
+}
+
+// enter waits until no call of this ID is under way. The caller must call leave at its end.
+func (c *calls) enter(ctx context.Context, id string) (leave func(), err error) {
+	for {
+		c.mu.Lock()
+		other := c.under[id]
+		if other == nil {
+			break
+		}
+		c.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	defer c.mu.Unlock()
+	if c.under == nil {
+		c.under = make(map[string]chan struct{})
+	}
+	mine := make(chan struct{})
+	c.under[id] = mine
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.under, id)
+		close(mine)
+	}, nil
 }
 
 func (w *Writer) commitClusterWide(ctx context.Context, ops []*Op, reads Reads) error {

@@ -79,6 +79,12 @@ func TestRequestID_Writes_Crash_AtEachSync(t *testing.T) {
 				return s.SaveChanges(ctx, once("save"))
 			},
 			func() error { return db.Delete(ctx, "gone", once("delete")) },
+			func() error {
+				s := db.OpenSession(jay.ClusterWide())
+				must(t, s.Store(ctx, &entry{N: 3}))
+				must(t, s.PutCompareExchange("one", 1, 0)) // a second time would be a conflict
+				return s.SaveChanges(ctx, once("clusterwide"))
+			},
 		}
 	}
 	for _, percent := range []int{0, 50, 100} {
@@ -110,7 +116,7 @@ func TestRequestID_Writes_Crash_AtEachSync(t *testing.T) {
 			equal(t, string(doc.Body()), `{"N":11}`)
 			n, err := db.Query("Entries").Count(ctx)
 			must(t, err)
-			equal(t, n, 2)
+			equal(t, n, 3)
 			closeDB(t, db)
 		}
 	}

@@ -693,3 +693,49 @@ func TestCluster_CompareExchange_DocumentsRefused(t *testing.T) {
 
 // mostCommitsOfValues is how many commits of values a node has under way at a time.
 const mostCommitsOfValues = 64
+
+// Ensure that a session with a request ID is saved once however many save it at a time, each with IDs of its own
+// and the values that they refer to, and that the others get the IDs of the first.
+func TestCluster_Session_RequestID(t *testing.T) {
+	t.Parallel()
+	type User struct{ ID, Name string }
+	_, nodes, _ := members(t, 2)
+	db := nodes[0]
+	save := func(request, name string, valuesOnly bool, begin <-chan struct{}) (*User, error) {
+		s := db.OpenSession(jay.ClusterWide())
+		u := &User{Name: name}
+		if !valuesOnly {
+			must(t, s.Store(ctx, u))
+		}
+		must(t, s.PutCompareExchange("emails/"+request, u.ID, 0))
+		<-begin
+		return u, s.SaveChanges(ctx, jay.RequestID(request))
+	}
+	for round := range 8 {
+		request := fmt.Sprint("request-", round)
+		var mu sync.Mutex
+		ids := make(map[string]bool)
+		var wg sync.WaitGroup
+		begin := make(chan struct{})
+		for range 8 {
+			wg.Go(func() {
+				u, err := save(request, "Ann", round%2 == 1, begin)
+				if err != nil {
+					t.Errorf("%s: %v", request, err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				ids[u.ID] = true
+			})
+		}
+		close(begin)
+		wg.Wait()
+		equal(t, len(ids), 1)
+		if _, err := save(request, "Bob", false, begin); !errors.Is(err, jay.ErrRequestID) {
+			t.Errorf("another user: got %v, want ErrRequestID", err)
+		}
+	}
+	n, err := db.Query("Users").Count(ctx)
+	must(t, err)
+	equal(t, n, 4)
+}
