@@ -296,48 +296,9 @@ func TestCrash_AtEverySync(t *testing.T) {
 	}
 }
 
-// Ensure that relaxed durability, which may lose documents in a crash, never
-// repeats a number, and leaves no hole when the database is closed properly.
-func TestCrash_Relaxed(t *testing.T) {
-	today := sample.Of(t, 4)
-	rounds := today.Rounds(30)
-	for _, percent := range []int{0, 50, 100} {
-		t.Run(fmt.Sprintf("%d%% of the unsynced data kept", percent), func(t *testing.T) {
-			disk := storagetest.NewDisk()
-			l := newLedger(t)
-			random := rand.New(rand.NewPCG(3+today.Seed(), uint64(percent)))
-			lost := 0
-			for round := range rounds {
-				durability := jay.Relaxed
-				if round%5 == 4 {
-					durability = jay.Synced // the same database, opened another way
-				}
-				db := onDisk(t, disk, jay.Options{Durability: durability})
-				for range 1 + random.IntN(40) {
-					if err := l.write(db); err != nil {
-						t.Fatal(err)
-					}
-				}
-				crashed := disk.Crash(percent, random)
-				closeDB(t, db)
-				disk = crashed
-
-				db = onDisk(t, disk, jay.Options{})
-				for id, must := range l.clone() {
-					if found, err := db.Exists(ctx, id); err != nil {
-						t.Fatal(err)
-					} else if must && !found {
-						lost++
-					}
-				}
-				closeDB(t, db)
-			}
-			if percent == 0 && lost == 0 {
-				t.Error("nothing was ever lost: the test does not test relaxed durability")
-			}
-		})
-	}
-
+// Ensure that relaxed durability leaves no hole among numbers when the database is closed properly. That it repeats
+// none after a crash, tests/simulation shows.
+func TestRelaxed_Close(t *testing.T) {
 	dir := t.TempDir()
 	for n := range 3 {
 		db := open(t, dir, &jay.Options{Durability: jay.Relaxed})

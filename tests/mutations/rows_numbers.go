@@ -5,7 +5,7 @@ var numbers = []mutation{
 	{
 		name:  "HiLo grants are not synced",
 		edits: []edit{{"internal/hilo/hilo.go", "\terr := g.writer.Transact(ctx, true,", "\terr := g.writer.Transact(ctx, false,"}},
-		tests: []tests{{"tests/crash", "TestCrash_Relaxed$"}},
+		tests: simulated,
 	},
 	{
 		name: "Close lowers the ceiling of etags to the last change key, and Open ignores the mark",
@@ -26,7 +26,7 @@ var numbers = []mutation{
 	{
 		name:  "no block is reserved ahead under relaxed durability",
 		edits: []edit{{"internal/counters/counters.go", "\tdefault:\n\t\trecord.Ceiling", "\tcase false:\n\t\trecord.Ceiling"}},
-		tests: []tests{{"tests/crash", "TestCrash_Relaxed$"}},
+		tests: simulated,
 	},
 	{
 		name:  "a commit does not wait for its sync",
