@@ -262,3 +262,25 @@ func TestURL(t *testing.T) {
 	}
 	must(t, s.Close())
 }
+
+// Ensure that a comparison in which nothing differs goes on without a pause: it takes less than one for each block that is read.
+func TestStandby_ComparesWithoutPauses(t *testing.T) {
+	disk, copyDisk := storagetest.NewDisk(), storagetest.NewDisk()
+	db := jaytest.OnDisk(t, disk, jay.Options{})
+	for n := range 40 {
+		put(t, db, fmt.Sprint("large/", n), fmt.Sprintf(`{"text":%q}`, strings.Repeat("x", 1<<20)))
+	}
+	s := copyOf(t, copyDisk, standby.From(db))
+	await(t, s, db)
+	must(t, s.Close())
+	jaytest.Close(t, db)
+	db = jaytest.OnDisk(t, disk, jay.Options{})
+	began := time.Now()
+	s = copyOf(t, copyDisk, standby.From(db))
+	for s.Status().Copies == 0 && time.Since(began) < 30*time.Second { // with a pause for each of 40 MiB it is longer
+		time.Sleep(time.Millisecond)
+	}
+	jaytest.Equal(t, s.Status().Copies, 1)
+	must(t, s.Close())
+	jaytest.Close(t, db)
+}

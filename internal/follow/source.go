@@ -151,7 +151,7 @@ func (s *Stream) closeCopy() (err error) {
 // ErrEnd is returned by Next when the stream is at its end: the standby has to ask again.
 var ErrEnd = errors.New("the stream is at its end")
 
-// Next appends what can be sent now, about a block. If it appends nothing, Wait is to be called. With ErrEnd, out is still to be sent.
+// Next appends what can be sent now, about a block. If it appends nothing and the stream is Idle, Wait is to be called. With ErrEnd, out is still to be sent.
 func (s *Stream) Next(ctx context.Context, dst []byte) (out []byte, err error) {
 	if !s.started {
 		return s.begin(ctx, dst)
@@ -311,3 +311,6 @@ func (s *Stream) copy(out []byte) ([]byte, error) {
 	s.seeking = true
 	return out, nil
 }
+
+// Idle reports whether Wait is to be called after a Next that has appended nothing: a comparison goes on at once.
+func (s *Stream) Idle() bool { return s.it == nil }

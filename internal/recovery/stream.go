@@ -34,11 +34,12 @@ func Stream(ctx context.Context, db *core.Database, w io.Writer, request io.Read
 	}
 	defer r.end()
 	var out []byte
+	var idle bool
 	for {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
-		err := db.Inside(func() (err error) { out, err = r.next(ctx, out[:0]); return err })
+		err := db.Inside(func() (err error) { out, idle, err = r.next(ctx, out[:0]); return err })
 		if err != nil && !errors.Is(err, follow.ErrEnd) {
 			return err
 		}
@@ -50,7 +51,7 @@ func Stream(ctx context.Context, db *core.Database, w io.Writer, request io.Read
 		if errors.Is(err, follow.ErrEnd) {
 			return nil
 		}
-		if len(out) == 0 {
+		if idle {
 			if err := r.stream.Wait(ctx); err != nil {
 				return err
 			}
@@ -88,13 +89,15 @@ func (r *streamRun) start(q *follow.Request) error {
 	return err
 }
 
-func (r *streamRun) next(ctx context.Context, dst []byte) ([]byte, error) {
+// next appends what can be sent. idle is true if there is nothing to do until there is more.
+func (r *streamRun) next(ctx context.Context, dst []byte) (out []byte, idle bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended != nil {
-		return nil, r.ended
+		return nil, false, r.ended
 	}
-	return r.stream.Next(ctx, dst)
+	out, err = r.stream.Next(ctx, dst)
+	return out, len(out) == 0 && r.stream.Idle(), err
 }
 
 var errStreamEnded = errors.New("the stream has ended")
