@@ -23,6 +23,7 @@ func compact(w *world) {
 
 // kept is a chain of backups, and what must be in it.
 type kept struct {
+	base    *kept // that the newest of them follows, as long as it can be followed again
 	backups []*bytes.Buffer
 	last    string
 	state   state
@@ -31,9 +32,13 @@ type kept struct {
 func backUp(w *world) {
 	var opts []jay.BackupOption
 	next := &kept{state: maps.Clone(w.model.state)}
-	if w.backup != nil && w.intn(2) == 0 {
-		opts = append(opts, jay.BackupSince(w.backup.last))
-		next.backups = slices.Clone(w.backup.backups)
+	if base := w.backup; base != nil && w.intn(2) == 0 {
+		if base.base != nil && w.intn(3) == 0 {
+			fmt.Fprint(w.log, "the newest one is lost. ")
+			base = base.base
+		}
+		opts = append(opts, jay.BackupSince(base.last))
+		next.backups, next.base = slices.Clone(base.backups), &kept{backups: base.backups, last: base.last}
 	}
 	var b bytes.Buffer
 	done := w.call(new(entry), nil, func() (func(), error) {
@@ -51,7 +56,11 @@ func backUp(w *world) {
 			fmt.Fprintf(w.log, "%d documents, %d in the chain. ", info.Documents, len(next.backups))
 		}, err
 	})
-	w.passed = w.passed || !done
+	if !done && len(opts) == 0 {
+		w.passed = true
+	} else if !done {
+		w.backup.base = nil // the newest one may follow w.backup
+	}
 }
 
 func restore(w *world) {

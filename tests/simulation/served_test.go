@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"testing/synctest"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/ids"
@@ -90,7 +89,7 @@ func (w *world) ask(method, path, body string, reply any) error {
 	r := httptest.NewRequestWithContext(ctx, method, "http://localhost/databases/db"+path, reader)
 	answer := httptest.NewRecorder()
 	w.front.handler.ServeHTTP(answer, r)
-	synctest.Wait()
+	w.rest()
 	if answer.Code >= 300 {
 		return &refused{answer.Code, answer.Body.String()}
 	}

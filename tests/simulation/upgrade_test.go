@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"testing/synctest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -25,7 +24,7 @@ var fixtures = func() []string {
 
 // load returns a disk with a fixture on it.
 func (w *world) load(fixture string) *storagetest.Disk {
-	disk := storagetest.NewDisk().Repeatable(synctest.Wait)
+	disk := storagetest.NewDisk().Repeatable(w.settle)
 	w.must(disk.MkdirAll(dir, 0o755))
 	entries, err := os.ReadDir(fixture)
 	w.must(err)
@@ -58,7 +57,7 @@ func upgrade(w *world) {
 	if err != nil && !cut.Happened() {
 		w.fail("upgrade of %s: %v", fixture, err)
 	}
-	synctest.Wait()
+	w.rest()
 	found := cut.Disk()
 	if found == nil {
 		found = disk.Crash(w.intn(101), rand.New(rand.NewPCG(w.rand.Uint64(), 4)))

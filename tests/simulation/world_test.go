@@ -126,7 +126,8 @@ type world struct {
 	again     func() // makes the call again that was cut off so
 	feed      string // token of the feed's reader
 	figures   *figures
-	steps     int // that were begun
+	busy      chan struct{} // holds a value while something waits until the bubble rests
+	steps     int           // that were begun
 	verb      string
 	copies    int
 	renaming  *[2]string // a rename of a collection that was cut off, or nil
@@ -151,6 +152,23 @@ func (w *world) must(err error) {
 }
 
 func (w *world) say(format string, args ...any) { fmt.Fprintf(w.log, format+"\n", args...) }
+
+// rest returns when nothing goes on in the background.
+func (w *world) rest() {
+	w.busy <- struct{}{}
+	synctest.Wait()
+	<-w.busy
+}
+
+// settle is rest for a cut of the power, which strikes in another goroutine, perhaps while the run itself rests.
+func (w *world) settle() {
+	select {
+	case w.busy <- struct{}{}:
+		synctest.Wait()
+		<-w.busy
+	default:
+	}
+}
 
 func (w *world) now() time.Time { return time.Now().Add(*w.clock) }
 
@@ -237,14 +255,14 @@ func (w *world) one(i int, s step) {
 	if took := time.Since(begun); took > time.Minute && !v.waits && (w.agreement == nil || f.name == "") {
 		w.fail("%s took %v, with nothing to wait for", v.name, took)
 	}
-	synctest.Wait() // what the step has begun in the background lies on the disk, or does not
+	w.rest() // what the step has begun in the background lies on the disk, or does not
 	f.after(w)
 	if w.retry != nil {
 		fmt.Fprint(w.log, "again: ")
 		w.cut, w.failed = nil, false
 		w.retry()
 	}
-	synctest.Wait()
+	w.rest()
 	fmt.Fprintln(w.log)
 }
 
@@ -422,7 +440,7 @@ func (w *world) reopen(found *storagetest.Disk, cut bool) {
 		if err != nil && !at.Happened() {
 			w.fail("open: %v", err)
 		}
-		synctest.Wait()
+		w.rest()
 		again := at.Disk()
 		if again == nil {
 			again = w.disk.Crash(w.intn(101), w.pieces())
@@ -445,7 +463,7 @@ func (w *world) reopen(found *storagetest.Disk, cut bool) {
 	if w.front != nil {
 		w.serve()
 	}
-	synctest.Wait()
+	w.rest()
 	w.examine()
 }
 
