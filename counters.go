@@ -41,6 +41,10 @@ func (db *DB) Counters(ctx context.Context) (c Counters, err error) {
 // In a database opened with Options.CopyTag, the number of an identity or of a HiLo
 // tag is the floor that it needs.
 //
+// Etags that are skipped count as changes that nobody has read: raised by more than
+// 10,000,000, a subscription with deletions may have to be reset, and the next backup to
+// be a full one.
+//
 // A number above 1<<62 or below 0 is refused, and nothing changes.
 func (db *DB) RaiseCounters(ctx context.Context, c Counters) error {
 	return db.core.RaiseCounters(ctx, core.Counters(c))
