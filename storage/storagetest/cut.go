@@ -20,19 +20,10 @@ func (d *Disk) CutPower(n, percent int, random *rand.Rand) *PowerCut {
 	cut := &PowerCut{left: n}
 	d.OnSync(func() {
 		cut.mu.Lock()
-		cut.left--
-		now := cut.left == -1
-		cut.mu.Unlock()
-		if !now {
-			return
-		}
-		if d.settle != nil {
-			d.settle()
-		}
-		found := d.Crash(percent, random)
-		cut.mu.Lock()
 		defer cut.mu.Unlock()
-		cut.disk = found
+		if cut.left--; cut.left == -1 {
+			cut.disk = d.Crash(percent, random)
+		}
 	})
 	return cut
 }

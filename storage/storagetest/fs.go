@@ -41,7 +41,7 @@ type Disk struct {
 
 	faults faults
 
-	settle func() // see Repeatable; nil if the disk is none
+	repeatable bool // see Repeatable
 }
 
 // NewDisk returns an empty disk.
@@ -163,11 +163,11 @@ func (d *Disk) OnSync(fn func()) { d.onSync.Store(fn) }
 // all that was synced, and each piece of the rest with this probability, in
 // percent. The disk itself goes on.
 func (d *Disk) Crash(percent int, random *rand.Rand) *Disk {
-	if d.settle != nil {
+	if d.repeatable {
 		if 0 < percent && percent < 100 {
-			return newDisk(d.pieces(percent, random)).Repeatable(d.settle)
+			return newDisk(d.pieces(percent, random)).Repeatable()
 		}
-		return newDisk(d.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: random})).Repeatable(d.settle)
+		return newDisk(d.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: random})).Repeatable()
 	}
 	return newDisk(d.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: random}))
 }

@@ -10,10 +10,9 @@ import (
 
 // Repeatable makes losses of power depend on nothing but what was written before them, the names of files and the numbers of
 // their generator: Pebble's file system draws for files in the order of a map, another one each time. It is for
-// programs with one thread. settle is called before a cut, at a sync of the log, and returns when nothing else
-// writes, as testing/synctest.Wait does. The disks that Crash returns are repeatable, too. It returns the disk.
-func (d *Disk) Repeatable(settle func()) *Disk {
-	d.settle = settle
+// programs in which nothing else writes meanwhile. The disks that Crash returns are repeatable, too. It returns the disk.
+func (d *Disk) Repeatable() *Disk {
+	d.repeatable = true
 	return d
 }
 

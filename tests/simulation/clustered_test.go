@@ -74,7 +74,7 @@ func (w *world) openMembers() {
 	w.agreement = &agreement{memory: clustertest.NewMemory(), values: make(map[string]*agreed)}
 	first := w.model
 	for i := range 3 {
-		m := member{model: newModel(), disk: storagetest.NewDisk().Repeatable(w.settle), clock: new(time.Duration)}
+		m := member{model: newModel(), disk: storagetest.NewDisk().Repeatable(), clock: new(time.Duration)}
 		m.model.ever, m.model.used = first.ever, first.used
 		w.agreement.members = append(w.agreement.members, m)
 		w.as(i, func() {

@@ -80,8 +80,8 @@ func simulate(t *testing.T, seed uint64, script []step, log io.Writer, figures *
 	synctest.Test(t, func(*testing.T) {
 		var key [32]byte
 		copy(key[:], strconv.FormatUint(seed, 10))
-		w := &world{settings: s, clock: new(time.Duration), model: newModel(), busy: make(chan struct{}, 1), ids: rand.NewChaCha8(key), log: log, figures: figures}
-		w.disk = storagetest.NewDisk().Repeatable(w.settle)
+		w := &world{settings: s, clock: new(time.Duration), model: newModel(), ids: rand.NewChaCha8(key), log: log, figures: figures}
+		w.disk = storagetest.NewDisk().Repeatable()
 		begun := time.Now()
 		err = w.run(script)
 		figures.steps += w.steps

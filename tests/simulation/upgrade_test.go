@@ -24,7 +24,7 @@ var fixtures = func() []string {
 
 // load returns a disk with a fixture on it.
 func (w *world) load(fixture string) *storagetest.Disk {
-	disk := storagetest.NewDisk().Repeatable(w.settle)
+	disk := storagetest.NewDisk().Repeatable()
 	w.must(disk.MkdirAll(dir, 0o755))
 	entries, err := os.ReadDir(fixture)
 	w.must(err)

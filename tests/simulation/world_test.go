@@ -126,8 +126,7 @@ type world struct {
 	again     func() // makes the call again that was cut off so
 	feed      string // token of the feed's reader
 	figures   *figures
-	busy      chan struct{} // holds a value while something waits until the bubble rests
-	steps     int           // that were begun
+	steps     int // that were begun
 	verb      string
 	copies    int
 	renaming  *[2]string // a rename of a collection that was cut off, or nil
@@ -154,21 +153,7 @@ func (w *world) must(err error) {
 func (w *world) say(format string, args ...any) { fmt.Fprintf(w.log, format+"\n", args...) }
 
 // rest returns when nothing goes on in the background.
-func (w *world) rest() {
-	w.busy <- struct{}{}
-	synctest.Wait()
-	<-w.busy
-}
-
-// settle is rest for a cut of the power, which strikes in another goroutine, perhaps while the run itself rests.
-func (w *world) settle() {
-	select {
-	case w.busy <- struct{}{}:
-		synctest.Wait()
-		<-w.busy
-	default:
-	}
-}
+func (w *world) rest() { synctest.Wait() }
 
 func (w *world) now() time.Time { return time.Now().Add(*w.clock) }
 
