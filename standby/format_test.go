@@ -5,10 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/standby"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/lsm"
 )
@@ -56,4 +58,15 @@ func TestFormat7(t *testing.T) {
 	}
 	jaytest.Verify(t, db)
 	must(t, db.Close())
+
+	// A new one has the number, too.
+	dir = filepath.Join(t.TempDir(), "new")
+	s, err := standby.Open(dir, standby.From(jaytest.Memory(t, nil)), standby.Options{})
+	must(t, err)
+	must(t, s.Close())
+	text, err := os.ReadFile(filepath.Join(dir, "JAY"))
+	must(t, err)
+	if !strings.Contains(string(text), "\nfeature 7: standby\n") {
+		t.Errorf("a new standby: %s", text)
+	}
 }

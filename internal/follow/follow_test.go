@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/lsm"
@@ -211,6 +212,74 @@ func TestMemory(t *testing.T) {
 	}
 	if err := before.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Ensure that commits are not sent after tables were taken in, whose keys are not known.
+func TestMemory_Tables(t *testing.T) {
+	engine := openEngine(t)
+	m := &NewSource(engine, "epoch", 1<<20).memory
+	m.join()
+	before, number, err := m.begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := before.Close(); err != nil {
+		t.Fatal(err)
+	}
+	set(t, engine, "a", "1")
+	w, err := engine.NewTable(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Set([]byte("b"), []byte("2")); err != nil {
+		t.Fatal(err)
+	}
+	table, err := w.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := engine.Ingest(ctx, []storage.Table{table}, nil); err != nil {
+		t.Fatal(err)
+	}
+	set(t, engine, "c", "3")
+	if m.has(number) || m.has(number+1) || !m.has(number+2) || !m.has(number+3) {
+		t.Errorf("after commit %d, tables and another commit those after %d to %d are known", number+1, m.before, m.last())
+	}
+}
+
+// Ensure that the number of a commit of an earlier opening of the source is not taken for one of this opening.
+func TestStream_OtherEpoch(t *testing.T) {
+	engine := openEngine(t)
+	s := NewSource(engine, "this", 1<<20)
+	s.memory.join()
+	before, number, err := s.memory.begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := before.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for epoch, want := range map[string]byte{"this": kindHello, "earlier": kindCompare} {
+		q := &Request{Standby: format.Standby{Database: "id", Epoch: epoch, Commit: number}}
+		stream, err := s.NewStream(q, format.Settings{}, env.Origins{0: {Tag: "A", ID: "id"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := stream.Next(ctx, nil)
+		if err != nil && !errors.Is(err, ErrEnd) {
+			t.Fatal(err)
+		}
+		r := newReader(bytes.NewReader(out))
+		if err := r.begin(); err != nil {
+			t.Fatal(err)
+		}
+		if kind, _, err := r.next(); err != nil || kind != want {
+			t.Errorf("epoch %q: a frame of kind %q, %v", epoch, kind, err)
+		}
+		if err := stream.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -74,7 +74,7 @@ func (r *streamRun) start(q *follow.Request) error {
 	e := r.db.Env
 	_, closer, err := e.Engine.Get(format.AppendKey(nil, format.SpaceMeta, format.MembershipName))
 	if err == nil {
-		return errs.First(fmt.Errorf("%w: the database is a member of a cluster, whose other members have copies: it cannot be followed", errs.ErrStandby), closer.Close())
+		return errs.First(fmt.Errorf("%w: the database is a member of a cluster: it cannot be followed", errs.ErrStandby), closer.Close())
 	}
 	if !errors.Is(err, storage.ErrNotFound) {
 		return err
