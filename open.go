@@ -10,6 +10,7 @@ import (
 	"github.com/jaydb/jay/internal/hilo"
 	"github.com/jaydb/jay/internal/look"
 	"github.com/jaydb/jay/internal/observe"
+	"github.com/jaydb/jay/internal/recovery"
 	"github.com/jaydb/jay/internal/settings"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
@@ -103,6 +104,7 @@ func (o *Options) inner() *core.Options {
 	return &core.Options{
 		Driver:    o.driver(),
 		OnMachine: o.Engine == nil && o.FS == nil,
+		Stream:    recovery.Stream,
 		NoLook:    o.NoLook,
 		Engine: storage.OpenOptions{
 			ReadOnly:     o.ReadOnly,

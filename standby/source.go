@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/look"
 	"github.com/jaydb/jay/internal/parts"
 	"github.com/jaydb/jay/internal/recovery"
 )
@@ -57,6 +58,17 @@ type stream struct {
 func (s *stream) Close() error {
 	s.cancel()
 	return s.PipeReader.Close()
+}
+
+// Dir returns the database in a directory of this machine that another program of the same user has open as a Source. That program needs not know of it: it answers through
+// the socket by which jay.Look looks, unless its Options.NoLook is set.
+func Dir(dir string) Source { return directory(dir) }
+
+type directory string
+
+// Stream implements Source.
+func (d directory) Stream(ctx context.Context, request []byte) (io.ReadCloser, error) {
+	return look.Follow(ctx, string(d), request)
 }
 
 // URL returns a Source at an address to which requests are posted, such as that of a database of jay serve:

@@ -11,6 +11,7 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/follow"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/look"
 	"github.com/jaydb/jay/internal/parts"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/lsm"
@@ -25,6 +26,9 @@ type Standby struct {
 	target  *follow.Target
 	cancel  context.CancelFunc
 	ended   chan struct{} // closed when following has ended
+
+	listens bool           // other processes look into it
+	looked  *look.Listener // nil if none can. Used by one goroutine at a time.
 
 	mu        sync.Mutex
 	db        *jay.DB       // for readers; nil while there is none. Guarded by mu.
@@ -78,13 +82,14 @@ func open(dir string, source Source, opts Options) (*Standby, error) {
 	if dir == "" || source == nil {
 		return nil, fmt.Errorf("%w: a standby needs a directory and a source", jay.ErrOption)
 	}
+	listens := o.Database.FS == nil && !o.Database.NoLook
 	d := lsm.Driver{Options: o.engine()}
 	engine, err := d.Open(dir, storage.OpenOptions{DurableReads: true, Bounds: format.TableBounds, Logger: o.Database.Logger})
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &Standby{dir: dir, source: source, options: o, engine: engine, cancel: cancel, ended: make(chan struct{}), changed: make(chan struct{})}
+	s := &Standby{listens: listens, dir: dir, source: source, options: o, engine: engine, cancel: cancel, ended: make(chan struct{}), changed: make(chan struct{})}
 	if s.target, err = follow.NewTarget(ctx, engine); err == nil && s.target.State().Whole() {
 		err = s.openDB()
 	}
@@ -106,6 +111,7 @@ func (s *Standby) openDB() error {
 		return err
 	}
 	parts.Of(db).Standbys.SetMoment(s.target.Moment)
+	s.listen(db)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.db = db
@@ -123,7 +129,28 @@ func (s *Standby) closeDB() error {
 	if db == nil {
 		return nil
 	}
-	return db.Close()
+	var err error
+	if s.looked != nil {
+		err = s.looked.Close()
+		s.looked = nil
+	}
+	return errors.Join(err, db.Close())
+}
+
+// listen lets other processes look into the standby, and follow it. If it cannot, the standby does without.
+func (s *Standby) listen(db *jay.DB) {
+	if !s.listens {
+		return
+	}
+	var err error
+	s.looked, err = look.Listen(s.dir, look.Source{
+		Engine:   s.engine,
+		Snapshot: func() (storage.Snapshot, error) { return s.engine.Snapshot(), nil },
+		Follow:   func(ctx context.Context, w io.Writer, request io.Reader) error { return Serve(ctx, db, w, request) },
+	})
+	if err != nil {
+		s.options.Database.Logger.Warn("jay: no other process can look into the standby", "dir", s.dir, "err", err)
+	}
 }
 
 // wakeLocked wakes those that wait for a change. s.mu is held.

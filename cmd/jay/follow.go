@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/jaydb/jay"
@@ -12,7 +13,7 @@ import (
 
 // followCommand keeps a standby.
 type followCommand struct {
-	URL   string        `arg:"" name:"url" help:"The database to follow: that of jay serve, such as http://127.0.0.1:8080/databases/acorns."`
+	From  string        `arg:"" name:"from" help:"The database to follow: of jay serve, such as http://127.0.0.1:8080/databases/acorns, or the directory of one that a program has open."`
 	Dir   string        `arg:"" help:"Directory of the standby; it is made."`
 	Every time.Duration `default:"10s" placeholder:"D" help:"How often to say how far behind it is."`
 	Once  bool          `help:"End when the standby has all that the source had when the command began."`
@@ -22,12 +23,13 @@ type followCommand struct {
 func (*followCommand) Help() string {
 	return `The directory has all that the database has, a moment later, until the command is interrupted; it says how far behind that is. When the source does not answer it is asked again. Run it again to go on. Between two runs the directory can be read with --read-only, and jay promote makes a database of it.
 
-A directory cannot be followed: the program that has it open serves it, or jay serve does. Credentials are those of --url: see jay --help.
+A directory is followed in the program that has it open, which must run as the same user. Credentials for jay serve are those of --url: see jay --help. While it is followed, jay --db copy.db reads the copy through this process.
 
 Examples:
 
     jay follow http://127.0.0.1:8080/databases/acorns copy.db
     jay follow --once http://127.0.0.1:8080/databases/acorns copy.db
+    jay follow shop.jay copy.db
     jay --db copy.db --read-only query "from Users"`
 }
 
@@ -45,20 +47,32 @@ func (c *followCommand) Run(ctx context.Context, a *app) error {
 	if c.Every <= 0 {
 		return usageError{text: "--every must be more than 0"}
 	}
-	by, err := a.access.access(a.getenv)
-	if err != nil {
-		return err
-	}
-	r, err := newRemote(c.URL, by)
+	source, err := c.source(a)
 	if err != nil {
 		return err
 	}
 	begun := time.Now()
-	s, err := standby.Open(c.Dir, standby.URL(&http.Client{Transport: bearer{by}, CheckRedirect: by.client.CheckRedirect}, r.own("/follow")), standby.Options{Database: &jay.Options{CacheBytes: a.options.CacheBytes}})
+	s, err := standby.Open(c.Dir, source, standby.Options{Database: &jay.Options{CacheBytes: a.options.CacheBytes}})
 	if err != nil {
 		return err
 	}
 	return andThen(c.report(ctx, a, s, begun), s.Close())
+}
+
+// source returns what is followed.
+func (c *followCommand) source(a *app) (standby.Source, error) {
+	if !strings.Contains(c.From, "://") {
+		return standby.Dir(c.From), nil
+	}
+	by, err := a.access.access(a.getenv)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newRemote(c.From, by)
+	if err != nil {
+		return nil, err
+	}
+	return standby.URL(&http.Client{Transport: bearer{by}, CheckRedirect: by.client.CheckRedirect}, r.own("/follow")), nil
 }
 
 // bearer sends requests with the token.

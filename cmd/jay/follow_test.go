@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/server"
 )
 
@@ -55,8 +56,22 @@ func TestFollow(t *testing.T) {
 	call(0, "Bob", "", "--db", at, "--read-only", "get", "users/bob")
 	call(1, "standby", "{}", "--db", at, "put", "--id", "x")
 	call(1, "standby", "", "--json", "follow", url, filepath.Join(data, "system"))
-	call(2, "--url", "", "follow", "copy", at)
+	call(1, "standby", "", "follow", filepath.Join(data, "system"), filepath.Join(data, "system"))
 	call(2, "--every", "", "follow", "--every", "0s", url, at)
+
+	shop, copied := filepath.Join(dir, "shop"), filepath.Join(dir, "copied")
+	db, err := jay.Open(shop, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Put(t.Context(), "users/cay", []byte(`{"Name":"Cay"}`)); err != nil {
+		t.Fatal(err)
+	}
+	call(0, " s behind", "", "follow", "--once", shop, copied)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	call(0, "Cay", "", "--db", copied, "--read-only", "get", "users/cay")
 
 	call(2, "--copy-tag TAG", "", "promote", at)
 	call(2, "exclude", "", "promote", "--same-tag", "--copy-tag", "B", at)

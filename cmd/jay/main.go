@@ -76,7 +76,7 @@ type commandLine struct {
 	Verify        verifyCommand        `cmd:"" help:"Check that backups are whole and follow each other."`
 	Restore       restoreCommand       `cmd:"" help:"Make a database of backups."`
 	Checkpoint    checkpointCommand    `cmd:"" help:"Make a directory that is a copy of the database, by links."`
-	Follow        followCommand        `cmd:"" help:"Keep a copy that follows a database of jay serve."`
+	Follow        followCommand        `cmd:"" help:"Keep a copy that follows a database that is open."`
 	Promote       promoteCommand       `cmd:"" help:"Make a database of a copy that has followed one."`
 	Stats         statsCommand         `cmd:"" help:"Show what the database holds."`
 	Top           topCommand           `cmd:"" help:"Show what a running program does with its databases."`

@@ -76,6 +76,9 @@ type Options struct {
 	// database then, but with NoLook.
 	OnMachine, NoLook bool
 
+	// Stream answers the request of a standby of a database that others look into.
+	Stream func(ctx context.Context, db *Database, w io.Writer, request io.Reader) error
+
 	// Restoring opens a database that Restore has not made whole yet: nothing expires meanwhile.
 	Restoring bool
 
@@ -127,7 +130,11 @@ func (db *Database) listen(dir string, o *Options) {
 	}
 	owner := shared.NewOwner(db.Env.Engine, db.Reserved.LastEtag, db.Reserved.Session())
 	var err error
-	db.looked, err = look.Listen(dir, look.Source{Engine: db.Env.Engine, Snapshot: owner.Snapshot})
+	source := look.Source{Engine: db.Env.Engine, Snapshot: owner.Snapshot}
+	if o.Stream != nil {
+		source.Follow = func(ctx context.Context, w io.Writer, request io.Reader) error { return o.Stream(ctx, db, w, request) }
+	}
+	db.looked, err = look.Listen(dir, source)
 	if err != nil && db.Env.Logger != nil {
 		db.Env.Logger.Warn("jay: no other process can look into the database", "dir", dir, "err", err)
 	}

@@ -21,13 +21,18 @@ type Source struct {
 	// Snapshot returns a snapshot to read from. It shows the engine as a shared one: see
 	// storage.Engine.Shared.
 	Snapshot func() (storage.Snapshot, error)
+
+	// Follow answers the request of a standby until ctx ends, w fails or the stream is at its end. Nil answers none.
+	Follow func(ctx context.Context, w io.Writer, request io.Reader) error
 }
 
 // Listener answers those who look into a database. Its methods are safe for concurrent use.
 type Listener struct {
 	source Source
 	place  *place
-	age    time.Duration // of snapshots
+	age    time.Duration   // of snapshots
+	ctx    context.Context // of streams
+	cancel context.CancelFunc
 
 	mu      sync.Mutex
 	clients map[net.Conn]struct{} // Guarded by mu.
@@ -44,6 +49,7 @@ func listen(dir string, source Source, age time.Duration) (*Listener, error) {
 		return nil, fmt.Errorf("listen for those who look into the database: %w", err)
 	}
 	l := &Listener{source: source, place: p, age: age, clients: make(map[net.Conn]struct{})}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.done.Go(l.accept)
 	return l, nil
 }
@@ -57,6 +63,7 @@ func (l *Listener) Close() error {
 		return nil
 	}
 	l.closed = true
+	l.cancel()
 	err := l.place.close()
 	for conn := range l.clients {
 		_ = conn.Close() // its goroutine ends
@@ -139,6 +146,10 @@ func (c *client) run(refused error) {
 			if errors.Is(err, errFrame) {
 				_ = c.fail(err) // and close: where the next frame begins is not known
 			}
+			return
+		}
+		if kind == askFollow {
+			_ = c.follow() // the connection ends, whatever it says
 			return
 		}
 		if err := c.answer(kind, content{rest: request}); err != nil {

@@ -62,6 +62,7 @@ const (
 	askStats               // → a statsReply
 	askSpace               // flags, lo, hi → bytes
 	askSync                //
+	askFollow              // and the request of a standby behind the frame → an empty reply, and the stream, up to the end of the connection
 )
 
 // Flags of requests.

@@ -37,7 +37,7 @@ func own(t *testing.T, dir string, age time.Duration) *owned {
 	t.Helper()
 	e, err := lsm.Driver{Options: lsm.Options{InMemory: true}}.Open("store", storage.OpenOptions{})
 	must(t, err)
-	l, err := listen(dir, Source{e, func() (storage.Snapshot, error) { return e.Snapshot(), nil }}, age)
+	l, err := listen(dir, Source{Engine: e, Snapshot: func() (storage.Snapshot, error) { return e.Snapshot(), nil }}, age)
 	must(t, err)
 	t.Cleanup(func() { must(t, errors.Join(l.Close(), e.Close())) }) // l may be closed by then
 	return &owned{dir, e, l}
