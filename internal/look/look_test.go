@@ -100,6 +100,9 @@ func TestLook_SameAsEngine(t *testing.T) {
 	}
 	for range 60 {
 		lo, hi := key(), key()
+		if bytes.Compare(lo, hi) > 0 { // Pebble takes no such range
+			lo, hi = hi, lo
+		}
 		switch r.IntN(4) {
 		case 0:
 			lo = nil
