@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // jayOn runs the command on a directory, and returns what it prints.
@@ -28,6 +29,7 @@ func jayOn(t *testing.T, want int, dir, stdin string, args ...string) (stdout, s
 // Ensure that each command that reads prints of a database that a program has open, byte by byte, what it prints of the
 // closed directory, and that figures have the same members; and that commands that write say why they cannot.
 func TestLook_SameOutput(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Setenv("HOME", t.TempDir())
 	dir := filepath.Join(t.TempDir(), "shop")
 	for _, args := range [][]string{

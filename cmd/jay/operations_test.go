@@ -10,10 +10,12 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // Ensure that the commands of docs/operations.md run, in their order, as they stand there.
 func TestOperations_Commands(t *testing.T) {
+	sample.OneGoroutine(t) // a process for each command
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("there is no bash")
