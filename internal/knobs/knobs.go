@@ -16,6 +16,10 @@ var TurnLimit time.Duration
 // attachments.DefaultChunkBytes.
 var AttachmentChunkBytes int
 
+// VerifySums is how many of the sums of a check are used, 65,536 at most: with few, what is in order is looked at
+// again beside what is not.
+var VerifySums uint64 = 1 << 16
+
 // KeepChunks has nothing removed in the background of what attachments leave.
 var KeepChunks bool
 

@@ -239,7 +239,7 @@ func (v *verifier) contentAgain(r storage.Reader, key []byte, want format.Hash, 
 			err = errs.First(err, closed)
 		}
 	}()
-	h, size, next := sha256.New(), int64(0), uint32(0)
+	h, size, next, asRecorded := sha256.New(), int64(0), uint32(0), true
 	for ok := it.First(); ok; ok = it.Next() {
 		if err := v.ctx.Err(); err != nil {
 			return err
@@ -252,6 +252,7 @@ func (v *verifier) contentAgain(r storage.Reader, key []byte, want format.Hash, 
 			break
 		}
 		next++
+		asRecorded = asRecorded && int64(len(it.Value())) == min(record.ChunkBytes, record.Size-size)
 		size += int64(len(it.Value()))
 		h.Write(it.Value())
 	}
@@ -263,8 +264,9 @@ func (v *verifier) contentAgain(r storage.Reader, key []byte, want format.Hash, 
 	}
 	v.contents.explains[record.Stream] = true
 	subject := fmt.Sprintf("content %x", want[:])
-	switch {
-	case size == record.Size && format.Hash(h.Sum(nil)) == want:
+	switch whole := size == record.Size && format.Hash(h.Sum(nil)) == want; {
+	case whole && asRecorded: // something else has the same sum
+	case whole:
 		v.about(ContentRecord, key, subject, "its %d bytes are whole, in %d chunks of other sizes than its record says: %d of %d bytes", size, next, record.Chunks(), record.ChunkBytes)
 	case next < record.Chunks():
 		v.about(ChunkMissing, format.ChunkKey(record.Stream, next), subject, "chunk %d of the %d of stream %d is missing", next, record.Chunks(), record.Stream)

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"sync"
+
+	"github.com/jaydb/jay/internal/knobs"
 )
 
 // ledger compares two multisets of records without keeping them. Each record has a hash of 128
@@ -50,14 +52,14 @@ func (l *ledger) record(key, value []byte) []byte {
 // add adds a record so many times; weight may be negative.
 func (l *ledger) add(key, value []byte, weight int64) {
 	text := l.record(key, value)
-	s := &l.sums[maphash.Bytes(l.seeds[2], text)%buckets]
+	s := &l.sums[maphash.Bytes(l.seeds[2], text)%knobs.VerifySums]
 	s.a += maphash.Bytes(l.seeds[0], text) * uint64(weight)
 	s.b += maphash.Bytes(l.seeds[1], text) * uint64(weight)
 }
 
 // differs reports whether a record is one of those that have to be looked at.
 func (l *ledger) differs(key, value []byte) bool {
-	return l.sums[maphash.Bytes(l.seeds[2], l.record(key, value))%buckets] != sum{}
+	return l.sums[maphash.Bytes(l.seeds[2], l.record(key, value))%knobs.VerifySums] != sum{}
 }
 
 // isEven reports whether all sums are 0.
