@@ -92,11 +92,10 @@ func (c *followCommand) report(ctx context.Context, a *app, s *standby.Standby, 
 	said, last := time.Time{}, ""
 	for {
 		status := s.Status()
-		text := statusText(status)
 		done := c.Once && status.Connected && !status.Moment.Before(begun)
 		if done || time.Since(said) >= c.Every || last != status.Error {
 			said, last = time.Now(), status.Error
-			if err := c.print(a, status, text); err != nil || done {
+			if err := c.print(a, status); err != nil || done {
 				return err
 			}
 		}
@@ -112,12 +111,12 @@ func (c *followCommand) report(ctx context.Context, a *app, s *standby.Standby, 
 	}
 }
 
-func (c *followCommand) print(a *app, status standby.Status, text string) error {
+func (c *followCommand) print(a *app, status standby.Status) error {
 	var err error
 	if a.json {
 		err = a.printLine(followResult{c.Dir, status})
 	} else {
-		err = a.print(text + "\n")
+		err = a.print(statusText(status) + "\n")
 	}
 	return andThen(err, a.stdout.Flush())
 }
@@ -169,14 +168,11 @@ func (c *promoteCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	options := a.options
-	o := jay.PromoteOptions{CopyTag: options.CopyTag, SameTag: c.SameTag, Floors: floors, Options: &options}
-	switch options.CopyTag = ""; {
-	case o.CopyTag == "" && !o.SameTag:
-		return usageError{text: "choose --copy-tag TAG, or --same-tag with --floor: the source may have made IDs that the standby does not know"}
-	case o.CopyTag != "" && o.SameTag:
-		return usageError{text: "--copy-tag and --same-tag exclude each other"}
+	tag, err := chooseTag(&options, c.SameTag, "the source may have made IDs that the standby does not know")
+	if err != nil {
+		return err
 	}
-	info, err := jay.Promote(ctx, c.Dir, o)
+	info, err := jay.Promote(ctx, c.Dir, jay.PromoteOptions{CopyTag: tag, SameTag: c.SameTag, Floors: floors, Options: &options})
 	if err != nil {
 		return err
 	}

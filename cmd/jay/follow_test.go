@@ -3,14 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
-	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jaydb/jay"
-	"github.com/jaydb/jay/server"
 )
 
 // Ensure that jay follow keeps a copy of a database of a server, with its token, that the copy is only read, and that jay promote makes a
@@ -18,21 +15,7 @@ import (
 func TestFollow(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
-	token, err := server.AccessOf(data).CreateToken("t", server.Rights{"*": server.AdminRight}, time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := server.Open(server.Options{Data: data, Authenticate: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := httptest.NewServer(s)
-	defer func() {
-		h.Close()
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	h, token := acornsServed(t, data)
 	call := func(want int, says, stdin string, args ...string) {
 		t.Helper()
 		var out, errs bytes.Buffer
@@ -42,13 +25,6 @@ func TestFollow(t *testing.T) {
 		}
 	}
 	url, at := h.URL+"/databases/acorns", filepath.Join(dir, "copy")
-	r, err := newRemote(url, access{token, h.Client()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := (&remote{r.access, h.URL}).read(t.Context(), "PUT", "/admin/databases", map[string][]string{"name": {"acorns"}}, []byte("{}")); err != nil {
-		t.Fatal(err)
-	}
 	call(0, "users/ann", `{"Name":"Ann"}`, "--url", url, "put", "--id", "users/ann")
 	call(0, " s behind", "", "follow", "--once", url, at)
 	call(0, "users/bob", `{"Name":"Bob"}`, "--url", url, "put", "--id", "users/bob")

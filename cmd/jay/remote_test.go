@@ -18,11 +18,9 @@ import (
 	"github.com/jaydb/jay/server"
 )
 
-// Ensure that the commands that work on a running server do, with its token, and that
-// others say so.
-func TestRemote(t *testing.T) {
-	dir := t.TempDir()
-	data := filepath.Join(dir, "data")
+// acornsServed serves a data directory with the database acorns, for those who have the token.
+func acornsServed(t *testing.T, data string) (h *httptest.Server, token string) {
+	t.Helper()
 	token, err := server.AccessOf(data).CreateToken("t", server.Rights{"*": server.AdminRight}, time.Time{})
 	if err != nil {
 		t.Fatal(err)
@@ -31,13 +29,25 @@ func TestRemote(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := httptest.NewServer(s)
-	defer func() {
+	h = httptest.NewServer(s)
+	t.Cleanup(func() {
 		h.Close()
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
+	r := &remote{access{token, h.Client()}, h.URL}
+	if _, err := r.read(t.Context(), "PUT", "/admin/databases", map[string][]string{"name": {"acorns"}}, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	return h, token
+}
+
+// Ensure that the commands that work on a running server do, with its token, and that
+// others say so.
+func TestRemote(t *testing.T) {
+	dir := t.TempDir()
+	h, token := acornsServed(t, filepath.Join(dir, "data"))
 	call := func(want int, stdin string, args ...string) (stdout, stderr string) {
 		t.Helper()
 		var out, errs bytes.Buffer
@@ -57,13 +67,6 @@ func TestRemote(t *testing.T) {
 		if !strings.Contains(text, part) {
 			t.Errorf("%s: %q lacks %q", what, text, part)
 		}
-	}
-	r, err := newRemote(h.URL+"/databases/acorns", access{token, http.DefaultClient})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := (&remote{r.access, h.URL}).read(t.Context(), "PUT", "/admin/databases", map[string][]string{"name": {"acorns"}}, []byte("{}")); err != nil {
-		t.Fatal(err)
 	}
 	at := "--url=" + h.URL + "/databases/acorns"
 

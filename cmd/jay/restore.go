@@ -28,6 +28,19 @@ type floorFlags struct {
 	Floors string   `placeholder:"FILE" help:"The same as JSON, as .counters of jay stats --json."`
 }
 
+// chooseTag returns what --copy-tag has put into options, and removes it there, as jay.Restore and jay.Promote take it beside them.
+// Either that or sameTag must have been chosen; the error ends with the reason.
+func chooseTag(options *jay.Options, sameTag bool, reason string) (copyTag string, err error) {
+	copyTag, options.CopyTag = options.CopyTag, ""
+	switch {
+	case copyTag == "" && !sameTag:
+		err = usageError{text: "choose --copy-tag TAG, or --same-tag with --floor: " + reason}
+	case copyTag != "" && sameTag:
+		err = usageError{text: "--copy-tag and --same-tag exclude each other"}
+	}
+	return copyTag, err
+}
+
 // Help is shown by jay restore --help.
 func (*restoreCommand) Help() string {
 	return `The directory is there when all is restored, its indexes are built, and it was read and found consistent. An index that the documents refuse, as two have the same values in a unique one, is left out and named.
@@ -62,13 +75,11 @@ func (c *restoreCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	options := a.options
-	o := jay.RestoreOptions{CopyTag: options.CopyTag, SameTag: c.SameTag, Floors: floors, Options: &options}
-	switch options.CopyTag = ""; {
-	case o.CopyTag == "" && !o.SameTag:
-		return usageError{text: "choose --copy-tag TAG, or --same-tag with --floor: the original may have made IDs since the backup"}
-	case o.CopyTag != "" && o.SameTag:
-		return usageError{text: "--copy-tag and --same-tag exclude each other"}
+	tag, err := chooseTag(&options, c.SameTag, "the original may have made IDs since the backup")
+	if err != nil {
+		return err
 	}
+	o := jay.RestoreOptions{CopyTag: tag, SameTag: c.SameTag, Floors: floors, Options: &options}
 	r := restoreResult{Dir: c.Dir}
 	if c.Damaged {
 		o.Damage = func(d jay.Damage) { r.Damages = append(r.Damages, d) }
