@@ -169,6 +169,20 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
+// remember has commits remembered for a stream, and returns the number of the last one before.
+func remember(t *testing.T, m *memory) (number uint64) {
+	t.Helper()
+	m.join()
+	before, number, err := m.begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := before.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return number
+}
+
 // Ensure that the commits that are remembered are bounded, that the newest are, and that none are when no stream has read any for long.
 func TestMemory(t *testing.T) {
 	engine := openEngine(t)
@@ -178,14 +192,7 @@ func TestMemory(t *testing.T) {
 	if len(m.payloads) > 0 {
 		t.Error("commits are remembered that no stream waits for")
 	}
-	m.join()
-	before, number, err := m.begin(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := before.Close(); err != nil {
-		t.Fatal(err)
-	}
+	number := remember(t, m)
 	for n := range 100 {
 		set(t, engine, fmt.Sprint(n), strings.Repeat("v", 500))
 	}
@@ -206,12 +213,8 @@ func TestMemory(t *testing.T) {
 	if m.has(newest) || len(m.payloads) > 0 {
 		t.Error("commits are remembered though no stream reads them")
 	}
-	m.join()
-	if before, number, err = m.begin(ctx); err != nil || !m.has(number) || number != newest+1 {
-		t.Errorf("begun again at %d after %d: %v", number, newest, err)
-	}
-	if err := before.Close(); err != nil {
-		t.Fatal(err)
+	if number = remember(t, m); !m.has(number) || number != newest+1 {
+		t.Errorf("begun again at %d after %d", number, newest)
 	}
 }
 
@@ -219,14 +222,7 @@ func TestMemory(t *testing.T) {
 func TestMemory_Tables(t *testing.T) {
 	engine := openEngine(t)
 	m := &NewSource(engine, "epoch", 1<<20).memory
-	m.join()
-	before, number, err := m.begin(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := before.Close(); err != nil {
-		t.Fatal(err)
-	}
+	number := remember(t, m)
 	set(t, engine, "a", "1")
 	w, err := engine.NewTable(false)
 	if err != nil {
@@ -252,14 +248,7 @@ func TestMemory_Tables(t *testing.T) {
 func TestStream_OtherEpoch(t *testing.T) {
 	engine := openEngine(t)
 	s := NewSource(engine, "this", 1<<20)
-	s.memory.join()
-	before, number, err := s.memory.begin(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := before.Close(); err != nil {
-		t.Fatal(err)
-	}
+	number := remember(t, &s.memory)
 	for epoch, want := range map[string]byte{"this": kindHello, "earlier": kindCompare} {
 		q := &Request{Standby: format.Standby{Database: "id", Epoch: epoch, Commit: number}}
 		stream, err := s.NewStream(q, format.Settings{}, env.Origins{0: {Tag: "A", ID: "id"}})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/jaydb/jay/internal/backup"
 	"github.com/jaydb/jay/internal/core"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
@@ -56,9 +55,9 @@ func beginPromotion(ctx context.Context, dir string, o *RestoreOptions) (err err
 		return err
 	}
 	tag := o.Open.Settings.CopyTag
-	for _, origin := range origins {
-		if tag == origin.Tag && tag != state.Promoted {
-			return fmt.Errorf("%w: CopyTag %q is one that the database has or had: choose one that no copy has had", errs.ErrFixed, tag)
+	if tag != state.Promoted {
+		if err := checkCopyTag(tag, origins); err != nil {
+			return err
 		}
 	}
 	if state.Promoted != "" && state.Promoted != tag {
@@ -75,16 +74,9 @@ func completePromotion(ctx context.Context, db *core.Database, o *RestoreOptions
 	if err != nil {
 		return err
 	}
-	info.Etag, info.NodeTag = have.Etag, db.Env.Rules.NodeTag
+	info.Etag = have.Etag
 	if err := setFloors(ctx, db, o, info); err != nil {
 		return err
 	}
-	all, err := db.Collections(ctx)
-	if err != nil {
-		return err
-	}
-	for _, c := range all {
-		info.Documents += c.Documents
-	}
-	return db.Inside(func() error { return backup.Finish(ctx, db.Env.Engine) })
+	return finish(ctx, db, info)
 }

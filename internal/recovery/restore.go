@@ -13,6 +13,7 @@ import (
 	"github.com/jaydb/jay/internal/backup"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/core"
+	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/settings"
 	"github.com/jaydb/jay/internal/verify"
@@ -101,15 +102,21 @@ func fillStore(ctx context.Context, engine storage.Engine, o *RestoreOptions, in
 	if err != nil {
 		return true, rest, err
 	}
-	if tag := o.Open.Settings.CopyTag; tag != "" {
-		for _, origin := range origins {
-			if origin.Tag == tag {
-				return true, rest, fmt.Errorf("%w: CopyTag %q is one that the database has or had: choose one that no copy has had", errs.ErrFixed, tag)
-			}
-		}
+	if err := checkCopyTag(o.Open.Settings.CopyTag, origins); err != nil {
+		return true, rest, err
 	}
 	rest, err = a.Complete(ctx)
 	return true, rest, err
+}
+
+// checkCopyTag refuses the tag of a copy that one of the origins has. "" is none.
+func checkCopyTag(tag string, origins env.Origins) error {
+	for _, origin := range origins {
+		if tag != "" && origin.Tag == tag {
+			return fmt.Errorf("%w: CopyTag %q is one that the database has or had: choose one that no copy has had", errs.ErrFixed, tag)
+		}
+	}
+	return nil
 }
 
 // completeRestore makes a whole database of what was restored, and takes the mark from
@@ -124,6 +131,11 @@ func completeRestore(ctx context.Context, db *core.Database, o *RestoreOptions, 
 	if err := checkRestore(ctx, db, o.Damage); err != nil {
 		return err
 	}
+	return finish(ctx, db, info)
+}
+
+// finish says what the database is, and takes from it the mark of what was not whole.
+func finish(ctx context.Context, db *core.Database, info *Restored) error {
 	all, err := db.Collections(ctx)
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ var standbys = []mutation{
 	},
 	{
 		name:  "standby: a promotion takes a tag that the database has had",
-		edits: []edit{{"internal/recovery/promote.go", "if tag == origin.Tag && tag != state.Promoted {", "if false && tag == origin.Tag {"}},
+		edits: []edit{{"internal/recovery/promote.go", "\tif tag != state.Promoted {\n", "\tif false && tag != state.Promoted {\n"}},
 		tests: []tests{{"standby", "TestPromote_CopyTag"}},
 	},
 }

@@ -95,6 +95,13 @@ func deleteByQuery(w *world) {
 }
 
 func patchByQuery(w *world) {
+	patchMatching(w, func(collection string, a int, text string) error {
+		return second(w.db.Query(collection).Where(jay.Eq("a", a)).Patch(ctx, jay.Set("t", text)))
+	})
+}
+
+// patchMatching sets the text of the documents of a collection that have a value of a: run does so.
+func patchMatching(w *world, run func(collection string, a int, text string) error) {
 	collection, a := w.pick(collections), w.intn(7)
 	text := texts[1+w.intn(len(texts)-1)]
 	keys := slices.DeleteFunc(w.withA(collection, a), func(key string) bool { return w.model.state[key].text == text })
@@ -102,7 +109,5 @@ func patchByQuery(w *world) {
 		to := *d
 		to.text, to.version = text, ""
 		return w.after(d, &to)
-	}, func() error {
-		return second(w.db.Query(collection).Where(jay.Eq("a", a)).Patch(ctx, jay.Set("t", text)))
-	})
+	}, func() error { return run(collection, a, text) })
 }

@@ -381,21 +381,11 @@ func exchangeServed(w *world) {
 }
 
 func bulkInsertServed(w *world) {
-	e := &entry{each: true}
-	seen := make(map[string]bool)
-	var puts []string
-	for range 1 + w.intn(30) {
-		id, key, old, collection := w.target()
-		if seen[key] {
-			continue
-		}
-		seen[key] = true
-		to := w.fresh(id, collection, old)
-		to.u = -1
-		puts = append(puts, fmt.Sprintf(`{"Id":%q,"Type":"PUT","Document":%s}`, id, to.document()))
-		e.changes = append(e.changes, change{key, to})
+	e := manyPuts(w)
+	puts := make([]string, 0, len(e.changes))
+	for _, c := range e.changes {
+		puts = append(puts, fmt.Sprintf(`{"Id":%q,"Type":"PUT","Document":%s}`, c.to.id, c.to.document()))
 	}
-	fmt.Fprintf(w.log, "%d documents. ", len(puts))
 	w.call(e, nil, func() (func(), error) {
 		var next struct {
 			ID int64 `json:"Id"`
@@ -409,14 +399,7 @@ func bulkInsertServed(w *world) {
 
 // patchServed runs a script on what a query finds, as an operation of the server.
 func patchServed(w *world) {
-	collection, a := w.pick(collections), w.intn(7)
-	text := texts[1+w.intn(len(texts)-1)]
-	keys := slices.DeleteFunc(w.withA(collection, a), func(key string) bool { return w.model.state[key].text == text })
-	w.changeAll(keys, func(d *doc) *doc {
-		to := *d
-		to.text, to.version = text, ""
-		return w.after(d, &to)
-	}, func() error {
+	patchMatching(w, func(collection string, a int, text string) error {
 		var begun struct {
 			OperationID int64 `json:"OperationId"`
 		}

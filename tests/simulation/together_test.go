@@ -96,10 +96,10 @@ func transaction(w *world) {
 	})
 }
 
-func bulkInsert(w *world) {
+// manyPuts draws documents to be written by one call, each by itself.
+func manyPuts(w *world) *entry {
 	e := &entry{each: true}
 	seen := make(map[string]bool)
-	var puts []*doc
 	for range 1 + w.intn(30) {
 		id, key, old, collection := w.target()
 		if seen[key] {
@@ -108,17 +108,21 @@ func bulkInsert(w *world) {
 		seen[key] = true
 		to := w.fresh(id, collection, old)
 		to.u = -1
-		puts = append(puts, to)
 		e.changes = append(e.changes, change{key, to})
 	}
-	fmt.Fprintf(w.log, "%d documents. ", len(puts))
+	fmt.Fprintf(w.log, "%d documents. ", len(e.changes))
+	return e
+}
+
+func bulkInsert(w *world) {
+	e := manyPuts(w)
 	w.call(e, nil, func() (func(), error) {
 		bulk, err := w.db.BulkInsert(&jay.BulkOptions{BatchDocuments: 1 + w.intn(20)})
 		if err != nil {
 			return nil, err
 		}
-		for _, to := range puts {
-			if _, err = bulk.Put(ctx, to.id, to.body(), jay.InCollection(to.collection)); err != nil {
+		for _, c := range e.changes {
+			if _, err = bulk.Put(ctx, c.to.id, c.to.body(), jay.InCollection(c.to.collection)); err != nil {
 				break
 			}
 		}
