@@ -18,8 +18,9 @@ import (
 // Change is the newest change of a document at the time of the read: a write or a
 // deletion.
 type Change struct {
-	// ID is the document's ID as it was written. The ID of a deletion is folded, which is
-	// the form in which the database compares IDs.
+	// ID is the document's ID as it was written, also that of a deletion. A deletion that a
+	// Jay before format 8 has stored has the folded ID, which is the form in which the
+	// database compares IDs.
 	ID string
 
 	// Collection is the document's collection, or "@empty".

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,9 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/parts"
+	"github.com/jaydb/jay/storage"
+	stores "github.com/jaydb/jay/storage/memory"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -68,7 +72,7 @@ func TestChanges_PastAndLive(t *testing.T) {
 	must(t, db.Delete(ctx, "users/b"))
 
 	f := follow(t, db.Changes(ctx, ""))
-	f.want("+users/a@3 -users/b@4")
+	f.want("+users/a@3 -users/B@4")
 	put(t, db, "users/C", `{}`)
 	f.want("+users/C@5")
 	put(t, db, "users/d", `{}`)
@@ -388,6 +392,111 @@ func TestChanges_Rename(t *testing.T) {
 	equal(t, jaytest.ChangesText(changed(t, db, "")), "-docs/1@2 +docs/1@3")
 	equal(t, jaytest.ChangesText(changed(t, db, "", jay.OfCollections("Docs"))), "-docs/1@2")
 	equal(t, jaytest.ChangesText(changed(t, db, "", jay.OfCollections("Papers"))), "+docs/1@3")
+}
+
+// Ensure that a deletion has the document's ID as it was written, whatever deletes it, however the deletion spells it, and whether
+// the old version is known from memory or read; that backups and standing filters have it, too; and that only the first
+// deletion of an ID that is not as it is folded raises the format.
+func TestChanges_DeletedID(t *testing.T) {
+	for name, opts := range map[string]*jay.Options{
+		"as it is":              {},
+		"without memory":        {DocumentCacheBytes: -1},
+		"in a store of several": {DocumentCacheBytes: -1, Engine: &stores.Driver{Shared: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer checks.NoSweeper()()
+			clock := newClock()
+			opts.Now, opts.FS = clock.Now, storagetest.NewDisk()
+			if opts.Engine != nil {
+				opts.FS = nil
+			}
+			db := open(t, "db", opts)
+			defer closeDB(t, db)
+			must(t, db.EnsureIndex(ctx, "Indexed", jay.Index{Fields: []string{"n"}}))
+			must(t, db.Revisions().Configure(ctx, jay.RevisionsConfiguration{Collections: map[string]jay.RevisionRule{"Kept": {}}}))
+			docs := collectionOf[struct{ ID string }](t, db, jay.Named("Docs"))
+			if opts.Engine == nil {
+				subscribed(t, db, jay.Subscription{Name: "all", Query: "from @all_docs", Deletions: true})
+			}
+
+			put(t, db, "plain/1", `{}`)
+			must(t, db.Delete(ctx, "Plain/1"))
+			equal(t, jaytest.ChangesText(changed(t, db, "")), "-plain/1@2")
+			number := func(db *jay.DB) int { return parts.Of(db).Env.Engine.Format().Number }
+			equal(t, number(db), storage.BaseFormat)
+
+			info, base := jaytest.BackUp(t, db)
+			since := changed(t, db, "")[0].Token()
+			for _, id := range []string{"docs/1-A", "docs/2-A", "docs/3-A", "docs/4-A", "docs/5-A", "docs/6-A", "docs/É-7"} {
+				put(t, db, id, `{"n":1}`, jay.InCollection("Docs"))
+			}
+			put(t, db, "Indexed/1-A", `{"n":1}`, jay.InCollection("Indexed"))
+			put(t, db, "Kept/1-A", `{"n":1}`, jay.InCollection("Kept"))
+			put(t, db, "Due/1-A", `{}`, jay.WithTTL(time.Minute))
+			many := make([]string, 200)
+			for i := range many {
+				many[i] = fmt.Sprint("Many/", i)
+				put(t, db, many[i], `{}`, jay.InCollection("Many"))
+			}
+
+			must(t, db.Delete(ctx, "DOCS/1-a"))
+			var b jay.Batch
+			b.Delete("docs/2-A")
+			b.Put("docs/3-a", []byte(`{}`), jay.InCollection("Docs"))
+			b.Delete("docs/3-A")
+			must(t, second(db.Apply(ctx, &b)))
+			must(t, db.Update(ctx, func(tx *jay.Tx) error { return tx.Delete(ctx, "docs/4-a") }))
+			must(t, docs.Delete(ctx, "docs/5-a"))
+			session := db.OpenSession()
+			must(t, session.DeleteID("docs/6-a"))
+			must(t, session.SaveChanges(ctx))
+			must(t, second(db.Query("Docs").Delete(ctx)))
+			must(t, db.Delete(ctx, "indexed/1-a"))
+			must(t, db.Delete(ctx, "kept/1-a"))
+			clock.Advance(2 * time.Minute)
+			swept(t, db, 1, 0)
+			must(t, second(db.DropCollection(ctx, "Many")))
+
+			var got []string
+			for _, c := range changed(t, db, since) {
+				equal(t, c.Deleted, true)
+				if c.Collection != "Many" {
+					got = append(got, c.ID)
+					continue
+				}
+				if !slices.Contains(many, c.ID) {
+					t.Errorf("a deletion of %s", c.ID)
+				}
+			}
+			const want = "docs/1-A docs/2-A docs/3-a docs/4-A docs/5-A docs/6-A docs/É-7 Indexed/1-A Kept/1-A Due/1-A"
+			equal(t, strings.Join(got, " "), want)
+			equal(t, len(changed(t, db, since)), 210)
+			equal(t, len(changed(t, db, since, jay.OfPrefixes("MANY/1"))), 111)
+			if opts.Engine == nil {
+				batches, want := sent(t, db, "all", jay.WorkOptions{}), "-plain/1 -"+strings.ReplaceAll(want, " ", " -")
+				equal(t, batches[:min(len(batches), len(want))], want)
+			}
+			equal(t, number(db), storage.FeatureDeletedIDs.Format)
+			jaytest.Verify(t, db)
+
+			_, more := jaytest.BackUp(t, db, jay.BackupSince(info.ID))
+			restored := restoreMemory(t, jay.Options{}, base, more)
+			equal(t, jaytest.ChangesText(changed(t, restored, "", jay.OfPrefixes("docs/1"))), jaytest.ChangesText(changed(t, db, "", jay.OfPrefixes("docs/1"))))
+			equal(t, number(restored), storage.FeatureDeletedIDs.Format)
+			jaytest.Verify(t, restored)
+		})
+	}
+}
+
+// Ensure that with case-sensitive IDs a deletion needs no new format.
+func TestChanges_DeletedID_CaseSensitive(t *testing.T) {
+	db := memory(t, &jay.Options{CaseSensitive: true})
+	put(t, db, "docs/1-A", `{}`)
+	must(t, db.Delete(ctx, "docs/1-a"))
+	must(t, db.Delete(ctx, "docs/1-A"))
+	equal(t, jaytest.ChangesText(changed(t, db, "")), "-docs/1-A@2")
+	equal(t, parts.Of(db).Env.Engine.Format().Number, storage.BaseFormat)
+	jaytest.Verify(t, db)
 }
 
 // Ensure that a change is not seen before it is on disk, and comes when it is.

@@ -156,7 +156,7 @@ func ExampleSubscription() {
 		return nil
 	})
 	check(err)
-	// Output: squirrels/1-a true
+	// Output: squirrels/1-A true
 }
 
 // What cannot be processed is sent again, a few times, while the rest goes on.

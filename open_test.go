@@ -741,6 +741,33 @@ func TestFormat6_UTC(t *testing.T) {
 	jaytest.Verify(t, db)
 }
 
+// Ensure that the database of format 8 with IDs of deleted documents (internal/fixture) opens, shows them as they were written, and
+// goes on; and that a program which does not know them refuses it by that name.
+func TestFormat8_DeletedIDs(t *testing.T) {
+	dir := t.TempDir()
+	copyTree(t, filepath.Join("testdata", "format8", "deleted-ids"), dir)
+	before := hashesOf(t, dir)
+	older := storage.Features{storage.FeatureDefinitions, storage.FeatureUTC, storage.FeatureStandby}
+	_, err := jay.Open(dir, &jay.Options{Engine: lsm.Driver{Options: lsm.Options{Features: older}}})
+	var newer *jay.FormatError
+	if !errors.As(err, &newer) || newer.Found != 8 || newer.Newest != 7 || !slices.Equal(newer.Features, []string{"deleted ids"}) {
+		t.Errorf("an older program: got %v", err)
+	}
+	equal(t, slices.Equal(before, hashesOf(t, dir)), true)
+
+	const deletions = "+notes/2-F@2 -notes/1-F@5 -notes/plain@6 -Other@7"
+	db := open(t, dir, &jay.Options{ReadOnly: true})
+	equal(t, jaytest.ChangesText(changed(t, db, "")), deletions)
+	closeDB(t, db)
+
+	db = open(t, dir, &jay.Options{MustExist: true})
+	defer closeDB(t, db)
+	put(t, db, "other", `{}`)
+	must(t, db.Delete(ctx, "notes/2-f"))
+	equal(t, jaytest.ChangesText(changed(t, db, "")), deletions[len("+notes/2-F@2 "):]+" +other@8 -notes/2-F@9")
+	jaytest.Verify(t, db)
+}
+
 // hashesOf returns the names of all files below dir, with their sizes, times of change and hashes.
 func hashesOf(t testing.TB, dir string) (out []string) {
 	t.Helper()

@@ -118,7 +118,7 @@ const (
 
 // SubscriptionItem is a document in a batch, as it was when the batch was made.
 type SubscriptionItem struct {
-	ID           string // as it was written; folded for a deletion
+	ID           string // as it was written; of a deletion as in Change.ID
 	Collection   string
 	Etag         uint64
 	ChangeVector string

@@ -379,6 +379,18 @@ var plants = []struct {
 	{"a tombstone beside its document", func(p *planting) {
 		p.set(format.ChangeKey(nil, 0, spareEtag), format.AppendChange(nil, format.ChangeDelete, "Users", "bob"))
 	}, "tombstone-live"},
+	{"a tombstone with the ID of another document", func(p *planting) {
+		p.set(format.ChangeKey(nil, 0, spareEtag), format.AppendDeletion(nil, "Users", "none", "Other"))
+	}, "change-record"},
+	{"a tombstone with the folded ID twice", func(p *planting) {
+		p.set(format.ChangeKey(nil, 0, spareEtag), append(format.AppendChange(nil, format.ChangeDelete, "Users", "none"), "\x00none"...))
+	}, "change-record"},
+	{"a tombstone with an empty ID", func(p *planting) {
+		p.set(format.ChangeKey(nil, 0, spareEtag), append(format.AppendChange(nil, format.ChangeDelete, "Users", "none"), 0))
+	}, "change-record"},
+	{"a change of a document with two IDs", func(p *planting) {
+		p.set(p.changeOf("bob"), append(format.AppendChange(nil, format.ChangePut, "Users", "bob"), "\x00Bob"...))
+	}, "change-wrong document-lost"},
 	{"a tombstone above all etags", func(p *planting) {
 		p.set(format.ChangeKey(nil, 0, 1<<40), format.AppendChange(nil, format.ChangeDelete, "Users", "none"))
 	}, "etag-behind"},

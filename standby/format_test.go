@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/jaytest"
@@ -14,6 +15,36 @@ import (
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/lsm"
 )
+
+// Ensure that a standby takes the format that its source raises while it follows, and the deletion that has raised it.
+func TestStandby_FormatRises(t *testing.T) {
+	source := jaytest.Memory(t, nil)
+	put(t, source, "notes/1-A", `{}`)
+	dir := filepath.Join(t.TempDir(), "copy")
+	s, err := standby.Open(dir, standby.From(source), standby.Options{Database: &jay.Options{NoLook: true}, Retry: 100 * time.Millisecond})
+	must(t, err)
+	defer s.Close()
+	await(t, s, source)
+	risen := func() bool {
+		text, err := os.ReadFile(filepath.Join(dir, "JAY"))
+		must(t, err)
+		return strings.Contains(string(text), "\nfeature 8: deleted ids\n")
+	}
+	if risen() {
+		t.Error("the format has risen too early")
+	}
+	must(t, source.Delete(ctx, "notes/1-a"))
+	await(t, s, source)
+	if !risen() {
+		t.Error("the format has not risen")
+	}
+	if got := jaytest.ChangesText(jaytest.Changes(t, read(t, s), "")); got != "-notes/1-A@2" {
+		t.Errorf("changes: %s", got)
+	}
+	if n := s.Status().Copies; n != 1 {
+		t.Errorf("keys were compared %d times, and the first copy is the only one", n)
+	}
+}
 
 // Ensure that the standby of format 7 (internal/fixture) is refused by a program that knows no standbys, by that name, can
 // be read, and can be promoted.

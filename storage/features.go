@@ -25,7 +25,7 @@ type Feature struct {
 // Tx.RequireFeature where it is first written.
 //
 // Part of the on-disk format. A row must not change.
-var AllFeatures = [...]Feature{FeatureDefinitions, FeatureUTC, FeatureStandby}
+var AllFeatures = [...]Feature{FeatureDefinitions, FeatureUTC, FeatureStandby, FeatureDeletedIDs}
 
 // FeatureDefinitions are definitions that are kept in the database.
 var FeatureDefinitions = Feature{5, "definitions"}
@@ -36,6 +36,10 @@ var FeatureUTC = Feature{6, "as utc"}
 
 // FeatureStandby is a store that follows the one of another database, which alone writes.
 var FeatureStandby = Feature{7, "standby"}
+
+// FeatureDeletedIDs is the change of a deleted document whose ID was not written as it is
+// folded: it has the ID as it was written.
+var FeatureDeletedIDs = Feature{8, "deleted ids"}
 
 // Features are what a program, or an engine of it, knows: AllFeatures, or those of another version in
 // tests. There are at most 64.

@@ -341,8 +341,8 @@ func (a *Applier) removeDeletions(ctx context.Context, walked uint64) error {
 	for node := range nodes {
 		lo, hi := format.ChangeKey(nil, node, walked+1), format.ChangeKey(nil, node, min(until, math.MaxInt64)+1)
 		err := a.clear(ctx, lo, hi, func(_, value []byte) (bool, error) {
-			kind, _, _, err := format.SplitChange(value)
-			return err != nil || kind != format.ChangeDelete, nil // a broken one is damage, which Verify finds
+			c, err := format.SplitChange(value)
+			return err != nil || c.Kind != format.ChangeDelete, nil // a broken one is damage, which Verify finds
 		})
 		if err != nil {
 			return err

@@ -404,12 +404,12 @@ func (c *changed) advance() (bool, error) {
 
 // write writes a record of a change, and the document that it names.
 func (c *changed) write(w *Writer, key, value []byte) error {
-	kind, _, id, err := format.SplitChange(value)
+	change, err := format.SplitChange(value)
 	if err != nil {
 		return err
 	}
 	w.Set(key, value)
-	folded := string(id)
+	kind, folded := change.Kind, string(change.FoldedID)
 	document := format.NewDocumentKey(folded)
 	record, closer, err := c.source.snapshot.Get(document)
 	switch {

@@ -82,12 +82,12 @@ func (s *changeSource) nextID(ctx context.Context) ([]byte, error) {
 		if err != nil || !ok {
 			return nil, err
 		}
-		kind, collection, id, err := format.SplitChange(s.it.Value())
+		c, err := format.SplitChange(s.it.Value())
 		if err != nil {
 			return nil, err
 		}
-		if kind == format.ChangePut && s.isMember(collection) {
-			s.id = append(s.id[:0], id...)
+		if c.Kind == format.ChangePut && s.isMember(c.Collection) {
+			s.id = append(s.id[:0], c.FoldedID...)
 			return s.id, nil
 		}
 	}

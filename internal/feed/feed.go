@@ -244,23 +244,23 @@ func (f *Feed) read(snapshot storage.Reader, m *merge) (more bool, err error) {
 
 // change converts a change record. wanted reports whether the filter selects it.
 func (f *Feed) change(snapshot storage.Reader, node, etag uint64, record []byte) (c Change, wanted bool, err error) {
-	kind, collection, folded, err := format.SplitChange(record)
-	if err != nil || !f.filter.wants(collection, folded) {
+	parts, err := format.SplitChange(record)
+	if err != nil || !f.filter.wants(parts.Collection, parts.FoldedID) {
 		return c, false, err
 	}
-	c = Change{Node: node, Etag: etag, Collection: string(collection)}
-	switch kind {
+	c = Change{Node: node, Etag: etag, Collection: string(parts.Collection)}
+	switch parts.Kind {
 	case format.ChangeDelete:
 		if f.filter.NoDeletions {
 			return c, false, nil
 		}
-		c.Deleted, c.ID = true, string(folded)
+		c.Deleted, c.ID = true, parts.WrittenID()
 		return c, true, nil
 	case format.ChangePut:
-		there, err := f.load(snapshot, &c, folded)
+		there, err := f.load(snapshot, &c, parts.FoldedID)
 		return c, there, err
 	}
-	return c, false, fmt.Errorf("change %d of %q has the kind %d: %w", etag, folded, kind, errs.ErrCorrupt)
+	return c, false, fmt.Errorf("change %d of %q has the kind %d: %w", etag, parts.FoldedID, parts.Kind, errs.ErrCorrupt)
 }
 
 // load completes c from the document. It returns false for a document that has expired and

@@ -169,7 +169,7 @@ func NodeKey(node uint64) []byte {
 }
 
 // AppendChange appends the value of a change entry: its kind, the collection
-// as written (uvarint length and bytes), and the folded ID.
+// as written (uvarint length and bytes), and the folded ID. See AppendDeletion.
 func AppendChange(dst []byte, kind byte, collection, foldedID string) []byte {
 	dst = append(dst, kind)
 	dst = binary.AppendUvarint(dst, uint64(len(collection)))
@@ -177,34 +177,70 @@ func AppendChange(dst []byte, kind byte, collection, foldedID string) []byte {
 	return append(dst, foldedID...)
 }
 
+// AppendDeletion appends the value of the change entry of a deletion. If the document's ID,
+// as it was written, is not the folded one, 00 and the ID follow the folded one: no ID has that
+// byte. Such a value needs storage.FeatureDeletedIDs.
+func AppendDeletion(dst []byte, collection, foldedID, id string) []byte {
+	dst = AppendChange(dst, ChangeDelete, collection, foldedID)
+	if id == foldedID {
+		return dst
+	}
+	return append(append(dst, 0), id...)
+}
+
 // Change is what a change entry says.
 type Change struct {
 	Kind       byte
 	Collection string // as written
 	FoldedID   string // the document's ID
+	ID         string // of a deletion: as the document's ID was written, if that differs from FoldedID; else empty
 }
 
-// DecodeChange is the inverse of AppendChange.
+// DecodeChange is the inverse of AppendChange and AppendDeletion.
 func DecodeChange(value []byte) (Change, error) {
-	kind, collection, id, err := SplitChange(value)
+	s, err := SplitChange(value)
 	if err != nil {
 		return Change{}, err
 	}
-	return Change{kind, string(collection), string(id)}, nil
+	return Change{s.Kind, string(s.Collection), string(s.FoldedID), string(s.ID)}, nil
 }
 
-// SplitChange is DecodeChange in the memory of value.
-func SplitChange(value []byte) (kind byte, collection, foldedID []byte, err error) {
+// ChangeParts is a Change in the memory of its value.
+type ChangeParts struct {
+	Kind                     byte
+	Collection, FoldedID, ID []byte
+}
+
+// WrittenID returns the ID of a deletion as it was written, as far as its record says.
+func (p *ChangeParts) WrittenID() string {
+	if len(p.ID) > 0 {
+		return string(p.ID)
+	}
+	return string(p.FoldedID)
+}
+
+// SplitChange is DecodeChange in the memory of value. Only the entry of a deletion has an
+// ID after the folded one: in one of a put a 00 is left in the folded ID, where no document
+// is found.
+func SplitChange(value []byte) (p ChangeParts, err error) {
 	if len(value) < 2 {
-		return 0, nil, nil, fmt.Errorf("change entry %x: %w", value, errs.ErrCorrupt)
+		return p, fmt.Errorf("change entry %x: %w", value, errs.ErrCorrupt)
 	}
 	n, size := binary.Uvarint(value[1:])
 	if size <= 0 || n > uint64(len(value)-1-size) {
-		return 0, nil, nil, fmt.Errorf("change entry %x: %w", value, errs.ErrCorrupt)
+		return p, fmt.Errorf("change entry %x: %w", value, errs.ErrCorrupt)
 	}
 	name := 1 + size
 	id := name + int(n)
-	return value[0], value[name:id], value[id:], nil
+	p = ChangeParts{Kind: value[0], Collection: value[name:id], FoldedID: value[id:]}
+	if p.Kind == ChangeDelete {
+		if folded, written, found := bytes.Cut(p.FoldedID, []byte{0}); found {
+			if p.FoldedID, p.ID = folded, written; len(written) == 0 {
+				return p, fmt.Errorf("change entry %x: %w", value, errs.ErrCorrupt)
+			}
+		}
+	}
+	return p, nil
 }
 
 // EtagOf returns the etag of a change key.

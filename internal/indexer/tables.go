@@ -518,11 +518,11 @@ func (b *tableBuild) correctAll(p *part, before storage.Reader) error {
 	size := 0
 	node := b.in.env.Node
 	err := env.Each(before, format.ChangeKey(nil, node, b.newest+1), format.ChangeKey(nil, node, math.MaxUint64), func(_, value []byte) error {
-		_, collection, folded, err := format.SplitChange(value)
-		if err != nil || !docs.SameCollection(collection, p.ix.Collection) {
+		c, err := format.SplitChange(value)
+		if err != nil || !docs.SameCollection(c.Collection, p.ix.Collection) {
 			return err
 		}
-		d := touched{folded: string(folded)}
+		d := touched{folded: string(c.FoldedID)}
 		version, from, body, err := versionAndBody(b.from, d.folded)
 		if err != nil {
 			return err

@@ -43,6 +43,9 @@ func (v *verifier) change(r storage.Reader, key, value []byte) error {
 		return nil
 	}
 	v.report.Deletions++
+	if c.ID != "" && (c.ID == c.FoldedID || v.rules.Fold(c.ID) != c.FoldedID) {
+		v.damage(ChangeRecord, key, "document %q was deleted, and its ID is said to have been written %q", c.FoldedID, c.ID)
+	}
 	doc, known, err := v.documentAt(r, c.FoldedID)
 	if err != nil || !known || doc == nil {
 		return err

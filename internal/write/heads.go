@@ -31,7 +31,14 @@ func (w *Writer) knownHead(o *Op, c *catalog.Catalog, rules *revisions.Rules) (O
 			return OldDocument{}, false
 		}
 	}
-	return OldDocument{Node: w.Env.Node, Etag: h.Etag, Size: h.Size, Collection: h.Collection}, true
+	old := OldDocument{Node: w.Env.Node, Etag: h.Etag, Size: h.Size, Collection: h.Collection}
+	if o.Verb.Deletes() {
+		if !w.Env.Rules.CaseSensitive {
+			return OldDocument{}, false // its change has the ID as it was written
+		}
+		old.ID = o.FoldedID
+	}
+	return old, true
 }
 
 // knownHead is Writer.knownHead inside the transaction: the document is there.

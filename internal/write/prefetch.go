@@ -185,6 +185,9 @@ func oldFrom(h *metadata.Header, probable string) OldDocument {
 func oldOf(db *Writer, c *catalog.Catalog, o *Op, h *metadata.Header, body []byte) OldDocument {
 	old := oldFrom(h, o.Collection)
 	old.Size = h.Size() + len(body)
+	if o.Verb.Deletes() {
+		old.ID = docs.WrittenID(h, o.FoldedID)
+	}
 	if len(c.ByCollection) > 0 && c.Of(format.CollectionKey(old.Collection)) != nil {
 		old.Body, old.ID = body, docs.WrittenID(h, o.FoldedID)
 	}

@@ -203,7 +203,7 @@ func (t *Txn) stageDocument(o *Op, etag uint64, old *OldDocument, found bool) er
 	if err := t.count(o.FoldedCollection, folded, documents, bytes); err != nil {
 		return err
 	}
-	t.stageChange(format.ChangePut, etag, o.collectionOf(), folded)
+	t.stageChange(etag, o.collectionOf(), folded)
 	switch {
 	case found:
 		t.Tx.Delete(format.ChangeKey(t.key[:0], old.Node, old.Etag))
@@ -268,9 +268,20 @@ func (t *Txn) uncache(folded string) {
 	t.changing.hashes = append(t.changing.hashes, t.Writer.Docs.Cache.Begin(folded))
 }
 
-func (t *Txn) stageChange(kind byte, etag uint64, collection, folded string) {
+// stageChange stages the change of a put.
+func (t *Txn) stageChange(etag uint64, collection, folded string) {
 	t.key = format.ChangeKey(t.key[:0], t.Writer.Env.Node, etag)
-	t.value = format.AppendChange(t.value[:0], kind, collection, folded)
+	t.value = format.AppendChange(t.value[:0], format.ChangePut, collection, folded)
+	t.Tx.Set(t.key, t.value, nil)
+}
+
+// stageDeletion stages the change of the deletion of a document whose ID was written as id.
+func (t *Txn) stageDeletion(etag uint64, collection, folded, id string) {
+	if id != folded {
+		t.Tx.RequireFeature(storage.FeatureDeletedIDs)
+	}
+	t.key = format.ChangeKey(t.key[:0], t.Writer.Env.Node, etag)
+	t.value = format.AppendDeletion(t.value[:0], collection, folded, id)
 	t.Tx.Set(t.key, t.value, nil)
 }
 
@@ -323,7 +334,7 @@ func (t *Txn) stageDelete(o *Op) error {
 		t.Tx.Delete(format.MemberKey(t.key[:0], key, folded))
 	}
 	t.Tx.Delete(format.ChangeKey(t.key[:0], old.Node, old.Etag))
-	t.stageChange(format.ChangeDelete, etag, collection, folded)
+	t.stageDeletion(etag, collection, folded, old.ID)
 	if err := t.count(key, folded, -1, -int64(len(folded)+old.Size)); err != nil {
 		return err
 	}
@@ -354,7 +365,7 @@ type OldDocument struct {
 	Revision   uint64 // its number, see metadata.Header
 	Size       int    // of its record; 0 for none
 	Body       []byte // only if its collection has indexes
-	ID         string // as it was written, if there is a body or a past
+	ID         string // as it was written, if there is a body or a past, or the document is to be deleted
 	past       past   // only if it is to become a revision: see Op.keeps
 
 	Attachments []byte // as they are stored; nil for none
