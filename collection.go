@@ -463,6 +463,9 @@ func (db *DB) mappingOf(t reflect.Type, opts []CollectionOption) (*codec.Mapping
 	if err := m.FindMeta(); err != nil {
 		return nil, err
 	}
+	if err := m.CheckTags(); err != nil {
+		return nil, err
+	}
 	if _, err := catalog.Tagged(t, m.Collection, m.Drop); err != nil {
 		return nil, err
 	}

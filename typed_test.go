@@ -3,6 +3,7 @@ package jay_test
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -375,6 +376,102 @@ func TestExpires_Refused(t *testing.T) {
 	} {
 		if !errors.Is(err, jay.ErrType) {
 			t.Errorf("%s: got %v, want ErrType", name, err)
+		}
+	}
+}
+
+type (
+	taggedBase struct{ Until, Sold time.Time }
+	taggedID   struct {
+		Key string `jay:"id"`
+	}
+	taggedUntil struct {
+		Until time.Time `jay:"expires"`
+	}
+	taggedMore struct {
+		Version string `jay:"version"`
+	}
+	taggedMeta struct {
+		Source string `jay:"metadata=Source"`
+	}
+	taggedTree struct {
+		ID    string    `jay:"id"`
+		Until time.Time `jay:"expires"`
+		Next  []*taggedTree
+	}
+	taggedOwn struct {
+		taggedUntil
+		ID     string
+		Before taggedUntil
+	}
+)
+
+// Ensure that a tag for the ID, the version or metadata is refused on a field that does not hold it.
+func TestCollectionOf_TagsOfOtherFields(t *testing.T) {
+	db := memory(t, nil)
+	for name, err := range map[string]error{
+		"Until of a nested struct": kept(jay.CollectionOf[struct {
+			ID     string
+			Nested taggedUntil
+		}](db, jay.Named("X"))),
+		"Until of a pointer": kept(jay.CollectionOf[struct {
+			ID     string
+			Nested *taggedUntil
+		}](db, jay.Named("X"))),
+		"Key of a list": kept(jay.CollectionOf[struct {
+			ID     string
+			Nested []taggedID
+		}](db, jay.Named("X"))),
+		"Source of a map": kept(jay.CollectionOf[struct {
+			ID     string
+			Nested map[string][]*taggedMeta
+		}](db, jay.Named("X"))),
+		"Version two levels down": kept(jay.CollectionOf[struct {
+			ID     string
+			Nested struct{ More taggedMore }
+		}](db, jay.Named("X"))),
+		"Key behind an embedded pointer": kept(jay.CollectionOf[struct {
+			ID string
+			*taggedID
+		}](db, jay.Named("X"))),
+		"Key of an embedded struct with a name": kept(jay.CollectionOf[struct {
+			ID       string
+			taggedID `json:"inner"`
+		}](db, jay.Named("X"))),
+		"Until that is hidden": kept(jay.CollectionOf[struct {
+			ID    string
+			Until string
+			taggedUntil
+		}](db, jay.Named("X"))),
+		"Key beside another": kept(jay.CollectionOf[struct {
+			Other string `jay:"id"`
+			taggedID
+		}](db, jay.Named("X"))),
+	} {
+		field, _, _ := strings.Cut(name, " ")
+		if !errors.Is(err, jay.ErrType) || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: got %v, want ErrType that names the field", name, err)
+		}
+	}
+
+	// An embedded struct has fields of the struct itself, and a type that holds values of its own type says it for
+	// these, too.
+	for name, err := range map[string]error{
+		"embedded": kept(jay.CollectionOf[struct {
+			taggedID
+			taggedUntil
+			taggedMore
+			Nested taggedBase
+		}](db, jay.Named("X"))),
+		"a tree":              kept(jay.CollectionOf[taggedTree](db)),
+		"embedded and nested": kept(jay.CollectionOf[taggedOwn](db)),
+		"an option": kept(jay.CollectionOf[struct {
+			Key   string `jay:"id"`
+			Other string
+		}](db, jay.Named("X"), jay.WithIDField("Other"))),
+	} {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

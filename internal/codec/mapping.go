@@ -47,7 +47,7 @@ func (m *Mapping) FindID() error {
 		if r == 0 || !reachable(t, f.Index) {
 			continue
 		}
-		if r == rank && len(f.Index) == len(field.Index) {
+		if r == rank && (r == idTagged || len(f.Index) == len(field.Index)) {
 			return fmt.Errorf("%w: %s has two id fields, %s and %s", errs.ErrType, t, field.Name, f.Name)
 		}
 		if r > rank {
@@ -95,15 +95,18 @@ func (m *Mapping) dropField(f *reflect.StructField) {
 	}
 }
 
+// idTagged is the rank of a field that is named by an option, or tagged as the ID.
+const idTagged = 3
+
 // idRank returns how strongly f qualifies as the ID field; 0 means not at all.
 func idRank(f reflect.StructField, name string) int {
 	switch {
 	case name != "" && f.Name == name:
-		return 3
+		return idTagged
 	case name != "":
 		return 0
 	case f.Tag.Get("jay") == "id":
-		return 3
+		return idTagged
 	case f.Name == "ID":
 		return 2
 	case f.Name == "Id":
