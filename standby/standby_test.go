@@ -6,16 +6,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/parts"
 	"github.com/jaydb/jay/standby"
+	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -283,4 +288,73 @@ func TestStandby_ComparesWithoutPauses(t *testing.T) {
 	jaytest.Equal(t, s.Status().Copies, 1)
 	must(t, s.Close())
 	jaytest.Close(t, db)
+}
+
+// cutting is a source whose streams can be cut off.
+type cutting struct {
+	standby.Source
+
+	mu      sync.Mutex
+	streams int
+	last    io.Closer
+}
+
+// Stream implements standby.Source.
+func (c *cutting) Stream(ctx context.Context, request []byte) (io.ReadCloser, error) {
+	in, err := c.Source.Stream(ctx, request)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.streams, c.last = c.streams+1, in
+	return in, err
+}
+
+// cut cuts the last stream off, and waits for the next one.
+func (c *cutting) cut(t *testing.T) {
+	t.Helper()
+	c.mu.Lock()
+	before := c.streams
+	must(t, c.last.Close())
+	c.mu.Unlock()
+	for more := jaytest.Patience(); more(c.count() > before); {
+	}
+	if c.count() == before {
+		t.Fatal("the standby does not come back")
+	}
+}
+
+func (c *cutting) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.streams
+}
+
+// Ensure that connections to an idle source cost the standby no commit and no sync, and that a feature which the source has come to use meanwhile still
+// raises its format.
+func TestStandby_ConnectsWithoutCommits(t *testing.T) {
+	db := jaytest.Memory(t, nil)
+	put(t, db, "users/1", `{}`)
+	source, disk := &cutting{Source: standby.From(db)}, storagetest.NewDisk()
+	s := copyOf(t, disk, source)
+	await(t, s, db)
+	before := disk.Syncs()
+	for range 5 {
+		source.cut(t)
+	}
+	moment := s.Status().Moment
+	awaitStatus(t, s, "the last connection", func(s standby.Status) bool { return s.Connected && s.Moment.After(moment) })
+	if got := disk.Syncs() - before; got != 0 {
+		t.Errorf("5 connections cost %d syncs", got)
+	}
+	must(t, parts.Of(db).Env.Engine.Update(ctx, true, func(tx storage.Tx) error {
+		tx.RequireFeature(storage.FeatureUTC)
+		return nil
+	}))
+	source.cut(t)
+	features := func() []storage.Feature { return parts.Of(read(t, s)).Env.Engine.Format().Features }
+	for more := jaytest.Patience(); more(slices.Contains(features(), storage.FeatureUTC)); {
+	}
+	if got := features(); !slices.Contains(got, storage.FeatureUTC) || !slices.Contains(got, storage.FeatureStandby) {
+		t.Errorf("got %v", got)
+	}
+	must(t, s.Close())
 }

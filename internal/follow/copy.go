@@ -57,7 +57,7 @@ func (t *Target) applyCopy(ctx context.Context, r *reader, h *hello) (err error)
 		if err != nil {
 			return err
 		}
-		if done, err = c.take(kind, payload); err != nil {
+		if done, err = c.take(ctx, kind, payload); err != nil {
 			return err
 		}
 	}
@@ -110,7 +110,7 @@ func (c *copying) setLocal(state format.Standby) error {
 }
 
 // take takes the next frame. done is true with the last of the copy.
-func (c *copying) take(kind byte, payload []byte) (done bool, err error) {
+func (c *copying) take(ctx context.Context, kind byte, payload []byte) (done bool, err error) {
 	switch kind {
 	case kindRange:
 		lo, rest, err := cutString(payload)
@@ -126,6 +126,8 @@ func (c *copying) take(kind byte, payload []byte) (done bool, err error) {
 		return false, eachWrite(payload, c.compare)
 	case kindCommit:
 		return false, c.keep(payload)
+	case kindFormat:
+		return false, c.target.takeFormat(ctx, payload)
 	case kindEnd:
 		return true, c.finishRange()
 	case kindCompare:
@@ -288,7 +290,7 @@ func (c *copying) applyLater(ctx context.Context) (err error) {
 		if len(g.writes) == 0 {
 			g = group{state: c.target.State()}
 		}
-		if _, err := c.target.gather(r, &g); err != nil {
+		if _, err := c.target.gather(ctx, r, &g); err != nil {
 			return err
 		}
 		if g.bytes < applyBytes && i < c.commits-1 {

@@ -52,6 +52,7 @@ const (
 	kindCommit    = 'c' // number and instant, 8 bytes each, and the writes of a commit
 	kindMoment    = 'm' // number and instant: nothing was committed after this one before the instant
 	kindCompare   = 'x' // the standby must ask again, with checksums
+	kindFormat    = 'f' // JSON: the format of the source, which has risen; before the first commit that needs it
 	frameHeader   = 9
 	momentBytes   = 16
 	opSet         = 1

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -353,6 +354,7 @@ func TestTarget_Apply_Refused(t *testing.T) {
 		"a commit that is left out":   {hello(`,"copy":true`), bounds("", ""), keys("b"), end, commit(7)},
 		"a moment of another commit":  {hello(`,"copy":true`), bounds("", ""), keys("b"), end, moment(6)},
 		"a range among commits":       {hello(`,"copy":true`), end, bounds("", "")},
+		"a format that is none":       {hello(`,"copy":true`), bounds("", ""), keys("b"), end, appendFrame(nil, kindFormat, []byte("8"))},
 		"a head without a database":   {appendFrame([]byte(Magic), kindHello, []byte(`{"epoch":"e","format":{}}`))},
 		"no head":                     {[]byte(Magic), end},
 		"another line":                {[]byte("jay standby, version 2\n")},
@@ -375,6 +377,71 @@ func TestTarget_Apply_Refused(t *testing.T) {
 			}
 			if whole := target.State().Whole(); !errors.Is(getErr, storage.ErrNotFound) || whole == errors.Is(bErr, storage.ErrNotFound) && name != "a range among commits" {
 				t.Errorf("whole is %v, and reading b: %v", whole, bErr)
+			}
+		})
+	}
+}
+
+// Ensure that a feature which the source begins to use while a standby follows raises the format of the standby before the first key that
+// needs it, and that a standby which does not know the feature names it and takes no such key.
+func TestStream_FormatRises(t *testing.T) {
+	newer := append(storage.Features(storage.AllFeatures[:]), storage.Feature{Format: storage.Format + 1, Name: "birds"})
+	birds := newer[len(newer)-1]
+	for name, known := range map[string]storage.Features{"known": newer, "unknown": nil} {
+		t.Run(name, func(t *testing.T) {
+			open := func(features storage.Features) *lsm.Engine {
+				e, err := lsm.Open("db", lsm.Options{InMemory: true, DurableReads: true, Features: features})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = e.Close() })
+				return e
+			}
+			engine := open(newer)
+			set(t, engine, "before", "1")
+			s := NewSource(engine, "epoch", 1<<20)
+			stream, err := s.NewStream(&Request{Compares: true, Empty: true, spans: []span{{}}}, format.Settings{}, env.Origins{0: {Tag: "A", ID: "id"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stream.Close()
+			var out []byte
+			next := func() {
+				for before := -1; len(out) > before || !stream.Idle(); {
+					before = len(out)
+					if out, err = stream.Next(ctx, out); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			next()
+			set(t, engine, "between", "2")
+			err = engine.Update(ctx, true, func(tx storage.Tx) error {
+				tx.RequireFeature(birds)
+				tx.Set([]byte("bird"), []byte("3"), nil)
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			next()
+
+			copied := open(known)
+			target, err := NewTarget(ctx, copied)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = target.Apply(ctx, bytes.NewReader(out))
+			_, closer, getErr := copied.Get([]byte("bird"))
+			var unknown *storage.FormatError
+			switch {
+			case known == nil && (!errors.As(err, &unknown) || !slices.Contains(unknown.Features, "birds") || !errors.Is(getErr, storage.ErrNotFound)):
+				t.Errorf("got %v, and the key: %v", err, getErr)
+			case known != nil && (!errors.Is(err, io.EOF) || getErr != nil || !slices.Contains(copied.Format().Features, birds)):
+				t.Errorf("got %v, the key: %v, the format %+v", err, getErr, copied.Format())
+			}
+			if getErr == nil {
+				_ = closer.Close()
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/jaydb/jay/internal/env"
@@ -91,7 +92,7 @@ type hello struct {
 	Database string               `json:"database"` // its ID
 	Identity string               `json:"identity"` // see identity
 	Origins  env.Origins          `json:"origins"`
-	Format   *storage.StoreFormat `json:"format"`
+	Format   *storage.StoreFormat `json:"format"` // the last that was sent
 	Epoch    string               `json:"epoch"`
 	Commit   uint64               `json:"commit"`         // the state that a copy makes, or that the standby has
 	Moment   time.Time            `json:"moment"`         // of that state
@@ -161,8 +162,12 @@ func (s *Stream) Next(ctx context.Context, dst []byte) (out []byte, err error) {
 		return dst, err
 	}
 	asOf := s.source.moment() // before: what was committed until then and is not on disk is among those of last
-	newest := memory.last()
-	out, position, known := memory.appendCommits(dst, s.position, memory.engine.DurableCommit())
+	newest, durable := memory.last(), memory.engine.DurableCommit()
+	if dst, err = s.appendFormat(dst); err != nil { // after durable: it covers what those commits need
+		return dst, err
+	}
+	size := len(dst)
+	out, position, known := memory.appendCommits(dst, s.position, durable)
 	if !known {
 		return appendFrame(out, kindCompare), ErrEnd
 	}
@@ -173,7 +178,7 @@ func (s *Stream) Next(ctx context.Context, dst []byte) (out []byte, err error) {
 	switch {
 	case s.it != nil:
 		return s.copy(out)
-	case len(out) > len(dst):
+	case len(out) > size:
 		s.unsynced = time.Time{}
 	case position < newest:
 		return out, s.awaitDisk(ctx)
@@ -182,6 +187,17 @@ func (s *Stream) Next(ctx context.Context, dst []byte) (out []byte, err error) {
 		out = appendFrame(out, kindMoment, appendMoment(nil, position, asOf))
 	}
 	return out, nil
+}
+
+// appendFormat appends the format of the source, if that has risen since it was sent.
+func (s *Stream) appendFormat(dst []byte) ([]byte, error) {
+	f := s.source.engine.Format()
+	if f.Number == s.hello.Format.Number && slices.Equal(f.Features, s.hello.Format.Features) {
+		return dst, nil
+	}
+	s.hello.Format = &f
+	text, err := json.Marshal(f)
+	return appendFrame(dst, kindFormat, text), err
 }
 
 const (

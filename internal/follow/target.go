@@ -177,15 +177,30 @@ func (t *Target) accept(ctx context.Context, h *hello) error {
 	if !h.Copy && (h.Epoch != state.Epoch || h.Commit != state.Commit) {
 		return fmt.Errorf("%w: it goes on from another commit", ErrFrame)
 	}
+	return t.raise(ctx, h.Format)
+}
+
+// raise gives the store the features of the source, before the first key that needs one. A feature that this version does not know is an error that names
+// it. If the store has all of them this costs no commit.
+func (t *Target) raise(ctx context.Context, f *storage.StoreFormat) error {
 	return t.engine.Update(ctx, true, func(tx storage.Tx) error {
-		for _, f := range h.Format.Features {
-			tx.RequireFeature(f)
+		for _, feature := range f.Features {
+			tx.RequireFeature(feature)
 		}
-		if h.Format.Number > storage.BaseFormat {
-			tx.RequireFeature(storage.Feature{Format: h.Format.Number})
+		if f.Number > storage.BaseFormat {
+			tx.RequireFeature(storage.Feature{Format: f.Number})
 		}
 		return nil
 	})
+}
+
+// takeFormat takes the frame of a format that has risen.
+func (t *Target) takeFormat(ctx context.Context, payload []byte) error {
+	var f storage.StoreFormat
+	if err := json.Unmarshal(payload, &f); err != nil || len(payload) > maxHead {
+		return fmt.Errorf("%w: a format is %.200q", ErrFrame, payload)
+	}
+	return t.raise(ctx, &f)
 }
 
 // group is commits that are applied by one transaction.
@@ -203,7 +218,7 @@ func (t *Target) follow(ctx context.Context, r *reader) error {
 		var moment time.Time
 		err := error(nil)
 		for err == nil && (len(g.writes) == 0 || g.bytes < applyBytes && r.buffered()) {
-			if moment, err = t.gather(r, &g); !moment.IsZero() {
+			if moment, err = t.gather(ctx, r, &g); !moment.IsZero() {
 				break
 			}
 		}
@@ -222,13 +237,15 @@ func (t *Target) follow(ctx context.Context, r *reader) error {
 }
 
 // gather adds the next commit to g. It returns the moment of a source that has committed no more.
-func (t *Target) gather(r *reader, g *group) (moment time.Time, err error) {
+func (t *Target) gather(ctx context.Context, r *reader, g *group) (moment time.Time, err error) {
 	kind, payload, err := r.next()
 	if err != nil {
 		return moment, err
 	}
 	switch kind {
 	case kindCommit, kindMoment:
+	case kindFormat:
+		return moment, t.takeFormat(ctx, payload)
 	case kindCompare:
 		return moment, ErrCompare
 	default:

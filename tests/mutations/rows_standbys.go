@@ -4,7 +4,7 @@ package main
 var standbys = []mutation{
 	{
 		name:  "standby: commits that are not on disk are sent",
-		edits: []edit{{"internal/follow/source.go", "memory.appendCommits(dst, s.position, memory.engine.DurableCommit())", "memory.appendCommits(dst, s.position, newest)"}},
+		edits: []edit{{"internal/follow/source.go", "memory.last(), memory.engine.DurableCommit()\n", "memory.last(), memory.last()\n"}},
 		tests: []tests{{"standby", "TestStandby_History"}},
 	},
 	{
@@ -36,5 +36,10 @@ var standbys = []mutation{
 		name:  "standby: a promotion takes a tag that the database has had",
 		edits: []edit{{"internal/recovery/promote.go", "\tif tag != state.Promoted {\n", "\tif false && tag != state.Promoted {\n"}},
 		tests: []tests{{"standby", "TestPromote_CopyTag"}},
+	},
+	{
+		name:  "standby: a format that rises while it follows is not sent",
+		edits: []edit{{"internal/follow/source.go", "\tif dst, err = s.appendFormat(dst); err != nil {", "\tif false {"}},
+		tests: []tests{{"internal/follow", "TestStream_FormatRises"}},
 	},
 }
