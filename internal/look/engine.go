@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"sync"
 	"time"
 
@@ -14,18 +15,21 @@ import (
 )
 
 // Driver opens the databases of directories that other programs have open, to be read only. The zero value is ready for use.
-type Driver struct{}
+type Driver struct {
+	// Dial replaces the connection to the socket of the directory, unless it is nil: see Listener.Dial.
+	Dial func() net.Conn
+}
 
 // ErrLooking is returned for what would change the database. It is a storage.ErrReadOnly.
 var ErrLooking = fmt.Errorf("%w: another program has it open, and this one only looks into it: let that program write, or end it", storage.ErrReadOnly)
 
 // Open implements storage.Driver. It connects to the program that has the directory open. The error is a storage.ErrUnavailable
 // if there is none, or it does not answer.
-func (Driver) Open(dir string, o storage.OpenOptions) (storage.Engine, error) {
+func (d Driver) Open(dir string, o storage.OpenOptions) (storage.Engine, error) {
 	if !o.ReadOnly {
 		return nil, fmt.Errorf("open %q: %w", dir, ErrLooking)
 	}
-	e, err := connect(dir, greeting)
+	e, err := d.connect(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open %q: %w", dir, err)
 	}
@@ -66,12 +70,24 @@ type engine struct {
 	news *news
 }
 
+func (d Driver) connect(dir string) (*engine, error) {
+	if d.Dial != nil {
+		return begin(d.Dial(), greeting)
+	}
+	return connect(dir, greeting)
+}
+
 // connect connects to the owner of a directory.
 func connect(dir string, patience time.Duration) (*engine, error) {
 	conn, err := dial(dir, patience)
 	if err != nil {
 		return nil, err
 	}
+	return begin(conn, patience)
+}
+
+// begin returns the engine of a new connection, which it closes if there is an error.
+func begin(conn net.Conn, patience time.Duration) (*engine, error) {
 	e := &engine{wire: newWire(conn), news: new(news)}
 	if err := e.greet(patience); err != nil {
 		return nil, errors.Join(err, conn.Close())

@@ -29,7 +29,7 @@ type Source struct {
 // Listener answers those who look into a database. Its methods are safe for concurrent use.
 type Listener struct {
 	source Source
-	place  *place
+	place  *place          // nil without a socket
 	age    time.Duration   // of snapshots
 	ctx    context.Context // of streams
 	cancel context.CancelFunc
@@ -48,10 +48,26 @@ func listen(dir string, source Source, age time.Duration) (*Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for those who look into the database: %w", err)
 	}
-	l := &Listener{source: source, place: p, age: age, clients: make(map[net.Conn]struct{})}
-	l.ctx, l.cancel = context.WithCancel(context.Background())
+	l := newListener(source, age)
+	l.place = p
 	l.done.Go(l.accept)
 	return l, nil
+}
+
+// Pipes returns a Listener without a socket, for tests in one process: a Driver whose Dial is the Listener's reaches it.
+func Pipes(source Source) *Listener { return newListener(source, snapshotAge) }
+
+func newListener(source Source, age time.Duration) *Listener {
+	l := &Listener{source: source, age: age, clients: make(map[net.Conn]struct{})}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	return l
+}
+
+// Dial returns the other side of a new connection in memory. After Close it is closed at once.
+func (l *Listener) Dial() net.Conn {
+	theirs, ours := net.Pipe()
+	l.begin(ours)
+	return theirs
 }
 
 // Close ends all connections, and removes the socket. When it returns, no goroutine of the Listener is left, and
@@ -64,7 +80,10 @@ func (l *Listener) Close() error {
 	}
 	l.closed = true
 	l.cancel()
-	err := l.place.close()
+	var err error
+	if l.place != nil {
+		err = l.place.close()
+	}
 	for conn := range l.clients {
 		_ = conn.Close() // its goroutine ends
 	}

@@ -7,9 +7,13 @@ import (
 	"syscall"
 )
 
-// checkPeer refuses a process of another user, unless it is root's.
+// checkPeer refuses a process of another user, unless it is root's. A connection in memory has no other process.
 func checkPeer(conn net.Conn) error {
-	raw, err := conn.(*net.UnixConn).SyscallConn()
+	socket, is := conn.(*net.UnixConn)
+	if !is {
+		return nil
+	}
+	raw, err := socket.SyscallConn()
 	if err != nil {
 		return err
 	}
