@@ -231,17 +231,17 @@ func TestImports(t *testing.T) {
 	seen := []string{module, leaf("ids"), leaf("metadata"), leaf("patch"), leaf("query"), leaf("storage"), leaf("storage/lsm"), leaf("storage/storagetest"),
 		leaf("internal/child"), leaf("internal/jaytest"), leaf("internal/knobs"), leaf("internal/querytest"), leaf("internal/sample")}
 	inside := map[string][]string{ // what single suites see besides
-		"tests/index":      {leaf("internal/checks")},                                                       // the entries as they are stored
-		"tests/simulation": {leaf("server"), leaf("cluster/clustertest"), leaf("storage/memory")},           // the server of its clients, the members of its cluster, the store that two databases share
-		"tests/storm":      {leaf("internal/checks")},                                                       // likewise
-		"tests/shared":     {leaf("cluster/clustertest"), leaf("storage/memory"), leaf("internal/checks")},  // the store that several share; likewise
-		"tests/txn":        {leaf("internal/checks")},                                                       // how many have a turn or wait for one
-		"tests/query":      {leaf("internal/checks"), leaf("internal/jsonpath"), leaf("internal/plan")},     // the entries, the evaluator's paths, the planner's limits
-		"tests/crash":      {leaf("internal/checks")},                                                       // what is stored
-		"tests/model":      {leaf("internal/checks")},                                                       // likewise
-		"tests/bounds":     {leaf("internal/checks")},                                                       // likewise
-		"tests/language":   {leaf("internal/jsonpath")},                                                     // the paths of a naive evaluator
-		"tests/verify":     {leaf("internal/checks"), leaf("internal/format"), leaf("internal/invariants")}, // what it damages in an open database
+		"tests/index":      {leaf("internal/checks")},                                                                                                                                      // the entries as they are stored
+		"tests/simulation": {leaf("server"), leaf("cluster/clustertest"), leaf("storage/memory"), leaf("standby"), leaf("internal/look"), leaf("internal/parts"), leaf("internal/shared")}, // the server of its clients, the members of its cluster, the store that two databases share, the standby, and a look without a socket
+		"tests/storm":      {leaf("internal/checks")},                                                                                                                                      // likewise
+		"tests/shared":     {leaf("cluster/clustertest"), leaf("storage/memory"), leaf("internal/checks")},                                                                                 // the store that several share; likewise
+		"tests/txn":        {leaf("internal/checks")},                                                                                                                                      // how many have a turn or wait for one
+		"tests/query":      {leaf("internal/checks"), leaf("internal/jsonpath"), leaf("internal/plan")},                                                                                    // the entries, the evaluator's paths, the planner's limits
+		"tests/crash":      {leaf("internal/checks")},                                                                                                                                      // what is stored
+		"tests/model":      {leaf("internal/checks")},                                                                                                                                      // likewise
+		"tests/bounds":     {leaf("internal/checks")},                                                                                                                                      // likewise
+		"tests/language":   {leaf("internal/jsonpath")},                                                                                                                                    // the paths of a naive evaluator
+		"tests/verify":     {leaf("internal/checks"), leaf("internal/format"), leaf("internal/invariants")},                                                                                // what it damages in an open database
 		"tests/members":    {leaf("cluster"), leaf("cluster/clustertest"), leaf("internal/checks"), leaf("internal/invariants")},
 		"tests/edits":      {leaf("internal/jsonpath")}, // the paths of a naive model
 		"tests/browser":    {leaf("server")},            // what the browser shows

@@ -22,6 +22,7 @@ type agreement struct {
 	values  map[string]*agreed
 	serial  int
 	power   *storagetest.PowerCut // that of the machine of the step
+	decide  func()                // after the next Open: a commit in doubt has happened in all its parts or in none
 	away    bool                  // the member of the step cannot reach a majority, or its commits meet faults
 }
 
@@ -131,6 +132,11 @@ func (w *world) disconnect() {
 // cutPower is that of the disk. It cuts the connection to the coordinator, too.
 func (w *world) cutPower(syncs int) *storagetest.PowerCut {
 	cut := w.disk.CutPower(syncs, w.intn(101), w.pieces())
+	if w.follower != nil {
+		w.follower.link.mu.Lock()
+		w.follower.link.power = cut
+		w.follower.link.mu.Unlock()
+	}
 	if w.agreement != nil {
 		w.agreement.power = cut
 	}
@@ -173,7 +179,7 @@ func afterAway(w *world) {
 	w.agreement.client.Mend()
 	w.agreement.client.Deliver()
 	w.agreement.away = false
-	if w.intn(3) == 0 {
+	if w.intn(3) == 0 || w.agreement.decide != nil {
 		fmt.Fprint(w.log, "restarted. ")
 		w.model.sync()
 		w.reopen(w.disk, false)
@@ -188,6 +194,7 @@ var clustered = []verb{
 	{name: "agree on a value", weight: 30, do: agree},
 	{name: "read a value", weight: 15, do: func(w *world) { w.readAgreed(w.valueName()) }},
 	{name: "identities of members", weight: 25, do: identityOfMembers},
+	{name: "cluster-wide session", weight: 25, do: sessionOfMembers},
 }
 
 func (w *world) valueName() string { return fmt.Sprintf("lock/%d", w.intn(6)) }
@@ -292,4 +299,67 @@ func identityOfMembers(w *world) {
 			fmt.Fprintf(w.log, "%s%d. ", name, n)
 		}, err
 	})
+}
+
+// sessionOfMembers changes a document of the member and a value of all members in one cluster-wide session.
+func sessionOfMembers(w *world) {
+	name := w.valueName()
+	v := w.agreement.values[name]
+	if v == nil {
+		v = new(agreed)
+		w.agreement.values[name] = v
+	}
+	if len(v.maybe) > 0 {
+		w.readAgreed(name)
+	}
+	key := w.pick(w.model.documents("Users"))
+	if len(v.maybe) > 0 || key == "" {
+		return
+	}
+	ctx, cancel := w.limited()
+	defer cancel()
+	unit := w.db.OpenSession(jay.ClusterWide())
+	old := w.model.state[key]
+	user, err := jay.Load[User](ctx, unit, old.id)
+	if err != nil && (w.agreement.away || w.failed || w.cut != nil) {
+		fmt.Fprint(w.log, "it cannot be loaded. ")
+		return
+	}
+	if err != nil || user.N != old.n {
+		w.fail("a cluster-wide session loads %s: %v, %v, want %v", old.id, user, err, old)
+	}
+	to := *old
+	w.model.serial++
+	w.agreement.serial++
+	to.n, to.version = w.model.serial, ""
+	user.N = to.n
+	e := &entry{changes: []change{{key, w.after(old, &to)}}}
+	if w.intn(5) == 0 {
+		w.must(unit.Delete(user))
+		e.changes[0].to = w.deletion(old)
+	}
+	n, index := w.agreement.serial, v.index
+	var want error
+	if w.intn(5) == 0 {
+		index, want = index+1, jay.ErrConflict
+	}
+	fmt.Fprintf(w.log, "%v, %s = %d under %d. ", e.changes[0].to, name, n, index)
+	w.must(unit.PutCompareExchange(name, n, index))
+	if w.call(e, want, func() (func(), error) { return nil, unit.SaveChanges(ctx) }) {
+		*v = agreed{n: -1, maybe: []int{n}} // its index is not known
+		w.readAgreed(name)
+		return
+	}
+	if want != nil || w.begun != e {
+		return
+	}
+	v.maybe = append(v.maybe, n)
+	before := maps.Clone(w.model.state)
+	w.agreement.decide = func() {
+		w.readAgreed(name)
+		after := w.model.state[key]
+		if happened := !same(before[key], after); happened != (v.n == n) {
+			w.fail("a cluster-wide session has left %v, which was %v, and %s is %d, not %d", after, before[key], name, v.n, n)
+		}
+	}
 }

@@ -17,6 +17,7 @@ type doc struct {
 	a          int            // a small number, or -1 for none
 	text       string         // one of a few texts, or "" for none
 	u          int            // unique where the index says so, or -1 for none
+	when       int            // an instant as text: a place of whens
 	expires    time.Time      // or zero
 	files      map[string]int // attachments: the serials of their contents
 	version    string         // change vector, or "" if it is not known
@@ -41,6 +42,9 @@ func (d *doc) body() []byte {
 	}
 	if d.u >= 0 {
 		fmt.Fprintf(&b, `,"u":%d`, d.u)
+	}
+	if d.when > 0 {
+		fmt.Fprintf(&b, `,"w":%q`, whens[d.when].text)
 	}
 	b.WriteString("}")
 	return []byte(b.String())
@@ -75,7 +79,7 @@ func same(want, got *doc) bool {
 	if want.gone || got.gone {
 		return want.gone == got.gone && slices.Equal(want.revisions, got.revisions)
 	}
-	return want.id == got.id && want.collection == got.collection && want.n == got.n && want.a == got.a && want.text == got.text && want.u == got.u &&
+	return want.id == got.id && want.collection == got.collection && want.n == got.n && want.a == got.a && want.text == got.text && want.u == got.u && want.when == got.when &&
 		want.expires.Equal(got.expires) && maps.Equal(want.files, got.files) && slices.Equal(want.revisions, got.revisions) &&
 		(want.version == "" || got.version == "" || want.version == got.version) && (want.index == 0 || got.index == 0 || want.index == got.index)
 }
@@ -194,10 +198,10 @@ func (m *model) recover(read state, begun *entry) error {
 				candidate.set(c)
 			}
 		}
-		may := make(map[string]*doc) // either of the two
+		may := make(map[string][]*doc) // or one of these
 		if k < len(entries) && entries[k].each {
 			for _, c := range entries[k].changes {
-				may[c.key] = c.to
+				may[c.key] = append(may[c.key], c.to)
 			}
 		}
 		difference := differ(candidate, read, may)
@@ -226,14 +230,14 @@ func (m *model) goOn(read state) {
 }
 
 // differ says in words what is not as it must be, or "".
-func differ(want, got state, may map[string]*doc) string {
+func differ(want, got state, may map[string][]*doc) string {
 	keys := maps.Clone(want)
 	maps.Copy(keys, got)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		if same(want[key], got[key]) {
 			continue
 		}
-		if to, found := may[key]; found && same(to, got[key]) {
+		if slices.ContainsFunc(may[key], func(to *doc) bool { return same(to, got[key]) }) {
 			continue
 		}
 		return fmt.Sprintf("%s is %v, want %v", key, got[key], want[key])

@@ -32,7 +32,15 @@ func query(w *world) {
 	collection := w.pick(collections)
 	q := w.db.Query(collection)
 	var holds func(d *doc) bool
-	switch w.intn(5) {
+	switch w.intn(7) {
+	case 5:
+		a, since := w.intn(7), 1+w.intn(len(whens)-2)
+		q = q.Where(jay.Eq("a", a), jay.Ge("w as utc", whens[since].text))
+		holds = func(d *doc) bool { return d.a == a && d.instant() >= (&doc{when: since}).instant() }
+	case 6:
+		at := 1 + w.intn(len(whens)-2)
+		q = q.Where(jay.Eq("w as utc", whens[at].text))
+		holds = func(d *doc) bool { return d.instant() == (&doc{when: at}).instant() }
 	case 0:
 		a := w.intn(7)
 		q, holds = q.Where(jay.Eq("a", a)), func(d *doc) bool { return d.a == a }

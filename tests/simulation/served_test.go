@@ -109,6 +109,12 @@ func (w *world) withID() string {
 // have taken what was there before it.
 func (w *world) repeatable() bool { return !w.settings.relaxed || w.front.lost }
 
+// The names of requests that are under way together. Only those that end in turn have one history.
+const (
+	inTurnName = "requests in turn"
+	atOnceName = "requests at once"
+)
+
 // served are the verbs of a client of the server.
 var served = []verb{
 	{name: "PUT", weight: 40, do: putServed},
@@ -121,6 +127,8 @@ var served = []verb{
 	{name: "cmpxchg", weight: 20, do: exchangeServed},
 	{name: "bulk_insert", weight: 12, do: bulkInsertServed},
 	{name: "PATCH queries", weight: 8, do: patchServed},
+	{name: inTurnName, weight: 30, do: inTurn},
+	{name: atOnceName, weight: 20, do: atOnce},
 }
 
 // clientFaults are what a client of the server meets.

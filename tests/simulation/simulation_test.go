@@ -148,6 +148,9 @@ func TestSimulation_Repeats(t *testing.T) {
 			if f := faults[faultNamed(script[i].fault)]; f.of(machineFaults) && f.name != "" && f.name != "closed behind it" {
 				script[i].fault = "power goes behind it"
 			}
+			if script[i].verb == atOnceName {
+				script[i].verb = inTurnName
+			}
 		}
 		var logs [2]bytes.Buffer
 		for i := range logs {

@@ -137,6 +137,7 @@ type User struct {
 	A  *int   `json:"a,omitempty"`
 	T  string `json:"t,omitempty"`
 	U  *int   `json:"u,omitempty"`
+	W  string `json:"w,omitempty"`
 }
 
 // session changes, removes and adds entities in one unit of work.

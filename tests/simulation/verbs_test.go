@@ -72,6 +72,12 @@ func init() {
 		{name: "checkpoint", weight: 2, do: checkpoint, not: []string{shared, members}},
 		{name: "upgrade", weight: 1, do: upgrade},
 		{name: "verify", weight: 1, do: func(w *world) { w.verify(w.db) }},
+		{name: "look", weight: 4, do: lookInto, not: notShared},
+		{name: "standby", weight: 6, do: stand, waits: true, not: []string{shared, members}},
+		{name: "standby is cut off", weight: 3, do: cutOffStandby, not: []string{shared, members}},
+		{name: "standby is killed", weight: 3, do: killStandby, not: []string{shared, members}},
+		{name: "promote", weight: 2, do: promote, not: []string{shared, members}},
+		{name: "follow in vain", weight: 1, do: standbyRefused, not: []string{machine, serving}},
 	}
 	for _, v := range served {
 		v.only = serving
@@ -99,7 +105,34 @@ var declarations = map[string]jay.Index{
 	"a":  {Name: "a", Fields: []string{"a"}},
 	"ta": {Name: "ta", Fields: []string{"t", "-a"}},
 	"u":  {Name: "u", Fields: []string{"u"}, Unique: true},
+	"w":  {Name: "w", Fields: []string{"w as utc", "a"}},
+	"aw": {Name: "aw", Fields: []string{"a"}, Where: "w as utc >= '" + noon + "'"},
 }
+
+// when is an instant as a text of documents has it.
+type when struct {
+	text string
+	utc  string // of a text that counts as UTC where it names no offset; "" for none
+}
+
+// whens are texts with and without an offset, some of the same instant, and some that are no instants. The first is that of a
+// document without one.
+var whens = []when{
+	{},
+	{"2026-03-01T12:00:00Z", "2026-03-01T12:00:00Z"},
+	{noon, "2026-03-01T12:00:00Z"},
+	{"2026-03-01 12:00:00", "2026-03-01T12:00:00Z"},
+	{"2026-03-01T14:00:00+02:00", "2026-03-01T12:00:00Z"},
+	{"2026-03-01T12:00:00-01:00", "2026-03-01T13:00:00Z"},
+	{"2026-03-01 11:59:59.999", "2026-03-01T11:59:59.999Z"},
+	{"1999-12-31T23:59:59", "1999-12-31T23:59:59Z"},
+	{text: "at noon"},
+}
+
+const noon = "2026-03-01T12:00:00"
+
+// instant returns the instant of a document as a text that sorts as it does, or "".
+func (d *doc) instant() string { return strings.Replace(whens[d.when].utc, "Z", "", 1) }
 
 var (
 	texts = []string{"", "red", "Red", "green", "blue"}
@@ -126,6 +159,9 @@ func (w *world) fresh(id, collection string, old *doc) *doc {
 	d := &doc{id: id, collection: collection, n: w.model.serial, a: w.intn(8) - 1, text: texts[w.intn(len(texts))], u: -1}
 	if w.intn(4) == 0 {
 		d.u = w.intn(30)
+	}
+	if w.intn(2) == 0 {
+		d.when = w.intn(len(whens))
 	}
 	return w.after(old, d)
 }

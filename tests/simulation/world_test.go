@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"testing/synctest"
@@ -135,6 +136,9 @@ type world struct {
 	front     *front     // or nil
 	agreement *agreement // or nil
 	retry     func()     // makes a request of the step again, after its fault
+	requests  int        // serial of the newest request ID
+	looking   *looking   // or nil
+	follower  *follower  // or nil
 }
 
 // failure is what the simulation has found.
@@ -171,6 +175,7 @@ func (w *world) run(steps []step) (err error) {
 			err = errors.New(f.text)
 			w.say("FAILS: %s", f.text)
 			w.disk.Heal()
+			w.abandon()
 			if w.front != nil && w.front.server != nil {
 				_ = w.front.server.Close()
 			}
@@ -205,10 +210,27 @@ func (w *world) run(steps []step) (err error) {
 		return nil
 	}
 	w.reopen(w.disk, false)
+	if w.follower != nil {
+		w.catchUp()
+	}
+	w.dropStandby()
 	w.leave()
 	w.must(w.db.Close())
 	w.db = nil
 	return nil
+}
+
+// abandon ends what reads beside the database, after a failure.
+func (w *world) abandon() {
+	if l := w.looking; l != nil {
+		_ = errors.Join(l.db.Close(), l.listener.Close())
+	}
+	if f := w.follower; f != nil {
+		f.link.hangUp()
+		if f.standby != nil {
+			_ = f.standby.Close()
+		}
+	}
 }
 
 // runMembers makes the steps, each at one of the members.
@@ -248,6 +270,7 @@ func (w *world) one(i int, s step) {
 		w.retry()
 	}
 	w.rest()
+	w.noteKnown()
 	fmt.Fprintln(w.log)
 }
 
@@ -312,6 +335,50 @@ func (w *world) write(key string, to *doc, want error, fn func() (jay.Metadata, 
 	})
 }
 
+// requestID returns the option of a call that is made once under a request ID, which some calls have; nil for the others.
+func (w *world) requestID() []jay.RequestOption {
+	if w.intn(6) > 0 {
+		return nil
+	}
+	w.requests++
+	return []jay.RequestOption{jay.RequestID(fmt.Sprint("call ", w.requests))}
+}
+
+// once makes a write that may have a request ID. If its outcome is not known it is made again after the fault, and some are made again that
+// have gone well: they are carried out once, and answer as before.
+func (w *world) once(r []jay.RequestOption, key string, to *doc, want error, fn func() (jay.Metadata, error)) {
+	var first *jay.Metadata
+	send := func() (jay.Metadata, error) {
+		m, err := fn()
+		if err == nil && first != nil && (m.ID != first.ID || m.ChangeVector != first.ChangeVector) {
+			w.fail("a call that is made again has made %s %s, and before %s %s", m.ID, m.ChangeVector, first.ID, first.ChangeVector)
+		}
+		return m, err
+	}
+	relaxed := w.settings.relaxed
+	e := &entry{changes: []change{{key, to}}}
+	done := w.call(e, want, func() (func(), error) {
+		m, err := send()
+		return func() {
+			e.changes[0] = w.learn(e.changes[0], m)
+			first = &m
+		}, err
+	})
+	switch {
+	case len(r) == 0 || want != nil:
+	case done && w.intn(2) == 0 && w.cut == nil && !w.failed && (w.agreement == nil || !w.agreement.away):
+		fmt.Fprint(w.log, "again. ")
+		w.must(second(send()))
+	case !done && !relaxed:
+		w.retry = func() {
+			w.call(e, nil, func() (func(), error) {
+				m, err := send()
+				return func() { e.changes[0] = w.learn(e.changes[0], m) }, err
+			})
+		}
+	}
+}
+
 // learn fills in what a write has returned: the ID that Jay made, and the change vector.
 func (w *world) learn(c change, m jay.Metadata) change {
 	to := *c.to
@@ -324,6 +391,9 @@ func (w *world) learn(c change, m jay.Metadata) change {
 	source := key
 	if w.settings.mode == jay.HiLo2 { // HiLo and identities count beside each other, to the same IDs
 		source = c.to.request + " " + key
+	}
+	if there := w.there(key); there != nil && there.n == c.to.n { // of a call that was made again
+		return change{key, there}
 	}
 	if w.model.ever[source] {
 		w.fail("%s: the ID %s was made before", w.verb, m.ID)
@@ -406,6 +476,7 @@ func (w *world) prepare() {
 // opened.
 func (w *world) reopen(found *storagetest.Disk, cut bool) {
 	w.disk.Heal()
+	w.disconnectStandby()
 	w.leave()
 	if found != w.disk {
 		w.disconnect()
@@ -450,10 +521,22 @@ func (w *world) reopen(found *storagetest.Disk, cut bool) {
 	}
 	w.rest()
 	w.examine()
+	if w.agreement != nil && w.agreement.decide != nil {
+		w.agreement.decide()
+		w.agreement.decide = nil
+	}
+	if w.follower != nil {
+		w.noteKnown()
+		w.checkStandby() // it has nothing that its source has lost
+		if w.intn(4) > 0 {
+			w.connectStandby()
+		}
+	}
 }
 
-// leave ends the server, if there is one.
+// leave ends what reads beside the database, and the server, if there is one.
 func (w *world) leave() {
+	w.ownerEnds()
 	if w.front != nil && w.front.server != nil {
 		w.must(w.front.server.Close())
 		w.front.server = nil
@@ -598,10 +681,11 @@ func (w *world) decode(db *jay.DB, d *jay.Document) *doc {
 func decoded(w *world, id, collection string, body json.RawMessage) *doc {
 	raw := struct {
 		N, A, U *int
-		T       string
+		T, W    string
 	}{}
 	w.must(json.Unmarshal(body, &raw))
 	to := &doc{id: id, collection: collection, a: -1, u: -1, text: raw.T}
+	to.when = slices.IndexFunc(whens, func(one when) bool { return one.text == raw.W })
 	if raw.N != nil {
 		to.n = *raw.N
 	}

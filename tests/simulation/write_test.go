@@ -41,9 +41,12 @@ func put(w *world) {
 		want = jay.ErrUnique
 	}
 	fmt.Fprintf(w.log, "%v. ", to)
-	w.write(key, to, want, func() (jay.Metadata, error) {
-		return w.db.Put(ctx, id, to.body(), append(opts, jay.InCollection(collection))...)
-	})
+	r := w.requestID()
+	opts = append(opts, jay.InCollection(collection))
+	for _, option := range r {
+		opts = append(opts, option)
+	}
+	w.once(r, key, to, want, func() (jay.Metadata, error) { return w.db.Put(ctx, id, to.body(), opts...) })
 }
 
 func insert(w *world) {
@@ -57,9 +60,11 @@ func insert(w *world) {
 		want = jay.ErrUnique
 	}
 	fmt.Fprintf(w.log, "%v. ", to)
-	w.write(key, to, want, func() (jay.Metadata, error) {
-		return w.db.Insert(ctx, id, to.body(), jay.InCollection(collection))
-	})
+	r, opts := w.requestID(), []jay.WriteOption{jay.InCollection(collection)}
+	for _, option := range r {
+		opts = append(opts, option)
+	}
+	w.once(r, key, to, want, func() (jay.Metadata, error) { return w.db.Insert(ctx, id, to.body(), opts...) })
 }
 
 func replace(w *world) {
@@ -77,7 +82,11 @@ func replace(w *world) {
 		return // which of two errors comes first is not promised
 	}
 	fmt.Fprintf(w.log, "%v. ", to)
-	w.write(key, to, want, func() (jay.Metadata, error) { return w.db.Replace(ctx, id, to.body(), opts...) })
+	r := w.requestID()
+	for _, option := range r {
+		opts = append(opts, option)
+	}
+	w.once(r, key, to, want, func() (jay.Metadata, error) { return w.db.Replace(ctx, id, to.body(), opts...) })
 }
 
 func remove(w *world) {
@@ -116,7 +125,10 @@ func patch(w *world) {
 	d := *old
 	d.n, d.version = n, ""
 	edits := []jay.PatchOption{jay.Set("n", n)}
-	switch w.intn(4) {
+	switch w.intn(5) {
+	case 4:
+		d.when = 1 + w.intn(len(whens)-1)
+		edits = append(edits, jay.Set("w", whens[d.when].text))
 	case 0:
 		d.a = w.intn(7)
 		edits = append(edits, jay.Set("a", d.a))
@@ -138,7 +150,11 @@ func patch(w *world) {
 		want = jay.ErrUnique
 	}
 	fmt.Fprintf(w.log, "%v. ", to)
-	w.write(key, to, want, func() (jay.Metadata, error) {
+	r := w.requestID()
+	for _, option := range r {
+		edits = append(edits, option)
+	}
+	w.once(r, key, to, want, func() (jay.Metadata, error) {
 		result, err := w.db.Patch(ctx, id, edits...)
 		return result.Metadata, err
 	})
@@ -161,11 +177,15 @@ func makeID(w *world) {
 	to := w.fresh("", "Users", nil)
 	to.u, to.request = -1, request
 	fmt.Fprintf(w.log, "%q for %v. ", request, to)
-	w.write(madeKey(to.n), to, nil, func() (jay.Metadata, error) {
+	r, opts := w.requestID(), []jay.WriteOption{jay.InCollection("Users")}
+	for _, option := range r {
+		opts = append(opts, option)
+	}
+	w.once(r, madeKey(to.n), to, nil, func() (jay.Metadata, error) {
 		if request == "hilo" {
-			return w.db.Store(ctx, "Users", to.body())
+			return w.db.Store(ctx, "Users", to.body(), opts[1:]...)
 		}
-		return w.db.Insert(ctx, request, to.body(), jay.InCollection("Users"))
+		return w.db.Insert(ctx, request, to.body(), opts...)
 	})
 }
 
