@@ -36,6 +36,9 @@ func renameCollection(w *world) {
 		if again && errors.Is(err, jay.ErrUsage) && len(w.model.documents(to)) > 0 { // it had not begun when it was cut off
 			e.changes, w.renaming, err = nil, nil, nil
 		}
+		if again && len(e.changes) == 0 && errors.Is(err, jay.ErrNotFound) { // neither, and what there was has been deleted
+			w.renaming, w.unready, err = nil, true, nil
+		}
 		return nil, err
 	}) {
 		if again && w.renaming == nil {

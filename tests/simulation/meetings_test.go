@@ -207,6 +207,7 @@ func (w *world) settle(q *request) {
 		c.to.version = reply.ChangeVector
 	}
 	w.model.acknowledge(entry{changes: []change{c}}, !w.settings.relaxed)
+	w.noteKnown() // another request of the step may change it again
 }
 
 // meeting draws some requests. With apart, no two of them change one document.
