@@ -39,6 +39,11 @@ var meetings = []mutation{
 		tests: simulated,
 	},
 	{
+		name:  "meeting: Close refuses a floor between the last record that goes and the end of the walk",
+		edits: []edit{{"internal/horizon/horizon.go", "\tif floor < last {\n", "\tif floor < b.end {\n"}},
+		tests: []tests{{"internal/horizon", "TestDeletions_FloorInTheWalk"}},
+	},
+	{
 		name:  "meeting: the index of a compare-exchange value is not compared",
 		edits: []edit{{"internal/write/stage_exchange.go", "\tif !o.Compared {\n\t\tif err := t.compare(", "\tif false {\n\t\tif err := t.compare("}},
 		tests: simulated,

@@ -90,7 +90,7 @@ func atOnce(w *world) { w.meet(true) }
 
 func (w *world) meet(atOnce bool) {
 	faulty := w.cut != nil || w.failed || w.front.lost
-	all := w.meeting(faulty)
+	all := w.meeting(faulty, !atOnce)
 	for _, q := range all {
 		fmt.Fprintf(w.log, "%s. ", q.text)
 		w.begin(q)
@@ -210,15 +210,21 @@ func (w *world) settle(q *request) {
 	w.noteKnown() // another request of the step may change it again
 }
 
-// meeting draws some requests. With apart, no two of them change one document.
-func (w *world) meeting(apart bool) []*request {
+// meeting draws some requests. With apart, no two of them change one document. Deletions have no etag that would say in which order they
+// were made.
+func (w *world) meeting(apart, deletions bool) []*request {
 	var all []*request
-	used := make(map[string]bool) // keys that only one request may change
+	used := make(map[string]bool)     // keys that only one request may change
+	places := make(map[string]string) // collections of keys
 	id, key, old, collection := w.target()
 	for range 2 + w.intn(4) {
 		if apart || w.intn(3) == 0 {
 			id, key, old, collection = w.target()
 		}
+		if in, drawn := places[key]; drawn { // a document does not move
+			collection = in
+		}
+		places[key] = collection
 		switch n := w.intn(9); {
 		case n < 5:
 			if used[key] {
@@ -234,7 +240,7 @@ func (w *world) meeting(apart bool) []*request {
 			}
 			all = append(all, q)
 		case n == 5:
-			if used[key] || slices.ContainsFunc(all, func(q *request) bool { return q.change != nil && q.change.key == key }) || w.there(key) == nil {
+			if !deletions || used[key] || slices.ContainsFunc(all, func(q *request) bool { return q.change != nil && q.change.key == key }) || w.there(key) == nil {
 				continue
 			}
 			used[key] = true

@@ -125,7 +125,7 @@ func newModel() *model {
 	return &model{
 		state: make(state), safe: make(state), indexes: make(map[string]map[string]bool),
 		ever: make(map[string]bool), used: make(map[string]map[int64]bool), seen: make(state), floor: make(map[string]int64),
-		worked: worked{make(map[string]string), make(map[string]string), make(map[string]bool)},
+		worked: newWorked(),
 	}
 }
 

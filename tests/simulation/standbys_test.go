@@ -393,7 +393,7 @@ func (w *world) failOver(f *follower, read state) {
 	w.backup, w.passed, w.unready = nil, false, true
 	if lost { // neither the reader of the feed nor the worker has seen what is there now
 		w.feed, w.model.seen = "", make(state)
-		w.model.worked = worked{make(map[string]string), make(map[string]string), make(map[string]bool)}
+		w.model.worked = newWorked()
 	}
 	w.disk = f.disk
 	var err error

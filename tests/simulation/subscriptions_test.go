@@ -38,6 +38,10 @@ func (s *worked) doubt(sent map[string]string) {
 // forget notes that a loss of power may have taken acknowledgements.
 func (s *worked) forget() { s.doubt(maps.Clone(s.acknowledged)) }
 
+func newWorked() worked {
+	return worked{make(map[string]string), make(map[string]string), make(map[string]bool)}
+}
+
 const subscription = "mail"
 
 // work serves a subscription of all documents with their deletions until it has caught up, and fails one
@@ -127,6 +131,20 @@ func (w *world) subscribe(since string) error {
 		w.model.worked.maybe[ids.Fold(d.ID())] = d.ChangeVector() // it may be older than that
 	}
 	return err
+}
+
+// dropSubscription drops the subscription, so that the next worker creates it anew: perhaps at a position that readers have left long ago.
+func dropSubscription(w *world) {
+	if _, err := w.db.Subscriptions().Get(ctx, subscription); errors.Is(err, jay.ErrSubscription) {
+		return
+	} else if err != nil && !w.failed {
+		w.must(err)
+	}
+	if w.call(new(entry), nil, func() (func(), error) { return nil, w.db.Subscriptions().Drop(ctx, subscription) }) && w.cut == nil && !w.settings.relaxed {
+		w.model.worked = newWorked()
+		return
+	}
+	w.model.worked.forget()
 }
 
 // checkWorked compares what a subscription that has caught up has sent with what is there.

@@ -63,6 +63,7 @@ func init() {
 		{name: "patch by query", weight: 3, do: patchByQuery},
 		{name: "follow", weight: 6, do: follow},
 		{name: "work", weight: 6, do: work, not: notShared},
+		{name: "drop subscription", weight: 2, do: dropSubscription, not: notShared},
 		{name: "time passes", weight: 6, do: timePasses, waits: true},
 		{name: "clock is set", weight: 1, do: setClock},
 		{name: "flush", weight: 3, do: flush},
