@@ -23,6 +23,12 @@ export JAY_SEED
 # Packages that are tested at once: many tests wait, for disks, elections and processes.
 ATONCE = $$(( $$(getconf _NPROCESSORS_ONLN) + 1 ))
 
+# Where short tests have their files, if TMPDIR does not say it: in memory, if the system has a
+# folder of it with 4 GiB free in which programs may run. Files on a disk take half of their time.
+FILES = $(shell { test -w /dev/shm && ! grep -q '^[^ ]* /dev/shm .*noexec' /proc/mounts \
+	&& test "$$(df -Pk /dev/shm | awk 'NR == 2 { print $$4 }')" -ge 4194304 && echo /dev/shm; } 2>/dev/null || echo /tmp)
+test invariants race: export TMPDIR ?= $(FILES)
+
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
@@ -64,7 +70,7 @@ demo:
 	$(GO) run ./cmd/jay demo
 
 test:
-	@echo "JAY_SEED=$(JAY_SEED) repeats the samples of this run"
+	@echo "JAY_SEED=$(JAY_SEED) repeats the samples of this run; files of tests are in $(TMPDIR)"
 	$(GO) test -short -p $(ATONCE) -timeout 20m $(PACKAGES)
 
 # Each test in full, once: the suites with checks of what the comments promise, but for those
@@ -288,10 +294,10 @@ fuzz:
 	$(GO) test -run xxx -fuzz FuzzSplitUpdate -fuzztime 60s ./server/internal/verbs
 	$(GO) test -run xxx -fuzz FuzzParse -fuzztime 60s ./internal/script
 
-# Changes to the code, one at a time, each of which named tests must notice, in full. Short tests:
-# go run ./tests/mutations -short.
+# Changes to the code, one at a time, each of which named tests must notice, in full; and how many of
+# them short tests notice. The tests of a package are built once, with all changes in them.
 mutations:
-	$(GO) run ./tests/mutations
+	$(GO) run ./tests/mutations -once -both
 
 # bench takes minutes, bench-full hours; both write tables, JSON and plots into
 # docs/benchmarks.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,9 +50,12 @@ type bench struct {
 	root  string // of the repository
 	dir   string // for what it makes
 	limit time.Duration
-	once  string           // a program with many changes, or ""
-	woven map[string]bool  // the names of those changes
-	sound map[string]error // why tests fail without a change, or nil; by form and directory
+	sound map[string]error // why the tests of a directory fail without a change, or nil
+
+	// With many changes in one program:
+	wovenOverlay string            // the file for go build -overlay
+	woven        map[string]bool   // the names of the changes in it
+	programs     map[string]string // by the directory of the tests; "" for one that does not pass without a change
 }
 
 // buildLimit bounds the compiler and the linker.
@@ -67,7 +71,7 @@ func newBench(root string, limit time.Duration) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &bench{root: root, dir: dir, limit: limit, sound: make(map[string]error)}, nil
+	return &bench{root: root, dir: dir, limit: limit, sound: make(map[string]error), programs: make(map[string]string)}, nil
 }
 
 func (b *bench) close() error { return os.RemoveAll(b.dir) }
@@ -79,22 +83,11 @@ func (b *bench) try(ctx context.Context, m mutation, forms []form, all []mutatio
 	for i, f := range forms {
 		outcomes[i] = outcome{Name: m.name, Form: f}
 	}
-	overlay, err := "", error(nil)
-	if !b.woven[m.name] {
-		overlay, err = b.overlay(m)
-	}
+	var err error
 	for _, t := range m.tests {
-		if err != nil {
+		var program string
+		if program, err = b.changed(ctx, m, t.dir, forms, all); err != nil {
 			break
-		}
-		if err = b.checkSound(ctx, t.dir, forms, all); err != nil {
-			break
-		}
-		program := b.once
-		if !b.woven[m.name] {
-			if program, err = b.build(ctx, t.dir, overlay); err != nil {
-				break
-			}
 		}
 		for i, f := range forms {
 			if o := &outcomes[i]; !o.Caught && o.Problem == "" {
@@ -110,9 +103,57 @@ func (b *bench) try(ctx context.Context, m mutation, forms []form, all []mutatio
 	return outcomes
 }
 
+// changed returns the program with the tests of a directory and a mutation, which it makes if the variable has its
+// name. It passes without the change.
+func (b *bench) changed(ctx context.Context, m mutation, dir string, forms []form, all []mutation) (program string, err error) {
+	if b.woven[m.name] {
+		program, known := b.programs[dir]
+		if !known {
+			program = filepath.Join(b.dir, "woven"+strconv.Itoa(len(b.programs))+".exe")
+			if err := b.wovenProgram(ctx, program, dir, forms, all); ctx.Err() != nil {
+				return "", ctx.Err()
+			} else if err != nil {
+				fmt.Fprintf(os.Stderr, "%s: each change is built, as the tests fail with all in one program: %v\n", dir, err)
+				program = ""
+			}
+			b.programs[dir] = program
+		}
+		if program != "" {
+			return program, nil
+		}
+	}
+	err, known := b.sound[dir]
+	if !known {
+		if program, err = b.build(ctx, dir, ""); err == nil {
+			err = b.checkSound(ctx, program, dir, forms, all)
+		}
+		b.sound[dir] = err
+	}
+	if err != nil {
+		return "", err
+	}
+	overlay, err := b.overlay(m)
+	if err != nil {
+		return "", err
+	}
+	return b.build(ctx, dir, overlay)
+}
+
+// wovenProgram builds the tests of a directory with all mutations that can be woven, and checks that they pass without one.
+func (b *bench) wovenProgram(ctx context.Context, program, dir string, forms []form, all []mutation) error {
+	built, err := b.build(ctx, dir, b.wovenOverlay)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(built, program); err != nil {
+		return err
+	}
+	return b.checkSound(ctx, program, dir, forms, all)
+}
+
 // checkSound returns an error if tests in a directory fail without a change: all that the
 // mutations name.
-func (b *bench) checkSound(ctx context.Context, dir string, forms []form, all []mutation) error {
+func (b *bench) checkSound(ctx context.Context, program, dir string, forms []form, all []mutation) error {
 	var names []string
 	for _, m := range all {
 		for _, t := range m.tests {
@@ -121,24 +162,14 @@ func (b *bench) checkSound(ctx context.Context, dir string, forms []form, all []
 			}
 		}
 	}
-	program := b.once
+	slices.Sort(names)
 	for _, f := range forms {
-		key := string(f) + " " + dir
-		err, known := b.sound[key]
-		if !known {
-			if program == "" {
-				if program, err = b.build(ctx, dir, ""); err != nil {
-					return err
-				}
-			}
-			r := b.run(ctx, program, "", tests{dir: dir, run: strings.Join(names, "|")}, f, 0)
-			if err = r.err; err == nil && r.failed {
-				err = fmt.Errorf("without a change, %s fails: %s", r.test, r.says)
-			}
-			b.sound[key] = err
+		r := b.run(ctx, program, "", tests{dir: dir, run: strings.Join(slices.Compact(names), "|")}, f, 0)
+		if r.err != nil {
+			return r.err
 		}
-		if err != nil {
-			return err
+		if r.failed {
+			return fmt.Errorf("without a change, %s fails: %s", r.test, r.says)
 		}
 	}
 	return nil
@@ -190,20 +221,6 @@ type result struct {
 	test, says   string
 	seconds      float64
 	err          error // it could not be run, or says nothing
-}
-
-// weaveOnce builds one program with all mutations that can be woven into it, whose tests are in one directory.
-func (b *bench) weaveOnce(ctx context.Context, all []mutation) error {
-	overlay, woven, err := b.weave(all)
-	if err != nil {
-		return err
-	}
-	program, err := b.build(ctx, all[0].tests[0].dir, overlay)
-	if err != nil {
-		return err
-	}
-	b.woven, b.once = woven, filepath.Join(b.dir, "once.exe")
-	return os.Rename(program, b.once)
 }
 
 // run runs tests with the change of this name, if the program has some, for at most the limit or, if it is not 0, another one.

@@ -248,15 +248,27 @@ func TestBench_Weave(t *testing.T) {
 		{name: "nothing", edits: []edit{{"small.go", "t.n += n", "t.n = t.n + n"}}, tests: sum},
 		{name: "a variable", edits: []edit{{"small.go", "four = 4", "four = 5"}}, tests: sum},
 	}
-	if err := b.weaveOnce(context.Background(), all); err != nil {
-		t.Fatal(err)
-	}
-	for i, want := range []string{"got 8", "got 2", "", "got 8"} {
-		if woven := i < 3; b.woven[all[i].name] != woven {
-			t.Errorf("%s: woven %v, want %v", all[i].name, !woven, woven)
+	check := func(all []mutation, together bool) {
+		t.Helper()
+		if b.wovenOverlay, b.woven, err = b.weave(all); err != nil {
+			t.Fatal(err)
 		}
-		if got := b.try(context.Background(), all[i], []form{full}, all)[0]; got.Says != want || got.Problem != "" {
-			t.Errorf("%s: got %s, want %q", all[i].name, got, want)
+		for i, want := range []string{"got 8", "got 2", "", "got 8"} {
+			if woven := i < 3; b.woven[all[i].name] != woven {
+				t.Errorf("%s: woven %v, want %v", all[i].name, !woven, woven)
+			}
+			if got := b.try(context.Background(), all[i], []form{full}, all)[0]; got.Says != want || got.Problem != "" {
+				t.Errorf("%s: got %s, want %q", all[i].name, got, want)
+			}
+		}
+		if got := b.programs["."] != ""; got != together {
+			t.Errorf("in one program: %v, want %v", got, together)
 		}
 	}
+	check(all, true)
+
+	// One that does not compile spoils the program, not the judgement of the others.
+	clear(b.programs)
+	clear(b.sound)
+	check(append(all, mutation{name: "broken", edits: []edit{{"small.go", "return 2", "return x"}}, tests: sum}), false)
 }
