@@ -116,10 +116,13 @@ func candidates(paths []*Path) int {
 func (p *planner) hasSmaller(union []*Path) (bool, error) {
 	total := candidates(union)
 	for _, a := range p.paths {
-		if err := p.estimate(a, EstimateKeys); err != nil {
+		if len(a.used) == 0 {
+			continue
+		}
+		if err := p.estimate(a, min(total, EstimateKeys)); err != nil {
 			return false, err
 		}
-		if len(a.used) > 0 && !a.more && a.estimate < total {
+		if !a.more && a.estimate < total {
 			return true, nil
 		}
 	}

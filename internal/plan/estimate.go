@@ -1,29 +1,38 @@
 package plan
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 )
 
-// estimate counts the entries of a path, up to limit.
+// estimate counts the entries of a path, up to limit. It goes on after those that it has counted before.
 func (p *planner) estimate(a *Path, limit int) error {
 	if a.estimate > 0 && (!a.more || a.estimate >= limit) {
 		return nil // counted to its end before, or as far as limit
 	}
-	a.estimate, a.uncovered, a.more = 0, 0, false
+	lo, within := a.uncounted, a.within
+	if lo == nil {
+		a.estimate, a.uncovered = 0, 0 // not counted, but assumed: see choose
+	}
+	a.more, a.uncounted, a.within = false, nil, 0
 	if a.Answer != nil {
 		return p.estimateAnswer(a, limit)
 	}
-	for _, r := range a.Ranges {
-		it, err := p.snapshot.Iterate(r.Lo, r.Hi)
+	for i := within; i < len(a.Ranges); i++ {
+		if lo == nil {
+			lo = a.Ranges[i].Lo
+		}
+		it, err := p.snapshot.Iterate(lo, a.Ranges[i].Hi)
 		if err != nil {
 			return err
 		}
+		lo = nil
 		for ok := it.First(); ok; ok = it.Next() {
 			if a.estimate >= limit {
-				a.more = true
+				a.more, a.uncounted, a.within = true, bytes.Clone(it.Key()), i
 				break
 			}
 			a.estimate++

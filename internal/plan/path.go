@@ -29,6 +29,8 @@ type Path struct {
 	estimate  int        // entries in the ranges, up to a bound
 	more      bool       // there are more than estimate
 	uncovered int        // of estimate, entries that are not covering, if covers
+	uncounted []byte     // if there are more, the first entry that was not counted; nil if none was
+	within    int        // the position in Ranges of the one that has uncounted
 	near      float64    // the share of its documents that lie near one another, if sampled: see shareNear
 	sampled   bool
 	covers    bool   // the entries have all that the query looks at, apart from what the ranges decide

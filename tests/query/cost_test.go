@@ -34,6 +34,32 @@ func scattered(t testing.TB, n int, opts *jay.Options, bytes func(kind int) int)
 
 func small(int) int { return 100 }
 
+// Ensure that planning counts an entry once, however often it goes on with an index: those of one with 300 and as many of one with more.
+func TestPlan_CountsOnce(t *testing.T) {
+	db := memory(t, nil)
+	w, err := db.BulkInsert(nil)
+	must(t, err)
+	for i := range 3000 {
+		_, err := w.Put(ctx, fmt.Sprintf("notes/%04d", i), fmt.Appendf(nil, `{"A":%d,"B":%d,"C":%d}`, i%10, i*1789%3000, i%20), jay.InCollection("Notes"))
+		must(t, err)
+	}
+	must(t, w.Close())
+	must(t, db.EnsureIndexes(ctx, "Notes", []jay.Index{{Fields: []string{"A"}}, {Fields: []string{"B"}}, {Fields: []string{"C"}}}))
+	for text, most := range map[string]int64{
+		"A = 3 and B >= 1000":            300 + 301 + 300, // the last ones are walked over
+		"B >= 1000 and C in (3, 4)":      300 + 301 + 300, // two ranges of one index
+		"B >= 1000 and (A = 3 or C = 4)": 300 + 150 + 450 + 450,
+	} {
+		q, err := db.RQL("from Notes where "+text, nil)
+		must(t, err)
+		e, err := q.Explain(ctx)
+		must(t, err)
+		if e.Keys > most || e.Keys < most/2 {
+			t.Errorf("%s: %d keys were examined, want at most %d\n%s", text, e.Keys, most, e)
+		}
+	}
+}
+
 // Ensure that a range with most documents is answered by a scan, one with few by the index, and that Explain shows what
 // both were expected to read; and that the scan is not chosen where it may not be, or an index reads no document.
 func TestPlan_ScanIsCheaper(t *testing.T) {
