@@ -21,6 +21,8 @@ var errSpent = errors.New("jay: the plan has cost as much as another one")
 type instead struct {
 	looked int64 // documents looked up
 	after  int64 // how many, before another plan is asked for; 0 for never
+	wanted int64 // answers, those that are skipped included
+	spared bool  // it was not asked for once, as the end seemed near
 
 	plan  *plan.Plan          // the other one, once it is to answer
 	given map[string]struct{} // answers so far, by folded ID, if they have no order
@@ -34,7 +36,8 @@ func (r *Run) mayChange() error {
 	if !r.plan.MayEndEarly() || few || len(r.overlay.Own) > 0 || r.distinct != nil {
 		return nil
 	}
-	r.instead.after = int64(plan.EarlyLookUps)
+	r.instead.after = int64(max(1, plan.EarlyLookUps/4))
+	r.instead.wanted = int64(r.skip) + int64(r.left)
 	if !r.plan.Ordered {
 		r.instead.given = make(map[string]struct{})
 		return nil
@@ -69,6 +72,13 @@ func (c *instead) give(sorter *query.Sorter, payer *budget.Payer, doc query.Doc,
 func (r *Run) spend() (err error) {
 	c := &r.instead
 	if c.after == 0 || c.looked < c.after {
+		return nil
+	}
+	// With a quarter of the answers there, the rest is expected to cost less than it would to count what others have.
+	given := c.wanted - int64(r.skip) - int64(r.left)
+	if !c.spared && given > 0 && 4*given >= c.wanted {
+		expected := c.looked * c.wanted / given
+		c.spared, c.after = true, expected+expected/2
 		return nil
 	}
 	known := r.plan.Keys

@@ -24,8 +24,8 @@ const (
 // fewer, the comparison would cost more than it could save. A variable for tests.
 var ScanFrom = 480
 
-// EarlyLookUps is how many documents a plan that may end early looks up before it is asked whether another one is
-// cheaper. A variable for tests.
+// EarlyLookUps is how many documents a plan that may end early looks up before others are sampled, to see whether one is
+// cheaper. It is asked first after a quarter of them. A variable for tests.
 var EarlyLookUps = 64
 
 // countedPerLookUp is how many entries of each other path are counted for a document that a plan that may end early
@@ -364,7 +364,7 @@ func (pl *Plan) Instead(looked int64) (instead *Plan, after int64, err error) {
 
 	// Counting further must stay cheap beside the look-ups that there were.
 	after = c.scan / c.lookUp
-	most := min(after, countedPerLookUp*looked)
+	most := min(after, max(earlyKeys, countedPerLookUp*looked))
 	own, slower := pl.Access[0], false
 	if !pl.Ordered && own.Answer == nil && most == after {
 		// The answers may come in any order: they come sooner by the way that costs less for all of them.

@@ -60,8 +60,10 @@ const (
 
 	scanPerLookup = 8 // documents that a scan reads in the time of one look-up
 
-	raceKeys  = 32  // of each path that are counted first: see race
-	earlyKeys = 256 // that are counted before a plan is begun that may end early
+	raceKeys       = 32  // of each path that are counted first: see race
+	earlyKeys      = 256 // that are counted of a path before a plan is begun that may end early
+	leastEarlyKeys = 64  // and as few, if it is in order and has few answers to find: see earlyLimit
+	keysPerAnswer  = 4   // of each of these
 
 	sampledEntries = 200 // from both ends of an index, before an index scan replaces a scan
 	sampledShare   = 20  // one in so many entries may be not covering
@@ -168,7 +170,7 @@ func (p *planner) choose() (*Plan, error) {
 	}
 	limit, early := EstimateKeys, p.mayEndEarly() && (len(ordered) > 0 || len(p.q.OrderBy) == 0)
 	if early {
-		limit = min(limit, earlyKeys) // they are counted further when the answers turn out to be rare: see Instead
+		limit = min(limit, p.earlyLimit()) // they are counted further when the answers turn out to be rare: see Instead
 	}
 	if err := p.race(bounded, limit); err != nil {
 		return nil, err
@@ -234,6 +236,16 @@ func (p *planner) exactPath() (best *Path) {
 // mayEndEarly reports whether the query needs no more candidates than its limit, if they are answers and come in order.
 func (p *planner) mayEndEarly() bool {
 	return p.q.HasLimit && !p.options.Counting && !p.isGrouped() && !p.q.IsDistinct()
+}
+
+// earlyLimit is how many entries of a path are counted before a plan is begun that may end early. A few answers along an order
+// cost less than the counting of many entries.
+func (p *planner) earlyLimit() int {
+	need := p.q.Offset + p.q.Limit
+	if len(p.q.OrderBy) == 0 || need < 0 || need > earlyKeys {
+		return earlyKeys
+	}
+	return min(max(leastEarlyKeys, keysPerAnswer*need), earlyKeys)
 }
 
 func compareBool(a, b bool) int {

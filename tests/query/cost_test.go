@@ -127,6 +127,35 @@ func TestPlan_ScanIsCheaper(t *testing.T) {
 	equal(t, n, 4000)
 }
 
+// Ensure that planning counts little beside a walk along an order that finds its answers soon, and more only when they are rare.
+func TestPlan_FewAnswersInOrder(t *testing.T) {
+	t.Parallel()
+	db := scattered(t, 8000, nil, small)
+	for text, most := range map[string]struct{ keys, documents int64 }{
+		"Seventh >= 1 order by At limit 5":                  {64 + 8, 8},
+		"Seventh >= 1 order by At limit 20":                 {80 + 26, 26},
+		"Seventh >= 1 order by At limit 60":                 {256 + 75, 75},
+		"Seventh between 1 and 4 order by At desc limit 40": {160 + 80, 80},
+		"Seventh >= 1 and Kind = 1 order by At limit 40":    {160 + 60, 60},      // the first fifty are of the kind
+		"Seventh >= 1 and Kind = 1 order by At limit 50":    {4000, 8000 + 1200}, // there are not as many: a scan
+	} {
+		q, err := db.RQL("from Notes where "+text, nil)
+		must(t, err)
+		e, err := q.Explain(ctx)
+		must(t, err)
+		if e.Keys > most.keys || e.Documents > most.documents {
+			t.Errorf("%s: want at most %d keys and %d documents\n%s", text, most.keys, most.documents, e)
+		}
+		got, err := rowsOf(q)
+		must(t, err)
+		want, err := rowsOf(q.NoIndex())
+		must(t, err)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", text, got, want)
+		}
+	}
+}
+
 // Ensure that a plan that hoped to end early gives way to the scan once it has cost as much, and that the answers before
 // and after it are those of the scan: none is missing, none comes twice.
 func TestQuery_GivesUp(t *testing.T) {
