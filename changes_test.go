@@ -428,7 +428,8 @@ func TestChanges_DeletedID(t *testing.T) {
 			info, base := jaytest.BackUp(t, db)
 			since := changed(t, db, "")[0].Token()
 			for _, id := range []string{"docs/1-A", "docs/2-A", "docs/3-A", "docs/4-A", "docs/5-A", "docs/6-A", "docs/É-7"} {
-				put(t, db, id, `{"n":1}`, jay.InCollection("Docs"))
+				put(t, db, id, `{"n":0}`, jay.InCollection("Docs"))
+				put(t, db, id, `{"n":1}`, jay.InCollection("Docs")) // now its head is in memory
 			}
 			put(t, db, "Indexed/1-A", `{"n":1}`, jay.InCollection("Indexed"))
 			put(t, db, "Kept/1-A", `{"n":1}`, jay.InCollection("Kept"))
