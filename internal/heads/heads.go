@@ -19,6 +19,45 @@ type Head struct {
 	Etag       uint64
 	Size       int    // of its record
 	Collection string // as it is stored
+	Spelling   Spelling
+}
+
+// Spelling says how the ID of a document was written, as far as two bits can.
+type Spelling uint8
+
+const (
+	AnyhowSpelled Spelling = iota // look into the store
+	AsFolded
+	LastCapital // as it is folded, but for a capital at its end: the tag of an ID of HiLo
+
+	spellingShift = 6
+	lengthBits    = 1<<spellingShift - 1 // longestID has no more
+)
+
+// SpellingOf returns how an ID was written, by its folded form; nil is as that.
+func SpellingOf(folded string, id []byte) Spelling {
+	last := len(folded) - 1
+	switch {
+	case id == nil || string(id) == folded:
+		return AsFolded
+	case last < 0 || len(id) != len(folded) || string(id[:last]) != folded[:last]:
+		return AnyhowSpelled
+	case 'A' <= id[last] && id[last] <= 'Z' && folded[last] == id[last]+'a'-'A':
+		return LastCapital
+	}
+	return AnyhowSpelled
+}
+
+// WrittenID returns the ID of the document as it was written, or false if that must be looked up.
+func (h *Head) WrittenID(folded string) (string, bool) {
+	switch h.Spelling {
+	case AsFolded:
+		return folded, true
+	case LastCapital:
+		last := len(folded) - 1
+		return folded[:last] + string(folded[last]-'a'+'A'), true
+	}
+	return "", false
 }
 
 // Table maps folded IDs to heads. It must never return the head of a version that a
@@ -71,9 +110,12 @@ type slot struct {
 	token      uint64 // of the last Reserve or Forget
 	size       uint32
 	collection uint16
-	n          uint8
+	n          uint8           // the length of id, and the Spelling above it
 	id         [longestID]byte // folded
 }
+
+// folded returns the folded ID.
+func (e *slot) folded() []byte { return e.id[:e.n&lengthBits] }
 
 // New returns a table that takes about limit bytes when it is full, or nil for none.
 func New(limit int64) *Table {
@@ -138,7 +180,7 @@ func (s *shard) findIn(b int, hash uint64, folded string) int {
 	x := s.tags[b] ^ tagOf(hash)*lows
 	for m := (x - lows) &^ x & highs; m != 0; m &= m - 1 {
 		i := b*perBucket + bits.TrailingZeros64(m)/8
-		if e := &s.slots[i]; string(e.id[:e.n]) == folded {
+		if e := &s.slots[i]; string(e.folded()) == folded {
 			return i
 		}
 	}
@@ -160,9 +202,9 @@ func (t *Table) Find(folded string) (Head, bool) {
 		return Head{}, false
 	}
 	e := &s.slots[i]
-	etag, size, collection := e.etag, e.size, e.collection
+	etag, size, collection, spelling := e.etag, e.size, e.collection, Spelling(e.n>>spellingShift)
 	s.mu.Unlock()
-	return Head{Etag: etag, Size: int(size), Collection: (*t.names.Load())[collection]}, true
+	return Head{Etag: etag, Size: int(size), Collection: (*t.names.Load())[collection], Spelling: spelling}, true
 }
 
 // Forget makes the head of a document unknown.
@@ -227,13 +269,13 @@ func (s *shard) grow(t *Table) {
 	s.slots, s.tags, s.used = make([]slot, n), make([]uint64, n/perBucket), 0
 	for i := range old {
 		if e := &old[i]; e.etag != 0 {
-			s.slots[s.take(t, maphash.Bytes(t.seed, e.id[:e.n]))] = *e
+			s.slots[s.take(t, maphash.Bytes(t.seed, e.folded()))] = *e
 		}
 	}
 }
 
 // Set enters the head that was committed, unless the place is another's by now.
-func (t *Table) Set(r Ref, etag uint64, size int, collection uint16) {
+func (t *Table) Set(r Ref, etag uint64, size int, collection uint16, spelling Spelling) {
 	if r.token == 0 || size >= 1<<32 {
 		return
 	}
@@ -242,6 +284,7 @@ func (t *Table) Set(r Ref, etag uint64, size int, collection uint16) {
 	defer s.mu.Unlock()
 	if e := &s.slots[r.index]; e.token == r.token {
 		e.etag, e.size, e.collection = etag, uint32(size), collection
+		e.n = e.n&lengthBits | uint8(spelling)<<spellingShift
 	}
 }
 

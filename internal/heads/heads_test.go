@@ -9,6 +9,9 @@ import (
 	"github.com/jaydb/jay/internal/heads"
 )
 
+// spelling returns one for each etag.
+func spelling(etag uint64) heads.Spelling { return heads.Spelling(etag % 3) }
+
 // Ensure that a table never returns the head of a version that was replaced, however
 // commits and their Sets cross each other, while it grows and evicts.
 func TestTable_Model(t *testing.T) {
@@ -36,7 +39,7 @@ func TestTable_Model(t *testing.T) {
 			head, found := table.Find(id)
 			if found {
 				known++
-				if head != (heads.Head{Etag: committed[i], Size: int(committed[i]) + 7, Collection: "Users"}) {
+				if head != (heads.Head{Etag: committed[i], Size: int(committed[i]) + 7, Collection: "Users", Spelling: spelling(committed[i])}) {
 					t.Fatalf("%s: %+v is known, and the newest etag is %d", id, head, committed[i])
 				}
 			}
@@ -52,11 +55,11 @@ func TestTable_Model(t *testing.T) {
 			default:
 				ref := table.Reserve(id)
 				committed[i] = etag
-				table.Set(ref, etag, int(etag)+7, number)
+				table.Set(ref, etag, int(etag)+7, number, spelling(etag))
 			}
 			if len(late) > 0 && random.IntN(3) == 0 {
 				at := random.IntN(len(late))
-				table.Set(late[at].ref, late[at].etag, int(late[at].etag)+7, number)
+				table.Set(late[at].ref, late[at].etag, int(late[at].etag)+7, number, spelling(late[at].etag))
 				late[at] = late[len(late)-1]
 				late = late[:len(late)-1]
 			}
@@ -88,7 +91,7 @@ func TestTable_Room(t *testing.T) {
 		}
 		for range 2 {
 			for i := range test.ids {
-				table.Set(table.Reserve(fmt.Sprint("users/", i)), uint64(i+1), i, number)
+				table.Set(table.Reserve(fmt.Sprint("users/", i)), uint64(i+1), i, number, heads.AsFolded)
 			}
 		}
 		known := 0
@@ -111,8 +114,8 @@ func TestTable_NotRemembered(t *testing.T) {
 	table := heads.New(1 << 20)
 	number, _ := table.Name("Users")
 	long := strings.Repeat("x", 42)
-	table.Set(table.Reserve(long), 1, 1, number)
-	table.Set(table.Reserve("huge"), 1, 1<<32, number)
+	table.Set(table.Reserve(long), 1, 1, number, heads.AsFolded)
+	table.Set(table.Reserve("huge"), 1, 1<<32, number, heads.AsFolded)
 	for _, id := range []string{long, "huge", "never"} {
 		if head, found := table.Find(id); found {
 			t.Errorf("%s is known as %+v", id, head)
@@ -120,8 +123,37 @@ func TestTable_NotRemembered(t *testing.T) {
 	}
 	var none *heads.Table
 	none.Forget("a")
-	none.Set(none.Reserve("a"), 1, 1, 0)
+	none.Set(none.Reserve("a"), 1, 1, 0, heads.AsFolded)
 	if _, found := none.Find("a"); found {
 		t.Error("a nil table knows a head")
+	}
+}
+
+// Ensure that a head gives the ID as it was written, or says that it does not know it.
+func TestTable_WrittenID(t *testing.T) {
+	table := heads.New(1 << 20)
+	number, _ := table.Name("Users")
+	for _, test := range []struct {
+		folded, id string
+		known      bool
+	}{
+		{"users/1", "users/1", true},
+		{"users/1-a", "users/1-A", true},
+		{"users/1-a", "users/1-a", true},
+		{"users/1-z", "users/1-Z", true},
+		{"a", "A", true},
+		{"users/1-ab", "users/1-AB", false},
+		{"users/1-a", "Users/1-A", false},
+		{"users/é", "users/É", false},
+		{"users/k", "users/\u212a", false}, // the sign of Kelvin folds to a k
+		{"users/1-a", "users/1-1", false},
+		{strings.Repeat("x", 40) + "a", strings.Repeat("x", 40) + "A", true}, // the longest
+	} {
+		table.Set(table.Reserve(test.folded), 7, 9, number, heads.SpellingOf(test.folded, []byte(test.id)))
+		h, found := table.Find(test.folded)
+		id, known := h.WrittenID(test.folded)
+		if !found || h.Etag != 7 || h.Size != 9 || known != test.known || known && id != test.id {
+			t.Errorf("%q: got %+v, %t, %q, %t", test.id, h, found, id, known)
+		}
 	}
 }

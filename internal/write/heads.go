@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/heads"
 	"github.com/jaydb/jay/internal/invariants"
@@ -33,10 +34,9 @@ func (w *Writer) knownHead(o *Op, c *catalog.Catalog, rules *revisions.Rules) (O
 	}
 	old := OldDocument{Node: w.Env.Node, Etag: h.Etag, Size: h.Size, Collection: h.Collection}
 	if o.Verb.Deletes() {
-		if !w.Env.Rules.CaseSensitive {
-			return OldDocument{}, false // its change has the ID as it was written
+		if old.ID, known = h.WrittenID(o.FoldedID); !known { // its change has it
+			return OldDocument{}, false
 		}
-		old.ID = o.FoldedID
 	}
 	return old, true
 }
@@ -63,6 +63,9 @@ func (t *Txn) checkHead(o *Op, known *OldDocument) {
 	if h.Node != known.Node || h.Etag != known.Etag || h.Size()+len(body) != known.Size || string(h.Collection) != known.Collection || h.Attachments != nil || h.Timed || h.Revision != 0 {
 		invariants.Broken("the head of %q is known as %+v, and is %+v with a body of %d bytes", o.FoldedID, *known, h, len(body))
 	}
+	if id := docs.WrittenID(&h, o.FoldedID); o.Verb.Deletes() && id != known.ID {
+		invariants.Broken("the ID of %q is known as %q, and was written %q", o.FoldedID, known.ID, id)
+	}
 	_ = closer.Close() // the value was read
 }
 
@@ -81,6 +84,7 @@ type newHead struct {
 	etag       uint64
 	size       int
 	collection uint16
+	spelling   heads.Spelling
 }
 
 // maxNewHeads is how many heads the memory of a transaction is kept for.
@@ -106,7 +110,7 @@ func (h newHeads) idle() newHeads {
 func (h *newHeads) enter(t *heads.Table) {
 	for i := range h.all {
 		e := &h.all[i]
-		t.Set(e.at, e.etag, e.size, e.collection)
+		t.Set(e.at, e.etag, e.size, e.collection, e.spelling)
 	}
 }
 
@@ -129,6 +133,6 @@ func (t *Txn) changeHead(o *Op, etag uint64, size int) {
 		return
 	}
 	if at := t.Writer.Heads.Reserve(o.FoldedID); at != (heads.Ref{}) {
-		n.all = append(n.all, newHead{at, etag, size, n.number})
+		n.all = append(n.all, newHead{at, etag, size, n.number, heads.SpellingOf(o.FoldedID, h.ID)})
 	}
 }
