@@ -22,20 +22,25 @@ type Standby struct {
 	dir     string
 	source  Source
 	options Options
-	engine  storage.Engine
-	target  *follow.Target
+	driver  lsm.Driver
 	cancel  context.CancelFunc
 	ended   chan struct{} // closed when following has ended
 
+	engine storage.Engine // nil while it could not be opened again. Used by the goroutine that follows, and after ended.
+	full   error          // why the engine takes no commits: its disk is full; or nil. Used by the goroutine that follows.
+
+	closing sync.Mutex     // held by Close when following has ended
 	listens bool           // other processes look into it
 	looked  *look.Listener // nil if none can. Used by one goroutine at a time.
 
 	mu        sync.Mutex
-	db        *jay.DB       // for readers; nil while there is none. Guarded by mu.
-	changed   chan struct{} // closed when db changes or following ends. Guarded by mu.
-	connected bool          // Guarded by mu.
-	err       error         // of the last attempt; nil while connected. Guarded by mu.
-	over      error         // why following has ended; nil before. Guarded by mu.
+	target    *follow.Target // of the engine. Changed by the goroutine that follows, under mu.
+	copies    int64          // of the targets before. Guarded by mu.
+	db        *jay.DB        // for readers; nil while there is none. Guarded by mu.
+	changed   chan struct{}  // closed when db changes or following ends. Guarded by mu.
+	connected bool           // Guarded by mu.
+	err       error          // of the last attempt; nil while connected. Guarded by mu.
+	over      error          // why following has ended; nil before. Guarded by mu.
 }
 
 // Status says how a standby is.
@@ -65,7 +70,8 @@ type Status struct {
 // options, and the errors of jay.Open.
 //
 // Errors of the source do not end it: it tries again, as Options.Retry says. Following ends, and Wait returns why, when the standby cannot follow
-// this source, needs a newer version of Jay, or its own disk fails.
+// this source, needs a newer version of Jay, or its own disk fails. While the disk of the standby is full it can be read, and when there is room it goes on by itself: its
+// database is then another one, as DB says.
 func Open(dir string, source Source, opts Options) (*Standby, error) {
 	s, err := open(dir, source, opts)
 	if err != nil {
@@ -83,23 +89,85 @@ func open(dir string, source Source, opts Options) (*Standby, error) {
 		return nil, fmt.Errorf("%w: a standby needs a directory and a source", jay.ErrOption)
 	}
 	listens := o.Database.FS == nil && !o.Database.NoLook
-	d := lsm.Driver{Options: o.engine()}
-	engine, err := d.Open(dir, storage.OpenOptions{DurableReads: true, Bounds: format.TableBounds, Logger: o.Database.Logger})
-	if err != nil {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Standby{listens: listens, dir: dir, source: source, driver: lsm.Driver{Options: o.engine()}, options: o, cancel: cancel, ended: make(chan struct{}), changed: make(chan struct{})}
+	if err := s.openStore(ctx); err != nil {
+		cancel()
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	s := &Standby{listens: listens, dir: dir, source: source, options: o, engine: engine, cancel: cancel, ended: make(chan struct{}), changed: make(chan struct{})}
-	if s.target, err = follow.NewTarget(ctx, engine); err == nil && s.target.State().Whole() {
-		err = s.openDB()
-	}
-	if err != nil {
-		cancel()
-		return nil, errors.Join(err, engine.Close())
-	}
-	s.target.Changing, s.target.Changed = s.closeDB, s.openDB
 	go s.run(ctx)
 	return s, nil
+}
+
+// openStore opens the engine, and the database for readers if there is a copy.
+func (s *Standby) openStore(ctx context.Context) error {
+	engine, err := s.driver.Open(s.dir, storage.OpenOptions{DurableReads: true, Bounds: format.TableBounds, Logger: s.options.Database.Logger})
+	if err != nil {
+		return err
+	}
+	target, err := follow.NewTarget(ctx, engine)
+	if err != nil {
+		return errors.Join(err, engine.Close())
+	}
+	target.Changing, target.Changed = s.closeDB, s.openDB
+	s.engine = engine
+	s.mu.Lock()
+	if s.target != nil {
+		s.copies += s.target.Copies()
+	}
+	s.target = target
+	s.mu.Unlock()
+	if !target.State().Whole() {
+		return nil
+	}
+	if err := s.openDB(); err != nil {
+		return errors.Join(err, s.closeStore())
+	}
+	return nil
+}
+
+// closeStore closes the database for readers and the engine.
+func (s *Standby) closeStore() error {
+	engine := s.engine
+	s.engine = nil
+	return errors.Join(s.closeDB(), engine.Close())
+}
+
+// roomBytes is what must be free before a store whose disk was full is opened again: room for its log, and for what that holds.
+const roomBytes = 64 << 20
+
+// ready makes the store take commits again: it is opened anew when its disk was full and has room. Until then it can be read.
+func (s *Standby) ready(ctx context.Context) error {
+	if s.full == nil && s.engine != nil {
+		return s.reopenDB()
+	}
+	if s.engine != nil {
+		if spacer, is := s.engine.(storage.FreeSpacer); is {
+			if free, err := spacer.FreeBytes(); err == nil && free < roomBytes {
+				return s.full
+			}
+		}
+		if err := s.closeStore(); err != nil { // what it could not write
+			s.options.Database.Logger.Warn("jay: closing a standby whose disk was full", "dir", s.dir, "err", err)
+		}
+	}
+	if err := s.openStore(ctx); err != nil {
+		return err
+	}
+	s.full = nil
+	s.options.Database.Logger.Info("jay: a standby whose disk was full is open again", "dir", s.dir)
+	return nil
+}
+
+// reopenDB opens the database for readers if an error has left a copy without one.
+func (s *Standby) reopenDB() error {
+	s.mu.Lock()
+	missing := s.db == nil && s.target.State().Whole()
+	s.mu.Unlock()
+	if missing {
+		return s.openDB()
+	}
+	return nil
 }
 
 // openDB opens the database for readers.
@@ -143,9 +211,10 @@ func (s *Standby) listen(db *jay.DB) {
 		return
 	}
 	var err error
+	engine := s.engine
 	s.looked, err = look.Listen(s.dir, look.Source{
-		Engine:   s.engine,
-		Snapshot: func() (storage.Snapshot, error) { return s.engine.Snapshot(), nil },
+		Engine:   engine,
+		Snapshot: func() (storage.Snapshot, error) { return engine.Snapshot(), nil },
 		Follow:   func(ctx context.Context, w io.Writer, request io.Reader) error { return Serve(ctx, db, w, request) },
 	})
 	if err != nil {
@@ -161,7 +230,7 @@ func (s *Standby) wakeLocked() {
 
 // DB returns the database to read from, and waits until there is a first copy. Its writes are ErrStandby and ErrReadOnly, and it shows
 // new commits as they come; what an earlier call has returned stays as it was. It belongs to the Standby, which closes it, and
-// returns another from then on, when the source has another node tag or other fixed settings than before: its calls are then ErrClosed, and
+// returns another from then on, when the source has another node tag or other fixed settings than before, and after the disk was full: its calls are then ErrClosed, and
 // DB is to be called again.
 //
 // It works as a database on a shared store: documents are not cached, and subscriptions have no workers. DB returns what Wait returns when following has ended
@@ -189,7 +258,7 @@ func (s *Standby) DB(ctx context.Context) (*jay.DB, error) {
 func (s *Standby) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	status := Status{Readable: s.db != nil, Moment: s.target.Moment(), Connected: s.connected, Err: s.err, Copies: s.target.Copies()}
+	status := Status{Readable: s.db != nil, Moment: s.target.Moment(), Connected: s.connected, Err: s.err, Copies: s.copies + s.target.Copies()}
 	if !status.Moment.IsZero() {
 		status.Lag = max(0, time.Since(status.Moment))
 	}
@@ -216,14 +285,15 @@ func (s *Standby) Wait(ctx context.Context) error {
 func (s *Standby) Close() error {
 	s.cancel()
 	<-s.ended
+	s.closing.Lock()
+	defer s.closing.Unlock()
 	s.mu.Lock()
-	engine := s.engine
-	s.engine, s.over = nil, jay.ErrClosed
+	s.over = jay.ErrClosed
 	s.mu.Unlock()
-	if engine == nil {
+	if s.engine == nil {
 		return nil
 	}
-	return errors.Join(s.closeDB(), engine.Close())
+	return s.closeStore()
 }
 
 // run follows the source until ctx ends, or there is no use in going on.
@@ -233,11 +303,15 @@ func (s *Standby) run(ctx context.Context) {
 	first := s.options.Retry / 100
 	for pause := first; ; {
 		before := s.target.State()
-		err := s.follow(ctx, compares)
+		err := s.ready(ctx)
+		if err == nil {
+			err = s.follow(ctx, compares)
+		}
 		if errors.Is(err, follow.ErrCompare) && !compares {
 			compares = true
 			continue
 		}
+		err = s.cause(ctx, err)
 		compares = errors.Is(err, follow.ErrCompare) || !s.target.State().Whole()
 		if s.note(ctx, err) {
 			return
@@ -245,7 +319,7 @@ func (s *Standby) run(ctx context.Context) {
 		if s.target.State() != before {
 			pause = first
 		}
-		s.options.Database.Logger.Warn("jay: a standby does not reach its source", "dir", s.dir, "err", err, "pause", pause)
+		s.options.Database.Logger.Warn("jay: a standby does not follow, which is tried again", "dir", s.dir, "err", err, "pause", pause)
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:
@@ -254,6 +328,19 @@ func (s *Standby) run(ctx context.Context) {
 		}
 		pause = min(2*pause, s.options.Retry)
 	}
+}
+
+// cause returns the error of an engine that takes no commits since its disk was full in place of that of the commit which found out.
+func (s *Standby) cause(ctx context.Context, err error) error {
+	if s.engine == nil || errors.As(err, new(sourceError)) || !errors.Is(err, jay.ErrFailed) && !errors.Is(err, jay.ErrUnknownOutcome) {
+		return err
+	}
+	refused := s.engine.Update(ctx, true, func(storage.Tx) error { return nil })
+	if errors.Is(refused, jay.ErrFailed) && errors.Is(refused, jay.ErrDiskFull) {
+		s.full = refused
+		return refused
+	}
+	return err
 }
 
 // sourceError is an error of the source, or on the way from it.
@@ -301,10 +388,15 @@ func (s *Standby) note(ctx context.Context, err error) (last bool) {
 		s.over = jay.ErrClosed
 	case errors.Is(err, jay.ErrStandby), errors.Is(err, jay.ErrNewerFormat):
 		s.over = err
+	case own && errors.Is(err, jay.ErrDiskFull):
+		return false
 	case own && (errors.Is(err, jay.ErrFailed) || errors.Is(err, jay.ErrUnknownOutcome) || errors.Is(err, jay.ErrCorrupt)):
 		s.over = err
 	default:
 		return false
+	}
+	if ctx.Err() == nil {
+		s.options.Database.Logger.Error("jay: a standby follows no more", "dir", s.dir, "err", err)
 	}
 	s.wakeLocked()
 	return true

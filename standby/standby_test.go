@@ -66,8 +66,10 @@ func await(t testing.TB, s *standby.Standby, source *jay.DB) {
 	must(t, source.Flush(ctx))
 	want, got := keysOf(t, source), ""
 	for more := jaytest.Patience(); more(got == want); {
-		if db := read(t, s); db != nil {
-			got = keysOf(t, db)
+		db := read(t, s)
+		err := parts.Of(db).Inside(func() error { got = keysOf(t, db); return nil })
+		if err != nil && !errors.Is(err, jay.ErrClosed) { // there is another one
+			t.Fatal(err)
 		}
 	}
 	if got != want {
