@@ -7,6 +7,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/cluster"
+	"github.com/jaydb/jay/standby"
 )
 
 // Options configure Open. Data or Mounted must be set; the zero value of every other field is a
@@ -32,6 +33,18 @@ type Options struct {
 	// results by request ID, is in memory then. Without Authenticate and AnyoneMayReadAndWrite, ServeHTTP and Serve let
 	// requests read and nothing more; Handler has a hook that gives other rights.
 	Mounted map[string]*jay.DB
+
+	// Follow are standbys by their names: databases below Data that follow another one, which can be read here
+	// and not written, while it is followed: see package standby. Open makes those that are not there. The names are bounded by MaxDatabases.
+	// Of Database they get what does not say how IDs are made, as that is their source's, and no MinFreeBytes.
+	//
+	// A standby is always open, and counts in no MaxOpenDatabases. It cannot be deleted. Open returns jay.ErrStandby for the name of a
+	// database that is none, such as one that was promoted.
+	Follow map[string]standby.Source
+
+	// MaxLag is how far a standby of Follow may be behind for /readyz to say that the server is ready. It never is
+	// before the first copies are complete. The default is 10 seconds.
+	MaxLag time.Duration
 
 	// Database are the options of every database. Logger and MustExist are set by the
 	// server, and PrefixCollections is jay.PrefixCollectionsIgnored: a document that

@@ -19,7 +19,7 @@ func (d driver) Open(string, storage.OpenOptions) (storage.Engine, error) {
 // Prepare implements storage.Driver.
 func (driver) Prepare(string) (storage.NewStore, error) { return nil, errWrite }
 
-var errWrite = fmt.Errorf("%w: the database follows another one, which alone writes: %w", jay.ErrStandby, jay.ErrReadOnly)
+var errWrite = fmt.Errorf("%w: the database follows another one, which alone writes: jay.Promote or jay promote makes it one that can be written: %w", jay.ErrStandby, jay.ErrReadOnly)
 
 // reading is the engine of a standby as its readers have it. Others can follow it.
 type reading struct {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -47,7 +48,7 @@ func (c *followCommand) Run(ctx context.Context, a *app) error {
 	if c.Every <= 0 {
 		return usageError{text: "--every must be more than 0"}
 	}
-	source, err := c.source(a)
+	source, err := sourceName(c.From).source(a)
 	if err != nil {
 		return err
 	}
@@ -59,16 +60,24 @@ func (c *followCommand) Run(ctx context.Context, a *app) error {
 	return andThen(c.report(ctx, a, s, begun), s.Close())
 }
 
+// sourceName names what is followed: a database of jay serve by its URL, or one in a directory that a program has open.
+type sourceName string
+
 // source returns what is followed.
-func (c *followCommand) source(a *app) (standby.Source, error) {
-	if !strings.Contains(c.From, "://") {
-		return standby.Dir(c.From), nil
+func (n sourceName) source(a *app) (standby.Source, error) {
+	from := string(n)
+	if !strings.Contains(from, "://") {
+		return standby.Dir(from), nil
 	}
 	by, err := a.access.access(a.getenv)
 	if err != nil {
 		return nil, err
 	}
-	r, err := newRemote(c.From, by)
+	r, err := newRemote(from, by)
+	if usage := (usageError{}); errors.As(err, &usage) {
+		usage.text = strings.Replace(usage.text, "--url", "the URL of a source", 1)
+		return nil, usage
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -15,12 +15,14 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/server"
+	"github.com/jaydb/jay/standby"
 )
 
 // serveCommand runs the HTTP server.
 type serveCommand struct {
 	memberFlags
 	serveBackups
+	followFlags
 	Data        string        `placeholder:"DIR" default:"./jay-data" help:"Directory of the databases. The default is ./jay-data."`
 	Listen      string        `placeholder:"ADDRESS" default:"127.0.0.1:8080" help:"Address and port; port 0 is any free one. The default is 127.0.0.1:8080."`
 	Hosts       []string      `name:"host" placeholder:"NAME" help:"Also answer to this name in the Host of a request; * is any. Can be given several times."`
@@ -54,6 +56,8 @@ On an address that is not a loopback one it needs TLS and credentials: see jay s
 With --cluster the databases of the same name on several servers agree on identities and compare-exchange values: docs/agreement.md. Each server has its own --node-tag. --cluster-member runs etcd, through which they agree, in the same process.
 
 With --backup-dir each database has a directory of backups there, under its name in lower case: a full one a day, and what has changed since each hour. The log says of each that it was made, and at level ERROR that the last is too old.
+
+With --follow a database is a standby of another one, which is read here and written there; the flags and variables for credentials of --url are those for its source. /readyz says 503 while a standby is behind more than --max-lag, or has no copy yet. To promote one, end the server, call jay promote with its directory, which is the one of its name in lower case in databases below --data, and start the server without that --follow: docs/standbys.md.
 
 SIGINT and SIGTERM end it: it accepts no more requests, lets those under way finish, and closes the databases. docs/server.md has the endpoints.
 
@@ -89,6 +93,10 @@ func (c *serveCommand) Run(ctx context.Context, a *app) (err error) {
 			authorities.AddCert(one)
 		}
 	}
+	sources, err := c.sources(a.command, len(a.cluster.Endpoints) > 0, func(from string) (standby.Source, error) { return sourceName(from).source(a) })
+	if err != nil {
+		return err
+	}
 	nodes, err := a.serverCluster()
 	if err != nil {
 		return err
@@ -113,10 +121,14 @@ func (c *serveCommand) Run(ctx context.Context, a *app) (err error) {
 	s, err := server.Open(server.Options{
 		MaxMemoryBytes: memory, QueryTimeout: c.QueryTime,
 		Cluster: nodes, ClusterTimeout: a.cluster.Timeout, Address: a.cluster.Address,
+		Follow: sources, MaxLag: c.MaxLag,
 		Data: c.Data, Studio: true, Database: options, Logger: logger, Hosts: c.Hosts, AnyoneMayReadAndWrite: c.Anyone,
 		ShutdownTimeout: c.Shutdown, IdleAfter: c.IdleAfter, MaxRequests: c.MaxRequests, MaxOpenDatabases: c.MaxOpen, MaxBodyBytes: c.MaxBody, SlowAfter: c.SlowAfter,
 		TLSCertificate: c.TLSCert, TLSKey: c.TLSKey, ClientCAs: authorities, Authenticate: c.Auth, NoEncryption: c.Plain,
 	})
+	if errors.Is(err, jay.ErrStandby) {
+		return explained{text: inServe.Replace(err.Error()) + ": if it was promoted, start the server without following that name", err: err}
+	}
 	if errors.Is(err, jay.ErrLocked) {
 		return explained{text: fmt.Sprintf("data directory %q is open in another process: wait until that ends, or name another one with --data", c.Data), err: err}
 	}
@@ -175,4 +187,4 @@ func (a *app) printAddress(url string) error {
 
 // inServe adds to names of package server the flags that set them.
 var inServe = strings.NewReplacer("TLSCertificate and TLSKey", "--tls-cert and --tls-key", "NoEncryption", "--insecure-no-encryption",
-	"AnyoneMayReadAndWrite", "--insecure-anyone-may-read-and-write", "Access.CreateToken", "jay serve token create")
+	"Options.Follow", "--follow", "AnyoneMayReadAndWrite", "--insecure-anyone-may-read-and-write", "Access.CreateToken", "jay serve token create")

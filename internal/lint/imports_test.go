@@ -160,11 +160,11 @@ func TestImports(t *testing.T) {
 		{"storage/lsm", []string{leaf("internal/keybytes"), leaf("internal/pieces"), leaf("storage"), "github.com/cockroachdb/crlib/fifo", "github.com/cockroachdb/pebble/v2", "github.com/prometheus/client_model/go"}},
 		{"transfer", []string{"github.com/klauspost/compress/gzip", "github.com/klauspost/compress/zstd"}}, // without a database
 		{"transfer/smuggler", []string{module, leaf("transfer"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
-		{"server", []string{"github.com/prometheus/client_golang/prometheus", module, leaf("cluster"), leaf("server/internal/own"), leaf("server/internal/raven"), leaf("server/internal/serve")}},
+		{"server", []string{"github.com/prometheus/client_golang/prometheus", module, leaf("cluster"), leaf("standby"), leaf("server/internal/own"), leaf("server/internal/raven"), leaf("server/internal/serve")}},
 		{"server/internal/own", []string{module, leaf("cluster"), leaf("ids"), leaf("standby"), leaf("transfer"), leaf("transfer/smuggler"), leaf("server/internal/serve"), leaf("server/internal/verbs"), "github.com/tidwall/gjson"}},
 		{"server/internal/raven", []string{module, leaf("ids"), leaf("query"), leaf("server/internal/serve"), leaf("server/internal/verbs"), "github.com/coder/websocket", "github.com/tidwall/gjson"}},
 		{"server/internal/verbs", []string{module, leaf("ids"), leaf("internal/script"), leaf("server/internal/serve")}},
-		{"server/internal/serve", []string{module, leaf("cluster"), leaf("internal/script"), leaf("server/studio"), "github.com/coder/websocket", "github.com/prometheus"}},
+		{"server/internal/serve", []string{module, leaf("cluster"), leaf("standby"), leaf("internal/script"), leaf("server/studio"), "github.com/coder/websocket", "github.com/prometheus"}},
 	}
 	anywhere := []string{leaf("internal/invariants"), leaf("internal/knobs")} // checks, and what tests set
 	for _, rule := range rules {

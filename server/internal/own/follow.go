@@ -8,9 +8,21 @@ import (
 	"github.com/jaydb/jay/standby"
 )
 
-// followRoutes has the endpoint that standbys follow a database by. Who may follow it reads all of it, as a backup does.
+// followRoutes has the endpoint that standbys follow a database by, and that of how one is. Who may follow it reads all of it, as a backup does.
 var followRoutes = []*serve.Route{
+	{Method: "GET", Path: "{J}/standby", Run: getStandby, Needs: serve.ReadRight},
 	{Method: "POST", Path: "{J}/follow", Run: follow, Stream: true, Socket: true, Upload: true, Needs: serve.ReadRight},
+}
+
+// getStandby replies with how far the standby that the database is has come.
+func getStandby(c *serve.Call) error {
+	s := c.Database.Standby()
+	if s == nil {
+		return serve.BadRequest("the database is no standby of this server")
+	}
+	status := s.Status()
+	status.Error = "" // it may have an address; the log has it
+	return c.JSON(http.StatusOK, status)
 }
 
 // maxFollowRequest bounds the request of a standby, which is held in memory until it is answered.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/cluster"
+	"github.com/jaydb/jay/standby"
 )
 
 // The directories of a data directory.
@@ -51,9 +52,10 @@ type Database struct {
 	Record Record
 	etag   uint64 // of the record
 
-	Figures *figures // figures of its operations since the start of the server
-	dir     string   // one of Options.Directories, or ""
-	mounted bool     // it is one of Options.Mounted: DB is the program's, and never nil
+	Figures *figures         // figures of its operations since the start of the server
+	dir     string           // one of Options.Directories, or ""
+	mounted bool             // it is one of Options.Mounted: DB is the program's, and never nil
+	standby *standby.Standby // one of Options.Follow, whose DB is; or nil
 
 	client   atomic.Pointer[jay.Definition] // the configuration for its clients, as it was read last, or nil
 	clientMu sync.Mutex                     // held while client changes
@@ -103,7 +105,7 @@ func openDatabases(o Options) (*Databases, error) {
 	if err := ds.load(context.Background()); err != nil {
 		return nil, errors.Join(fmt.Errorf("server: data directory %q: %w", o.Data, err), ds.close())
 	}
-	if err := errors.Join(ds.openDirectories(context.Background()), ds.mount()); err != nil {
+	if err := errors.Join(ds.openDirectories(context.Background()), ds.mount(), ds.openStandbys(context.Background())); err != nil {
 		return nil, errors.Join(fmt.Errorf("server: %w", err), ds.close())
 	}
 	if err := ds.moveAllDefinitions(context.Background()); err != nil {
@@ -301,6 +303,11 @@ func (ds *Databases) take(ctx context.Context, name string, watches bool) (*Data
 			}
 			continue
 		}
+		if d.standby != nil {
+			if d, err = ds.renew(d); err != nil {
+				return nil, err
+			}
+		}
 		if d.DB == nil {
 			again, err := ds.start(ctx, d, watches)
 			if err != nil {
@@ -426,7 +433,7 @@ func (ds *Databases) CoordinatorOf(key string) cluster.Coordinator {
 func (ds *Databases) idlest() *Database {
 	var found *Database
 	for _, d := range ds.byKey {
-		if d.DB != nil && !d.mounted && d.users == 0 && d.held == 0 && d.busy == nil && (found == nil || d.idle.Before(found.idle)) {
+		if d.DB != nil && !d.fixed() && d.users == 0 && d.held == 0 && d.busy == nil && (found == nil || d.idle.Before(found.idle)) {
 			found = d
 		}
 	}
@@ -444,7 +451,7 @@ func (ds *Databases) makePlace(ctx context.Context, watches bool) error {
 	}
 	var found *Database
 	for _, d := range ds.byKey {
-		if !watches && d.DB != nil && !d.mounted && d.held == 0 && d.busy == nil && !d.deleting && d.users == d.watchers && (found == nil || d.idle.Before(found.idle)) {
+		if !watches && d.DB != nil && !d.fixed() && d.held == 0 && d.busy == nil && !d.deleting && d.users == d.watchers && (found == nil || d.idle.Before(found.idle)) {
 			found = d
 		}
 	}
@@ -688,6 +695,9 @@ func (ds *Databases) seclude(ctx context.Context, key, name string) (*Database, 
 	if err != nil {
 		return nil, err
 	}
+	if d.standby != nil {
+		return nil, NotSupported("the database is a standby of another one: start the server without following that, and then delete it")
+	}
 	d.deleting = true
 	d.cancel()
 	for d.busy != nil || d.users > 0 {
@@ -727,11 +737,17 @@ func (ds *Databases) close() error {
 	var all sync.WaitGroup
 	errs := make(chan error, len(ds.byKey))
 	for _, d := range ds.byKey {
-		if d.DB == nil || d.mounted {
+		if d.standby == nil && (d.DB == nil || d.mounted) {
 			continue
 		}
 		all.Go(func() {
-			if err := ds.closeOne(d.Key, d.DB); err != nil {
+			err := error(nil)
+			if d.standby != nil {
+				err = d.standby.Close()
+			} else {
+				err = ds.closeOne(d.Key, d.DB)
+			}
+			if err != nil {
 				errs <- fmt.Errorf("database %s: %w", d.Key, err)
 			}
 		})
@@ -813,7 +829,7 @@ func (ds *Databases) all() (list []*Database) {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
 	for _, d := range ds.byKey {
-		if !d.deleting && d.broken == nil {
+		if !d.deleting && d.broken == nil && d.standby == nil {
 			list = append(list, d)
 		}
 	}

@@ -103,6 +103,9 @@ const (
 	MessageDiskFull   = "the disk of the database is almost full: deletions go on, and other writes when there is room again"
 )
 
+// MessageStandby is what a client is told that writes to a standby.
+const MessageStandby = "the database is a standby, which follows another one: write to that, or promote this one by jay promote when the server is stopped"
+
 // ProblemOf converts an error to what the client gets. Details about files, disks and
 // other databases stay in the log.
 func ProblemOf(err error) *Problem {
@@ -156,6 +159,8 @@ func ProblemOf(err error) *Problem {
 		return hide(http.StatusInternalServerError, TypeRequestCancelled, "the request was cancelled")
 	case is(jay.ErrClosed, jay.ErrClientClosed):
 		return ErrShutdown
+	case is(jay.ErrReadOnly) && is(jay.ErrStandby):
+		return hide(http.StatusForbidden, TypeAuthorization, MessageStandby)
 	case is(jay.ErrReadOnly):
 		return hide(http.StatusForbidden, TypeAuthorization, "the database was opened for reading only")
 	case is(jay.ErrConflict, jay.ErrExists):

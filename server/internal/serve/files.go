@@ -50,9 +50,9 @@ func syncDir(dir string) error {
 }
 
 // DiskBytes returns the total size of an open database's files. One that is mounted may be in memory, or on another
-// engine, whose own figure it is.
+// engine, whose own figure it is, and so is that of a standby.
 func (d *Database) DiskBytes(ctx context.Context) (int64, error) {
-	if !d.mounted {
+	if !d.fixed() {
 		return diskBytes(d.DB.Dir())
 	}
 	now, err := d.DB.Stats(ctx)

@@ -170,7 +170,11 @@ func (c *Call) onDatabase(fn func() error) (err error) {
 	defer release(c.Database)
 	c.DB = c.Database.DB
 	c.refreshConfiguration()
-	return fn()
+	err = fn()
+	if c.Server.Ctx.Err() == nil {
+		err = c.Database.reopening(err)
+	}
+	return err
 }
 
 // remembered runs the route, unless its reply is stored by raft-request-id. Routes that

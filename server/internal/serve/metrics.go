@@ -38,6 +38,14 @@ func newMetrics(requests, streams *Gate, memory *Budget, ds *Databases) *metrics
 		gauge("jay_databases", "Databases that there are.", func() float64 { return float64(len(ds.List())) }),
 		gauge("jay_databases_open", "Databases that are open.", func() float64 { return float64(ds.Opened()) }),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector())
+	if len(ds.opts.Follow) > 0 {
+		m.registry.MustRegister(
+			gauge("jay_standbys", "Databases that follow another one.", func() float64 { return float64(ds.following().all) }),
+			gauge("jay_standbys_connected", "Standbys whose source answers.", func() float64 { return float64(ds.following().connected) }),
+			gauge("jay_standbys_unreadable", "Standbys that have no copy yet.", func() float64 { return float64(ds.following().unreadable) }),
+			gauge("jay_standbys_late", "Standbys that have no copy yet, or are behind more than --max-lag: /readyz says that the server is not ready.", func() float64 { return float64(ds.following().late) }),
+			gauge("jay_standby_lag_seconds", "How far the standby that is behind most is behind its source.", func() float64 { return ds.following().lag.Seconds() }))
+	}
 	return m
 }
 

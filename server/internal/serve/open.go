@@ -84,7 +84,7 @@ func (s *Server) endStreamsInTime() {
 	}
 }
 
-// watchSpace looks after databases whose disk is full, until the server ends.
+// watchSpace looks after databases whose disk is full, and after standbys, until the server ends.
 func (s *Server) watchSpace() {
 	tick := time.NewTicker(fullInterval)
 	defer tick.Stop()
@@ -92,6 +92,7 @@ func (s *Server) watchSpace() {
 		select {
 		case <-tick.C:
 			s.Databases.ReopenFull(s.Ctx)
+			s.Databases.refreshStandbys(s.Ctx)
 		case <-s.Ctx.Done():
 			return
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/cluster"
+	"github.com/jaydb/jay/standby"
 )
 
 // Options are those of package server, which says what each means. They are converted, so
@@ -17,6 +18,8 @@ type Options struct {
 	Data                  string
 	Directories           map[string]string
 	Mounted               map[string]*jay.DB
+	Follow                map[string]standby.Source
+	MaxLag                time.Duration
 	Database              jay.Options
 	Cluster               func(key string) (cluster.Coordinator, error)
 	ClusterTimeout        time.Duration
@@ -61,9 +64,12 @@ func (o Options) withDefaults() (Options, error) {
 	switch {
 	case o.Data == "" && len(o.Mounted) == 0:
 		return o, fmt.Errorf("server: %w: Options.Data names no directory", jay.ErrOption)
-	case o.Data == "" && (o.Authenticate || o.InvitedOnly || len(o.Directories) > 0 || o.Cluster != nil):
-		return o, fmt.Errorf("server: %w: Authenticate, InvitedOnly, Directories and Cluster need Options.Data, a directory for what the server records", jay.ErrOption)
+	case o.Data == "" && (o.Authenticate || o.InvitedOnly || len(o.Directories) > 0 || len(o.Follow) > 0 || o.Cluster != nil):
+		return o, fmt.Errorf("server: %w: Authenticate, InvitedOnly, Directories, Follow and Cluster need Options.Data, a directory for what the server records", jay.ErrOption)
+	case len(o.Follow) > 0 && o.Cluster != nil:
+		return o, fmt.Errorf("server: %w: a member of a cluster cannot be a standby: Options.Follow goes without Cluster", jay.ErrOption)
 	}
+	o.MaxLag = cmp.Or(o.MaxLag, 10*time.Second)
 	o.IdleAfter = cmp.Or(o.IdleAfter, 15*time.Minute)
 	o.MaxDatabases = cmp.Or(o.MaxDatabases, 1000)
 	o.MaxOpenDatabases = cmp.Or(o.MaxOpenDatabases, 64)
@@ -87,7 +93,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.ClusterTimeout = cmp.Or(o.ClusterTimeout, 10*time.Second)
 	o.MaxRememberedResults = cmp.Or(o.MaxRememberedResults, 10_000)
 	for name, value := range map[string]int64{
-		"IdleAfter": int64(o.IdleAfter), "MaxDatabases": int64(o.MaxDatabases), "MaxOpenDatabases": int64(o.MaxOpenDatabases),
+		"MaxLag": int64(o.MaxLag), "IdleAfter": int64(o.IdleAfter), "MaxDatabases": int64(o.MaxDatabases), "MaxOpenDatabases": int64(o.MaxOpenDatabases),
 		"MaxBodyBytes": o.MaxBodyBytes, "MaxReplyBytes": o.MaxReplyBytes, "MaxMemoryBytes": o.MaxMemoryBytes, "MaxSenderMemoryBytes": o.MaxSenderMemoryBytes, "MaxRequests": int64(o.MaxRequests), "MaxStreams": int64(o.MaxStreams),
 		"MaxSockets": int64(o.MaxSockets), "SilenceTimeout": int64(o.SilenceTimeout),
 		"QueueTimeout": int64(o.QueueTimeout), "MaxConnections": int64(o.MaxConnections), "MaxHeaderBytes": int64(o.MaxHeaderBytes),

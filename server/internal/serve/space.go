@@ -67,7 +67,7 @@ func (ds *Databases) ReopenFull(ctx context.Context) {
 		d.trouble = t
 		due := d.retry.due(ds.opts.Now())
 		ds.mu.Unlock()
-		reopen := t == DiskFull && due && !d.mounted && ds.hasRoom(d.DB.Dir())
+		reopen := t == DiskFull && due && !d.fixed() && ds.hasRoom(d.DB.Dir())
 		ds.unwatch(d)
 		if !reopen {
 			continue
@@ -80,12 +80,12 @@ func (ds *Databases) ReopenFull(ctx context.Context) {
 	}
 }
 
-// pinAll makes itself a user of all open databases.
+// pinAll makes itself a user of all open databases that are no standbys, which look after themselves.
 func (ds *Databases) pinAll() (all []*Database) {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
 	for _, d := range ds.byKey {
-		if d.DB != nil && d.busy == nil && !d.deleting {
+		if d.DB != nil && d.standby == nil && d.busy == nil && !d.deleting {
 			d.users++
 			d.watchers++
 			all = append(all, d)
