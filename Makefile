@@ -48,7 +48,7 @@ help:
 	@echo "studio-million a million documents in the studio's list: time beside curl, memory"
 	@echo "bench       the benchmarks, minutes; bench-full: hours; bench-smoke: does it run?"
 	@echo "attachments an attachment of 1 GiB in less than 64 MB of memory"
-	@echo "backup      random chains of backups, and 200,000 documents: MB/s and memory"
+	@echo "backup      random chains of backups, 300 kills of one being made, and 200,000 documents: MB/s and memory"
 	@echo "crash       500 processes killed while they write"
 	@echo "standby     300 kills of a source and its standby, and 200 random histories of both"
 	@echo "kill-reads  300 kills: what readers had seen must be there"
@@ -207,10 +207,11 @@ studio-million:
 attachments:
 	JAY_ATTACHMENT_BYTES=1073741824 $(GO) test -run 'TestAttachments_Memory$$' -count=1 -timeout 30m -v ./tests/bounds
 
-# Random histories in chains of backups, compared key by key; then the speed and the memory of
+# Random histories in chains of backups, compared key by key; kills of a process that keeps backups; then the speed and the memory of
 # a backup of 200,000 documents and of its restore.
 backup:
 	JAY_BACKUP_ROUNDS=500 $(GO) test -run 'TestBackup_Chain_Exact$$' -count=1 -timeout 60m -v ./internal/recovery
+	JAY_KILL_BACKUPS=300 $(GO) test -run 'TestKill$$' -count=1 -timeout 60m -v ./backups
 	JAY_BACKUP_DOCUMENTS=200000 $(GO) test -run 'TestBackup_Speed$$' -count=1 -timeout 60m -v .
 
 # 300 kills of a source and its standby, and 200 random histories of both.
