@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"bytes"
 	"context"
 	"sync"
 	"time"
@@ -11,6 +12,9 @@ import (
 // MemoryBytes bounds the commits that a source remembers. A standby that was away for longer than they last compares
 // its keys.
 const MemoryBytes = 64 << 20
+
+// maxScratch is how much memory a source keeps to put commits together in.
+const maxScratch = 1 << 20
 
 // memory is the newest commits of an engine. It remembers them while streams read them, and when none does until they are more than its bound:
 // a standby that comes back soon goes on where it was.
@@ -28,6 +32,7 @@ type memory struct {
 	// before is the number of the commit before the first of payloads. Guarded by mu, valid if placed.
 	before   uint64
 	payloads [][]byte // of frames of commits. Guarded by mu.
+	scratch  []byte   // in which a payload is put together, so that it is allocated once. Guarded by mu.
 }
 
 // join is called by a stream that begins; leave must follow.
@@ -89,11 +94,15 @@ func (m *memory) see(c storage.Commit) {
 	case !m.placed:
 		m.placed, m.before = true, c.Number-1
 	}
-	payload := appendMoment(nil, c.Number, m.clock())
+	m.scratch = appendMoment(m.scratch[:0], c.Number, m.clock())
 	for w := range c.Writes {
 		if !isLocal(w.Key) {
-			payload = appendWrite(payload, w)
+			m.scratch = appendWrite(m.scratch, w)
 		}
+	}
+	payload := bytes.Clone(m.scratch)
+	if cap(m.scratch) > maxScratch {
+		m.scratch = nil
 	}
 	m.payloads, m.bytes = append(m.payloads, payload), m.bytes+len(payload)
 	for m.bytes > m.bound {
