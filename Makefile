@@ -318,6 +318,7 @@ bench-smoke:
 	cd bench && $(GO) run ./attachments -smoke
 	cd bench && $(GO) run ./revisions -smoke
 	cd bench && $(GO) run ./feeds -smoke
+	cd bench && $(GO) run ./standbys -smoke
 	cd bench && $(GO) run ./expiry -smoke
 	cd bench && $(GO) run ./newest -smoke
 	cd bench && $(GO) run ./plans -smoke
