@@ -135,6 +135,26 @@ func TestFollow_Served(t *testing.T) {
 	h.want(501, "DELETE", "/admin/databases", `{"DatabaseNames":["shop"],"HardDelete":true}`)
 	h.want(409, "PUT", "/admin/databases?name=shop", `{}`)
 
+	// A standby of the standby, and a backup of it.
+	chained, err := standby.Open(filepath.Join(dir, "chained"), standby.URL(h.http.Client(), h.http.URL+"/jay/v1/databases/shop/follow"), standby.Options{Database: &jay.Options{NoLook: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := chained.DB(t.Context())
+	if err != nil {
+		t.Fatalf("%v: %+v", err, chained.Status())
+	}
+	if found, err := reader.Exists(t.Context(), "users/1"); !found {
+		t.Errorf("the standby of a standby: %v", err)
+	}
+	if err := chained.Close(); err != nil {
+		t.Error(err)
+	}
+	info, err := jay.ReadBackup(strings.NewReader(h.want(200, "GET", "/jay/v1/databases/shop/backup?once=true", "").body))
+	if err != nil || info.NodeTag != "A" {
+		t.Errorf("a backup: %+v, %v", info, err)
+	}
+
 	// The source comes back under another tag, so that the database of the readers is another one.
 	if err := db.Close(); err != nil {
 		t.Fatal(err)

@@ -99,7 +99,9 @@ func (o *options) measureSteady(n int) error {
 		done := make(chan struct{})
 		lags := make(chan []time.Duration)
 		go func() { lags <- watch(all, done) }()
+		begun := time.Now()
 		latency, err := o.pace(db)
+		took := time.Since(begun)
 		close(done)
 		seen := <-lags
 		if err != nil {
@@ -110,7 +112,7 @@ func (o *options) measureSteady(n int) error {
 			return err
 		}
 		p := latency.Percentiles()
-		fmt.Printf("steady, %2d standbys: %6.0f inserts/s of %d, latency p50 %.1f ms p99 %.1f ms", n, float64(total)/o.steady.Seconds(), o.rate, p.P50/1000, p.P99/1000)
+		fmt.Printf("steady, %2d standbys: %6.0f inserts/s of %d, latency p50 %.1f ms p99 %.1f ms", n, float64(total)/took.Seconds(), o.rate, p.P50/1000, p.P99/1000)
 		if len(seen) > 0 {
 			slices.Sort(seen)
 			at := func(percent int) time.Duration {
@@ -151,7 +153,7 @@ func watch(all []*standby.Standby, done <-chan struct{}) (lags []time.Duration) 
 	}
 }
 
-// pace inserts at the rate of the options. A writer that is late does not wait for its next one.
+// pace inserts at the rate of the options. A writer that is late does not wait for its next one, and makes all of them.
 func (o *options) pace(db *jay.DB) (*stats.Latency, error) {
 	pause := time.Duration(o.writers) * time.Second / time.Duration(o.rate)
 	begun := time.Now()
