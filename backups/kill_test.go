@@ -93,11 +93,22 @@ func TestKill(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	dir := t.TempDir()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	w := &killed{t: t, dir: dir, made: make(map[uint64]int64), sent: make(map[uint64]bool)}
 	random := rand.New(rand.NewPCG(seed, 0))
+	for done := 0; done < kills; done += killsOfOne {
+		killAgain(t, random, min(kills-done, killsOfOne))
+	}
+}
+
+// killsOfOne is how many kills one database gets: its backups, each of which is restored after each kill, become larger.
+const killsOfOne = 40
+
+// killAgain kills the processes of one database.
+func killAgain(t *testing.T, random *rand.Rand, kills int) {
+	t.Helper()
+	dir := t.TempDir()
+	w := &killed{t: t, dir: dir, made: make(map[uint64]int64), sent: make(map[uint64]bool)}
 	for range kills {
 		p := child.Start(t, "TestKill_Keeper", killVariable+"="+dir)
 		left := 1 + random.IntN(150)
