@@ -144,7 +144,7 @@ func (s *Standby) ready(ctx context.Context) error {
 	if s.engine != nil {
 		if spacer, is := s.engine.(storage.FreeSpacer); is {
 			if free, err := spacer.FreeBytes(); err == nil && free < roomBytes {
-				return s.full
+				return errors.Join(s.full, s.reopenDB())
 			}
 		}
 		if err := s.closeStore(); err != nil { // what it could not write
