@@ -354,12 +354,12 @@ func sessionOfMembers(w *world) {
 		return
 	}
 	v.maybe = append(v.maybe, n)
-	before := maps.Clone(w.model.state)
+	before, relaxed := w.model.state[key], w.settings.relaxed
 	w.agreement.decide = func() {
 		w.readAgreed(name)
 		after := w.model.state[key]
-		if happened := !same(before[key], after); happened != (v.n == n) {
-			w.fail("a cluster-wide session has left %v, which was %v, and %s is %d, not %d", after, before[key], name, v.n, n)
+		if happened := same(e.changes[0].to, after); happened != (v.n == n) && (after != nil || !relaxed) { // which may have lost the document with what was before
+			w.fail("a cluster-wide session has left %v, which was %v, and %s is %d, not %d", after, before, name, v.n, n)
 		}
 	}
 }

@@ -32,7 +32,16 @@ func query(w *world) {
 	collection := w.pick(collections)
 	q := w.db.Query(collection)
 	var holds func(d *doc) bool
-	switch w.intn(7) {
+	switch w.intn(8) {
+	case 7:
+		a, since := w.intn(7), 1+w.intn(len(whens)-2)
+		if !whens[since].offset() {
+			since = 1
+		}
+		q = q.Where(jay.Eq("a", a), jay.Ge("w as date", whens[since].text))
+		holds = func(d *doc) bool {
+			return d.a == a && whens[d.when].offset() && d.instant() >= (&doc{when: since}).instant()
+		}
 	case 5:
 		a, since := w.intn(7), 1+w.intn(len(whens)-2)
 		q = q.Where(jay.Eq("a", a), jay.Ge("w as utc", whens[since].text))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/ids"
@@ -212,4 +213,48 @@ func session(w *world) {
 			save()
 		}
 	}
+}
+
+// timedUser is a User with its expiry, which the type of User leaves as it is.
+type timedUser struct {
+	ID    string
+	N     int        `json:"n"`
+	A     *int       `json:"a,omitempty"`
+	T     string     `json:"t,omitempty"`
+	U     *int       `json:"u,omitempty"`
+	W     string     `json:"w,omitempty"`
+	Until *time.Time `json:"-" jay:"expires"`
+}
+
+// typed replaces a document of Users by a value of a Go type, with a member for the expiry or without.
+func typed(w *world) {
+	key := w.pick(w.model.documents("Users"))
+	if key == "" {
+		return
+	}
+	old := w.model.state[key]
+	w.model.serial++
+	to := *old
+	to.n, to.version, to.a, to.u, to.text = w.model.serial, "", w.intn(7), -1, texts[w.intn(len(texts))]
+	value := timedUser{ID: old.id, N: to.n, A: &to.a, T: to.text, W: whens[to.when].text}
+	write := func() (jay.Metadata, error) {
+		all, err := jay.CollectionOf[User](w.db)
+		w.must(err)
+		return all.Put(ctx, &User{ID: value.ID, N: value.N, A: value.A, T: value.T, W: value.W})
+	}
+	if w.intn(2) == 0 {
+		to.expires = time.Time{}
+		if w.intn(2) == 0 {
+			to.expires = w.now().Add(time.Duration(1+w.intn(300)) * time.Minute).UTC().Truncate(time.Second)
+			value.Until = &to.expires
+		}
+		write = func() (jay.Metadata, error) {
+			all, err := jay.CollectionOf[timedUser](w.db, jay.Named("Users"))
+			w.must(err)
+			return all.Put(ctx, &value)
+		}
+	}
+	after := w.after(old, &to)
+	fmt.Fprintf(w.log, "%v. ", after)
+	w.write(key, after, nil, write)
 }

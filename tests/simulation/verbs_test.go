@@ -38,6 +38,7 @@ func init() {
 		{name: "put", weight: 30, do: put},
 		{name: "insert", weight: 10, do: insert},
 		{name: "replace", weight: 8, do: replace},
+		{name: "typed", weight: 8, do: typed},
 		{name: "delete", weight: 12, do: remove},
 		{name: "patch", weight: 15, do: patch},
 		{name: "odd number", weight: 3, do: oddNumber},
@@ -125,12 +126,18 @@ var whens = []when{
 	{"2026-03-01 12:00:00", "2026-03-01T12:00:00Z"},
 	{"2026-03-01T14:00:00+02:00", "2026-03-01T12:00:00Z"},
 	{"2026-03-01T12:00:00-01:00", "2026-03-01T13:00:00Z"},
-	{"2026-03-01 11:59:59.999", "2026-03-01T11:59:59.999Z"},
+	{"2026-03-01 11:59:59", "2026-03-01T11:59:59Z"},
+	{"2026-03-01T11:59:59.999Z", "2026-03-01T11:59:59.999Z"},
 	{"1999-12-31T23:59:59", "1999-12-31T23:59:59Z"},
 	{text: "at noon"},
 }
 
 const noon = "2026-03-01T12:00:00"
+
+// offset reports whether the text is an instant without a rule that says so: it names its offset.
+func (one when) offset() bool {
+	return len(one.text) > len(noon) && one.text[10] == 'T' && one.utc != ""
+}
 
 // instant returns the instant of a document as a text that sorts as it does, or "".
 func (d *doc) instant() string { return strings.Replace(whens[d.when].utc, "Z", "", 1) }
