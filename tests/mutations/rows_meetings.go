@@ -39,6 +39,11 @@ var meetings = []mutation{
 		tests: simulated,
 	},
 	{
+		name:  "meeting: a feed shows what is not on disk yet",
+		edits: []edit{{"internal/feed/feed.go", "\tsnapshot := f.source.Env.Engine.Snapshot()\n\tdefer func() { err = errs.First(err, snapshot.Close()) }()\n\tif mark, err", "\tsnapshot := f.source.Env.Engine.Latest()\n\tdefer func() { err = errs.First(err, snapshot.Close()) }()\n\tif mark, err"}},
+		tests: simulated,
+	},
+	{
 		name:  "meeting: Close refuses a floor between the last record that goes and the end of the walk",
 		edits: []edit{{"internal/horizon/horizon.go", "\tif floor < last {\n", "\tif floor < b.end {\n"}},
 		tests: []tests{{"internal/horizon", "TestDeletions_FloorInTheWalk"}},

@@ -42,9 +42,18 @@ func exchangeValue(w *world) {
 			if next <= index {
 				w.fail("%s has index %d after %d", name, next, index)
 			}
+			w.giveIndex(name, next)
 			to.index = next
 		}, err
 	})
+}
+
+// giveIndex notes the index of a value: none comes twice.
+func (w *world) giveIndex(name string, index uint64) {
+	if before, given := w.model.given[index]; given {
+		w.fail("%s has the index %d, which %s has had", name, index, before)
+	}
+	w.model.given[index] = name
 }
 
 func attach(w *world) {

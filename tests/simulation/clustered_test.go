@@ -132,6 +132,11 @@ func (w *world) disconnect() {
 // cutPower is that of the disk. It cuts the connection to the coordinator, too.
 func (w *world) cutPower(syncs int) *storagetest.PowerCut {
 	cut := w.disk.CutPower(syncs, w.intn(101), w.pieces())
+	if w.reader != nil {
+		w.reader.mu.Lock()
+		w.reader.power = cut
+		w.reader.mu.Unlock()
+	}
 	if w.follower != nil {
 		w.follower.link.mu.Lock()
 		w.follower.link.power = cut

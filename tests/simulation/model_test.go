@@ -119,13 +119,14 @@ type model struct {
 	seen    state            // what the reader of the feed knows
 	worked  worked
 	serial  int
+	given   map[uint64]string // indexes of compare-exchange values
 }
 
 func newModel() *model {
 	return &model{
 		state: make(state), safe: make(state), indexes: make(map[string]map[string]bool),
 		ever: make(map[string]bool), used: make(map[string]map[int64]bool), seen: make(state), floor: make(map[string]int64),
-		worked: newWorked(),
+		worked: newWorked(), given: make(map[uint64]string),
 	}
 }
 

@@ -388,6 +388,7 @@ func (w *world) failOver(f *follower, read state) {
 	fmt.Fprint(w.log, "it takes the place of its source. ")
 	lost := differ(w.model.state, read, nil) != ""
 	w.leave()
+	w.reader = nil
 	_ = w.db.Close() // on a machine that is gone
 	w.model.goOn(read)
 	w.backup, w.passed, w.unready = nil, false, true

@@ -142,6 +142,10 @@ func dropSubscription(w *world) {
 	}
 	if w.call(new(entry), nil, func() (func(), error) { return nil, w.db.Subscriptions().Drop(ctx, subscription) }) && w.cut == nil && !w.settings.relaxed {
 		w.model.worked = newWorked()
+		if w.intn(3) > 0 && !w.failed {
+			w.must(w.subscribe(w.feed))
+			fmt.Fprint(w.log, "another begins where the reader is. ")
+		}
 		return
 	}
 	w.model.worked.forget()

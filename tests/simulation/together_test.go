@@ -20,6 +20,19 @@ func (w *world) several() (*entry, *jay.Batch, func()) {
 		return jay.Returning(all[len(all)-1])
 	}
 	seen := make(map[string]bool)
+	if name := w.valueName(); w.agreement == nil && w.intn(4) == 0 { // a value, together with the documents
+		old := w.model.state[exchange+name]
+		if old == nil || old.index != 0 {
+			w.model.serial++
+			index := uint64(0)
+			if old != nil {
+				index = old.index
+			}
+			e.changes = append(e.changes, change{exchange + name, &doc{id: name, n: w.model.serial}})
+			b.PutCompareExchange(name, w.model.serial, index)
+			all = append(all, nil)
+		}
+	}
 	for range 1 + w.intn(6) {
 		if w.intn(4) == 0 {
 			to := w.fresh("", "Orders", nil)
@@ -49,7 +62,7 @@ func (w *world) several() (*entry, *jay.Batch, func()) {
 	}
 	return e, b, func() {
 		for i, c := range e.changes {
-			if c.to != nil && !c.to.gone {
+			if c.to != nil && !c.to.gone && all[i] != nil {
 				e.changes[i] = w.learn(c, *all[i])
 			}
 		}

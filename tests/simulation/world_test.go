@@ -139,6 +139,7 @@ type world struct {
 	requests  int        // serial of the newest request ID
 	looking   *looking   // or nil
 	follower  *follower  // or nil
+	reader    *reader    // or nil
 }
 
 // failure is what the simulation has found.
@@ -222,6 +223,9 @@ func (w *world) run(steps []step) (err error) {
 
 // abandon ends what reads beside the database, after a failure.
 func (w *world) abandon() {
+	if w.reader != nil && w.reader.leave != nil {
+		w.reader.leave()
+	}
 	if l := w.looking; l != nil {
 		_ = errors.Join(l.db.Close(), l.listener.Close())
 	}
@@ -525,6 +529,7 @@ func (w *world) reopen(found *storagetest.Disk, cut bool) {
 		w.agreement.decide()
 		w.agreement.decide = nil
 	}
+	w.resumeReader()
 	if w.follower != nil {
 		w.noteKnown()
 		w.checkStandby() // it has nothing that its source has lost
@@ -536,6 +541,7 @@ func (w *world) reopen(found *storagetest.Disk, cut bool) {
 
 // leave ends what reads beside the database, and the server, if there is one.
 func (w *world) leave() {
+	w.leaveReader()
 	w.ownerEnds()
 	if w.front != nil && w.front.server != nil {
 		w.must(w.front.server.Close())
