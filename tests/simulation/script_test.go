@@ -172,10 +172,11 @@ func readScript(r io.Reader) (seed uint64, script []step, err error) {
 
 // figures count what has happened.
 type figures struct {
-	steps int
-	runs  map[string]int  // by world
-	met   map[meeting]int // of a verb and a fault
-	time  time.Duration   // that has passed in the worlds
+	steps   int
+	crashes int             // how often a machine has lost its power, or a process was killed
+	runs    map[string]int  // by world
+	met     map[meeting]int // of a verb and a fault
+	time    time.Duration   // that has passed in the worlds
 }
 
 // meeting is a verb that meets a fault in a world; "" for any.
@@ -193,7 +194,7 @@ func (f *figures) meet(world, verb, fault string) {
 // String is a table for each world: how often each verb met each fault.
 func (f *figures) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d steps, %.1f years\n", f.steps, f.time.Hours()/24/365)
+	fmt.Fprintf(&b, "%d steps, %.1f years, %d crashes\n", f.steps, f.time.Hours()/24/365, f.crashes)
 	for _, world := range slices.Compact(slices.Clone(worlds)) {
 		if f.runs[world] == 0 {
 			continue

@@ -71,7 +71,8 @@ func TestSimulation(t *testing.T) {
 	case number(t, "JAY_SIMULATION_SHRINK", 1) == 0:
 		most = 1
 	}
-	repeated := 0
+	const said = 100_000 // steps after which a campaign says what it has done
+	repeated, before := 0, 0
 	for failures := 0; all.steps < wanted && failures < most; seed++ {
 		if world != "" && draw(seed).world != world {
 			continue
@@ -85,6 +86,10 @@ func TestSimulation(t *testing.T) {
 			}
 		} else if !try(t, seed, all) {
 			failures++
+		}
+		if all.steps/said > before {
+			before = all.steps / said
+			t.Logf("so far: %v", all)
 		}
 	}
 }

@@ -309,6 +309,7 @@ func killStandby(w *world) {
 	w.disconnectStandby()
 	_ = f.standby.Close() // on a disk that is no more
 	f.disk, f.cut = found, nil
+	w.figures.crashes++
 	w.openStandby()
 	w.checkStandby()
 	if w.intn(2) == 0 {
@@ -356,6 +357,7 @@ func promote(w *world) {
 		}
 		w.rest()
 		if found := power.Disk(); found != nil {
+			w.figures.crashes++
 			f.disk = found
 			o.Options.FS = found
 			fmt.Fprint(w.log, "the power goes. ")

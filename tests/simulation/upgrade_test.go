@@ -67,6 +67,7 @@ func upgrade(w *world) {
 	if db != nil {
 		_ = db.Close()
 	}
+	w.figures.crashes++
 	if got := w.upgraded(found); got != want {
 		w.fail("the upgrade of %s, cut off, has left\n%s\nwant\n%s", fixture, got, want)
 	}

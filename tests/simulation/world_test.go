@@ -483,6 +483,7 @@ func (w *world) reopen(found *storagetest.Disk, cut bool) {
 	w.disconnectStandby()
 	w.leave()
 	if found != w.disk {
+		w.figures.crashes++
 		w.disconnect()
 	}
 	err := w.db.Close()
@@ -510,6 +511,7 @@ func (w *world) reopen(found *storagetest.Disk, cut bool) {
 			_ = db.Close()
 		}
 		w.connect()
+		w.figures.crashes++
 		w.disk = again
 		fmt.Fprint(w.log, "the power goes again, in recovery. ")
 	}
