@@ -15,6 +15,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -75,12 +76,13 @@ func (r *replica) same(db *jay.DB) {
 func TestChanges_Crash_AtAnySync(t *testing.T) {
 	for _, percent := range []int{0, 50, 100} {
 		t.Run(fmt.Sprintf("%d%% of the unsynced data kept", percent), func(t *testing.T) {
-			random := rand.New(rand.NewPCG(16, uint64(percent)))
+			today := sample.Of(t, 4)
+			random := rand.New(rand.NewPCG(16+today.Seed(), uint64(percent)))
 			disk := storagetest.NewDisk()
 			content := make(map[uint64]string)
 			seen := newReplica(t, content)
 			shown := 0
-			for round := range 25 {
+			for round := range today.Rounds(25) {
 				db := onDisk(t, disk, jay.Options{})
 				var mu sync.Mutex
 				var crashed *storagetest.Disk
