@@ -165,3 +165,44 @@ func TestPromote_Crash(t *testing.T) {
 		t.Error("no cut has left a standby")
 	}
 }
+
+// Ensure that a promotion in the place of the source that loses its power anywhere can be made again with the same floors, also
+// under Relaxed, which reserves numbers above those that are in use.
+func TestPromote_SameFloorsAgain(t *testing.T) {
+	db := jaytest.Memory(t, nil)
+	makeIDs(t, db, make(map[string]string), "the source")
+	disk := standbyOf(t, db)
+	last, err := db.Counters(ctx)
+	must(t, err)
+	last.Etag += 1 << 20
+	last.Identities["invoices|"] = 100
+	random := rand.New(rand.NewPCG(2, 34))
+	again := 0
+	for n := 1; ; n++ {
+		from := disk.Crash(100, random)
+		options := func(disk *storagetest.Disk) jay.PromoteOptions {
+			return jay.PromoteOptions{SameTag: true, Floors: last, Options: &jay.Options{FS: disk, Durability: jay.Relaxed}}
+		}
+		cut := from.CutPower(n, 100, random)
+		_, err := jay.Promote(ctx, "copy", options(from))
+		must(t, err)
+		if !cut.Happened() {
+			break
+		}
+		switch _, err = jay.Promote(ctx, "copy", options(cut.Disk())); {
+		case err == nil:
+			again++
+		case !errors.Is(err, jay.ErrStandby): // it was a database already
+			t.Fatalf("after %d syncs: %v", n, err)
+		}
+		promoted, err := jay.Open("copy", &jay.Options{FS: cut.Disk()})
+		must(t, err)
+		m, err := promoted.Put(ctx, "invoices|", json.RawMessage(`{}`))
+		must(t, err)
+		jaytest.Equal(t, m.ID, "invoices/101")
+		jaytest.Close(t, promoted)
+	}
+	if again == 0 {
+		t.Error("no promotion was made again")
+	}
+}

@@ -25,6 +25,7 @@ func Promote(ctx context.Context, dir string, o RestoreOptions) (info Restored, 
 	}
 	open := o.Open
 	open.Engine.MustExist, open.Restoring = true, true
+	open.Engine.DurableReads = true // as under Synced, no number above a floor is reserved: a promotion that is made again has the same floors
 	db := new(core.Database)
 	if err := db.Open(dir, &open); err != nil {
 		return info, err

@@ -42,4 +42,9 @@ var standbys = []mutation{
 		edits: []edit{{"internal/follow/source.go", "\tif dst, err = s.appendFormat(dst); err != nil {", "\tif false {"}},
 		tests: []tests{{"internal/follow", "TestStream_FormatRises"}},
 	},
+	{
+		name:  "standby: a promotion under Relaxed reserves numbers above its floors",
+		edits: []edit{{"internal/recovery/promote.go", "\topen.Engine.DurableReads = true", "\t"}},
+		tests: []tests{{"standby", "TestPromote_SameFloorsAgain"}},
+	},
 }
