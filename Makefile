@@ -238,7 +238,7 @@ storm:
 
 # A whole database in one thread, from seeds: docs/simulation.md.
 simulation:
-	JAY_SIMULATION=1000000 $(GO) test -run 'TestSimulation$$' -count=1 -timeout 0 -v ./tests/simulation
+	JAY_SIMULATION=1000000 $(GO) test -run 'TestSimulation$$|TestSimulation_Thresholds|TestSimulation_FourGiB' -count=1 -timeout 0 -v ./tests/simulation
 
 # Random histories of documents against a model of their revisions.
 revisions:
