@@ -43,7 +43,7 @@ func TestSimulation(t *testing.T) {
 	}
 	wanted := 60 * length
 	if testing.Short() {
-		wanted = 8 * length
+		wanted = 7 * length
 	}
 	seed := sample.Of(t, 14).Seed()
 	if seed == 0 { // in full
