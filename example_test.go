@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log"
 	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -89,6 +90,26 @@ func ExampleLook() {
 	// Output:
 	// {"Nuts":33}
 	// true
+}
+
+// A program shows its database through a connection of its own, such as that of a tunnel.
+func ExampleAnswerLook() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	_, err := db.Put(ctx, "squirrels/hazel", json.RawMessage(`{"Nuts":33}`))
+	check(err)
+	ours, theirs := net.Pipe()
+	go func() { check(jay.AnswerLook(ctx, db, ours)) }()
+
+	seen, err := jay.LookThrough(theirs, "acorns", nil) // in the other program
+	check(err)
+	defer seen.Close()
+	doc, err := seen.Get(ctx, "squirrels/hazel")
+	check(err)
+	fmt.Println(seen.Dir(), string(doc.Body()))
+	// Output:
+	// acorns {"Nuts":33}
 }
 
 // The ID that is asked for decides how the final one is made.

@@ -1,21 +1,28 @@
 package jay_test
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/child"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -100,6 +107,89 @@ func TestLook(t *testing.T) {
 	}
 }
 
+// Ensure that a database is looked into through a connection of the program's own, also one that is itself only looked into, or in
+// memory, until the database is closed; and that options of the owner are refused.
+func TestAnswerLook(t *testing.T) {
+	db, err := jay.OpenMemory(nil)
+	must(t, err)
+	put(t, db, "a", `{"n":1}`)
+	through := func(db *jay.DB) (*jay.DB, chan error) {
+		t.Helper()
+		mine, theirs := net.Pipe()
+		ended := make(chan error, 1)
+		go func() { ended <- jay.AnswerLook(ctx, db, theirs) }()
+		there, err := jay.LookThrough(mine, "the other side", nil)
+		must(t, err)
+		t.Cleanup(func() { must(t, there.Close()) })
+		return there, ended
+	}
+	there, ended := through(db)
+	second, endedSecond := through(there)
+	equal(t, body(t, there, "a"), `{"n":1}`)
+	put(t, db, "a", `{"n":2}`)
+	equal(t, body(t, second, "a"), `{"n":2}`)
+	equal(t, second.Dir(), "the other side")
+	report, err := second.Verify(ctx, nil)
+	must(t, err)
+	if report.Files == 0 || report.Documents != 1 || report.Found > 0 {
+		t.Errorf("its check: %+v", report)
+	}
+	if _, err := second.Put(ctx, "a", json.RawMessage(`{}`)); !errors.Is(err, jay.ErrReadOnly) {
+		t.Errorf("a write: %v", err)
+	}
+
+	must(t, db.Close())
+	must(t, <-ended)
+	if _, err := second.Get(ctx, "a"); !errors.Is(err, jay.ErrUnavailable) {
+		t.Errorf("after Close of the owner: %v", err)
+	}
+	must(t, there.Close())
+	must(t, <-endedSecond)
+	mine, theirs := net.Pipe()
+	if err := jay.AnswerLook(ctx, db, theirs); !errors.Is(err, jay.ErrClosed) {
+		t.Errorf("an answer of a closed database: %v", err)
+	}
+	if _, err := jay.LookThrough(mine, "x", nil); !errors.Is(err, jay.ErrUnavailable) {
+		t.Errorf("nobody answers: %v", err)
+	}
+	for _, o := range []*jay.Options{{FS: storagetest.NewDisk()}, {CacheBytes: 1 << 20}} {
+		mine, theirs := net.Pipe()
+		if _, err := jay.LookThrough(mine, "x", o); !errors.Is(err, jay.ErrOption) {
+			t.Errorf("%+v: %v", o, err)
+		}
+		if _, err := theirs.Write([]byte("x")); err == nil {
+			t.Error("the connection is open")
+		}
+	}
+}
+
+// Ensure that damage of a file of a database that a program has open is seen by one that looks into it.
+func TestLook_DamagedFile(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "db")
+	db := owner(t, dir, jay.Options{})
+	put(t, db, "a", `{"text":"`+strings.Repeat("x", 1<<16)+`"}`)
+	must(t, db.Compact(ctx))
+	there := look(t, dir)
+	tables, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+	must(t, err)
+	if len(tables) == 0 {
+		t.Fatal("there is no table")
+	}
+	for _, name := range tables {
+		text, err := os.ReadFile(name)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // the compaction has replaced it
+		}
+		must(t, err)
+		text[10] ^= 1
+		must(t, os.WriteFile(name, text, 0o600))
+	}
+	report, _ := there.Verify(ctx, nil) // its records may be unreadable
+	if report.Found == 0 || len(report.Damages) == 0 || report.Damages[0].File == "" || report.FileBytes == 0 {
+		t.Errorf("the report: %+v", report)
+	}
+}
+
 // Ensure that the numbers of a database that reserves them ahead are those that it has used.
 func TestLook_Relaxed(t *testing.T) {
 	dir := t.TempDir()
@@ -145,6 +235,87 @@ func TestLook_Race(t *testing.T) {
 		must(t, err)
 		equal(t, body(t, there, "a"), fmt.Sprintf(`{"n":%d}`, round))
 		must(t, errors.Join(there.Close(), db.Close()))
+	}
+}
+
+// TestLook_Process opens the directory of JAY_LOOK_RACER whenever it is told to, and prints what became of it.
+func TestLook_Process(t *testing.T) {
+	dir := os.Getenv("JAY_LOOK_RACER")
+	if dir == "" {
+		t.Skip("only in a process of TestLook_TwoProcesses")
+	}
+	me := strconv.Itoa(os.Getpid())
+	var db *jay.DB
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		var err error
+		switch said := "done"; in.Text() {
+		case "open":
+			if db, err = jay.Open(dir, nil); err == nil {
+				_, err = db.Put(ctx, "owner", json.RawMessage(`{"pid":`+me+`}`))
+				said = "owner"
+			} else if errors.Is(err, jay.ErrLocked) {
+				said, err = "locked", nil
+			}
+			must(t, err)
+			fmt.Println(said)
+		case "look":
+			for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // the owner may not have written yet
+				there, err := jay.Look(dir, nil)
+				if err == nil {
+					doc, getErr := there.Get(ctx, "owner")
+					if err = errors.Join(getErr, there.Close()); err == nil {
+						_, locked := jay.Open(dir, nil)
+						fmt.Println(string(doc.Body()), locked)
+						break
+					}
+				}
+				if time.Now().After(deadline) {
+					t.Fatal(err)
+				}
+			}
+		case "close":
+			must(t, db.Close())
+			fmt.Println("closed")
+		}
+	}
+}
+
+// Ensure that of two processes that race for a directory one has it, whether the last owner has closed it or was killed, and that the
+// other one looks into what that one has, and is told which process it is.
+func TestLook_TwoProcesses(t *testing.T) {
+	dir := t.TempDir()
+	racer := func() *child.Process { return child.Start(t, "TestLook_Process", "JAY_LOOK_RACER="+dir) }
+	tell := func(p *child.Process, what string) {
+		t.Helper()
+		_, err := io.WriteString(p.In, what+"\n")
+		must(t, err)
+	}
+	racers := [2]*child.Process{racer(), racer()}
+	for round := range sample.Of(t, 8).Rounds(40) {
+		for _, p := range racers {
+			tell(p, "open")
+		}
+		said := [2]string{racers[0].Line(), racers[1].Line()}
+		if said != [2]string{"owner", "locked"} && said != [2]string{"locked", "owner"} {
+			t.Fatalf("round %d: %q", round, said)
+		}
+		owner := slices.Index(said[:], "owner")
+		tell(racers[1-owner], "look")
+		line := racers[1-owner].Line()
+		var pid int
+		if _, err := fmt.Sscanf(line, `{"pid":%d}`, &pid); err != nil || !strings.Contains(line, fmt.Sprintf("it is process %d,", pid)) {
+			t.Fatalf("round %d: the other one sees %s, %v", round, line, err)
+		}
+		if round%2 == 0 {
+			racers[owner].Kill()
+			racers[owner] = racer()
+			continue
+		}
+		tell(racers[owner], "close")
+		equal(t, racers[owner].Line(), "closed")
+	}
+	for _, p := range racers {
+		p.Wait()
 	}
 }
 

@@ -3,7 +3,10 @@ package jay
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 
 	"github.com/jaydb/jay/internal/accord"
 	"github.com/jaydb/jay/internal/core"
@@ -60,6 +63,42 @@ func Look(dir string, opts *Options) (*DB, error) {
 	}
 	o.ReadOnly, o.Engine = true, look.Driver{}
 	return open(dir, &o, opening{})
+}
+
+// LookThrough is Look for a database on the other side of a connection, on which its program answers with AnswerLook. It takes
+// the connection over, and Close of the DB closes it. name is what Dir returns and errors have.
+//
+// A call waits 30 seconds for an answer, and LookThrough 5. If conn is no net.Conn, it is closed when they are over, and Close of conn must end its Read and Write.
+func LookThrough(conn io.ReadWriteCloser, name string, opts *Options) (*DB, error) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	if o.FS != nil || o.Engine != nil {
+		return nil, errors.Join(fmt.Errorf("look %q: %w: FS and Engine are those of the program that has the database open", name, ErrOption), conn.Close())
+	}
+	through := look.AsConn(conn)
+	o.ReadOnly, o.Engine = true, look.Driver{Dial: func() net.Conn { return through }}
+	db, err := open(name, &o, opening{})
+	if err != nil {
+		_ = through.Close() // a refused option leaves it open; a second Close is harmless
+	}
+	return db, err
+}
+
+// AnswerLook answers on a connection to one that looks into db with LookThrough, and returns when that leaves, ctx ends or db is closed. It
+// closes the connection. So a program shows its database by a way of its own: whoever has the other side reads all
+// that is stored, and nothing can be written. AnswerLook checks nobody's rights.
+//
+// The other side may be a stranger: what it sends is checked, and what it can take is bounded (docs/limits.md). 100 can look at a time;
+// those that come through the socket of Look are not counted. What is sent of 64 KiB and more is asked for first with the function of
+// WithReading, if ctx has one. AnswerLook returns ErrClosed if db is closed before, and nil when the
+// other side has ended.
+func AnswerLook(ctx context.Context, db *DB, conn io.ReadWriteCloser) error {
+	if err := db.core.AnswerLook(ctx, conn); err != nil {
+		return fmt.Errorf("answer who looks into the database: %w", err)
+	}
+	return nil
 }
 
 // opening is how a database is opened.

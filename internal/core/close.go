@@ -66,6 +66,7 @@ func (db *Database) shutDown() (err error) {
 	if db.looked != nil {
 		lookErr = db.looked.Close()
 	}
+	db.answers.Close()
 	db.Indexer.Stop()
 	db.Expiry.Stop()
 	db.Retention.Stop()

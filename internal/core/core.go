@@ -47,9 +47,10 @@ type Database struct {
 	InMemory          bool
 	readOnly          bool
 
-	shared *shared.Engine // that of Env, on a shared store; nil on a store of one's own
-	looked *look.Listener // nil if no other process can look into the database
-	alone  bool           // no other process can have a shared store open: Restore has not made it whole yet
+	shared  *shared.Engine // that of Env, on a shared store; nil on a store of one's own
+	looked  *look.Listener // nil if no other process can look into the database
+	answers *look.Answerer // to those who come another way than through a socket
+	alone   bool           // no other process can have a shared store open: Restore has not made it whole yet
 
 	Reserved *counters.Reserved
 	Indexes  *catalog.Current

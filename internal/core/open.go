@@ -14,6 +14,7 @@ import (
 	"github.com/jaydb/jay/internal/agenda"
 	"github.com/jaydb/jay/internal/attachments"
 	"github.com/jaydb/jay/internal/backup"
+	"github.com/jaydb/jay/internal/budget"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/counters"
 	"github.com/jaydb/jay/internal/counts"
@@ -125,19 +126,33 @@ func (db *Database) Open(dir string, o *Options) (err error) {
 
 // listen lets other processes look into the database. If it cannot, the database does without.
 func (db *Database) listen(dir string, o *Options) {
-	if !o.OnMachine || o.NoLook || db.readOnly || o.Restoring || o.Rebuilding {
-		return
+	source := look.Source{Engine: db.OnDisk()}
+	if db.shared != nil {
+		source.Snapshot = func() (storage.Snapshot, error) { return source.Engine.Snapshot(), nil }
+	} else {
+		source.Snapshot = shared.NewOwner(source.Engine, db.Reserved.LastEtag, db.Reserved.Session()).Snapshot
 	}
-	owner := shared.NewOwner(db.Env.Engine, db.Reserved.LastEtag, db.Reserved.Session())
-	var err error
-	source := look.Source{Engine: db.Env.Engine, Snapshot: owner.Snapshot}
 	if o.Stream != nil {
 		source.Follow = func(ctx context.Context, w io.Writer, request io.Reader) error { return o.Stream(ctx, db, w, request) }
 	}
+	db.answers = look.NewAnswerer(source)
+	if !o.OnMachine || o.NoLook || db.readOnly || o.Restoring || o.Rebuilding {
+		return
+	}
+	var err error
 	db.looked, err = look.Listen(dir, source)
 	if err != nil && db.Env.Logger != nil {
 		db.Env.Logger.Warn("jay: no other process can look into the database", "dir", dir, "err", err)
 	}
+}
+
+// AnswerLook answers on a connection to one that looks into the database: see look.Answerer.
+func (db *Database) AnswerLook(ctx context.Context, conn io.ReadWriteCloser) error {
+	err := db.answers.Answer(ctx, look.AsConn(conn), budget.ReadingOf(ctx))
+	if errors.Is(err, look.ErrClosed) {
+		return errs.ErrClosed
+	}
+	return err
 }
 
 // openOn makes the parts of a database on its engine.

@@ -14,13 +14,13 @@ func (c *client) openSnapshot() error {
 	if len(c.snapshots) >= maxSnapshots {
 		return c.fail(fmt.Errorf("%w: %d snapshots are open, which is the most", storage.ErrUnavailable, maxSnapshots))
 	}
-	snapshot, err := c.listener.source.Snapshot()
+	snapshot, err := c.of.source.Snapshot()
 	if err != nil {
 		return c.fail(err)
 	}
 	c.last++
 	number, h := c.last, &held{Snapshot: snapshot}
-	h.expiry = time.AfterFunc(c.listener.age, func() { c.expire(h) })
+	h.expiry = time.AfterFunc(c.of.age, func() { c.expire(h) })
 	c.snapshots[number] = h
 	return c.wire.write(0, binary.AppendUvarint(nil, number))
 }
@@ -54,7 +54,7 @@ func (c *client) closeSnapshot(number uint64) error {
 // with calls fn with the snapshot of a number, or with one of now for 0.
 func (c *client) with(number uint64, fn func(storage.Snapshot) error) error {
 	if number == 0 {
-		snapshot, err := c.listener.source.Snapshot()
+		snapshot, err := c.of.source.Snapshot()
 		if err != nil {
 			return c.fail(err)
 		}
@@ -79,6 +79,9 @@ func (c *client) get(number uint64, key []byte, request *content) error {
 		value, closer, err := s.Get(key)
 		if err != nil {
 			return c.fail(err)
+		}
+		if err := c.take(value); err != nil {
+			return errors.Join(c.fail(err), closer.Close())
 		}
 		return errors.Join(c.wire.write(0, value), closer.Close())
 	})
@@ -136,6 +139,9 @@ func (c *client) sendKeys(it storage.Iterator, r pageRequest) error {
 		page = appendText(page, key)
 		page = binary.AppendUvarint(page, uint64(len(value)))
 		if n == 0 && len(value) > pageBytes { // not copied: it may be large
+			if err := c.take(value); err != nil {
+				return c.fail(err)
+			}
 			page[0] = 1
 			return c.wire.write(0, page, value)
 		}
@@ -155,6 +161,7 @@ type statsReply struct {
 	Limits storage.Limits
 	Free   *uint64 // bytes on the disk, if the engine knows
 	Spaces bool    // the engine knows how much space keys take
+	Files  bool    // the engine can check its files
 }
 
 func statsOf(e storage.Engine) statsReply {
@@ -165,6 +172,7 @@ func statsOf(e storage.Engine) statsReply {
 		}
 	}
 	_, r.Spaces = e.(storage.SpaceMeasurer)
+	_, r.Files = e.(storage.FileChecker)
 	return r
 }
 
@@ -174,7 +182,7 @@ func (c *client) space(request *content) error {
 	if flags&unbounded != 0 {
 		hi = nil
 	}
-	measurer, is := c.listener.source.Engine.(storage.SpaceMeasurer)
+	measurer, is := c.of.source.Engine.(storage.SpaceMeasurer)
 	if request.bad || !is {
 		return c.fail(errFrame)
 	}

@@ -16,7 +16,8 @@ import (
 
 // Driver opens the databases of directories that other programs have open, to be read only. The zero value is ready for use.
 type Driver struct {
-	// Dial replaces the connection to the socket of the directory, unless it is nil: see Listener.Dial.
+	// Dial replaces the connection to the socket of the directory, unless it is nil: then what is named is for messages alone. The engine closes the
+	// connection.
 	Dial func() net.Conn
 }
 
@@ -158,6 +159,11 @@ func (e *engine) ask(kind byte, request []byte) ([]byte, error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	return e.exchange(kind, request)
+}
+
+// exchange is ask while e.mu is held.
+func (e *engine) exchange(kind byte, request []byte) ([]byte, error) {
 	if e.broken != nil {
 		return nil, e.broken
 	}

@@ -61,15 +61,15 @@ func (s *followed) Close() error {
 	return s.wire.conn.Close()
 }
 
-// follow answers the request of a standby that comes next, until the stream or the Listener ends. The connection ends
+// follow answers the request of a standby that comes next, until the stream or the Answerer ends. The connection ends
 // with it.
 func (c *client) follow() error {
-	serve := c.listener.source.Follow
+	serve := c.of.source.Follow
 	if serve == nil {
 		return c.fail(fmt.Errorf("%w: it cannot be followed", storage.ErrUnavailable))
 	}
 	w := &streamed{wire: c.wire}
-	if err := serve(c.listener.ctx, w, requested{c.wire}); err != nil && !w.begun {
+	if err := serve(c.of.ctx, w, requested{c.wire}); err != nil && !w.begun {
 		return c.fail(err)
 	}
 	return nil

@@ -26,10 +26,10 @@ type Source struct {
 	Follow func(ctx context.Context, w io.Writer, request io.Reader) error
 }
 
-// Listener answers those who look into a database. Its methods are safe for concurrent use.
-type Listener struct {
+// Answerer answers those who look into a database, on connections that its caller has accepted. Its methods are safe for
+// concurrent use.
+type Answerer struct {
 	source Source
-	place  *place          // nil without a socket
 	age    time.Duration   // of snapshots
 	ctx    context.Context // of streams
 	cancel context.CancelFunc
@@ -37,7 +37,83 @@ type Listener struct {
 	mu      sync.Mutex
 	clients map[net.Conn]struct{} // Guarded by mu.
 	closed  bool                  // Guarded by mu.
-	done    sync.WaitGroup        // the goroutines
+	done    sync.WaitGroup        // the goroutines that answer
+}
+
+// NewAnswerer returns an Answerer, which its caller closes.
+func NewAnswerer(source Source) *Answerer { return newAnswerer(source, snapshotAge) }
+
+func newAnswerer(source Source, age time.Duration) *Answerer {
+	a := &Answerer{source: source, age: age, clients: make(map[net.Conn]struct{})}
+	a.ctx, a.cancel = context.WithCancel(context.Background())
+	return a
+}
+
+// Answer answers on a connection, whose other side its caller has let in, until that side or ctx ends, or Close is called. It closes
+// the connection. need is called before a value of leastNeeded bytes and more is sent, with its size; its error is the answer then. It may be nil.
+//
+// The error is nil if the other side has ended, and says that it was refused, or why it was left. After Close it is an ErrClosed.
+func (a *Answerer) Answer(ctx context.Context, conn net.Conn, need func(bytes int64) error) error {
+	c, err := a.admit(conn)
+	if c == nil {
+		return errors.Join(err, conn.Close())
+	}
+	defer a.leave(conn)
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // its goroutine ends
+	defer stop()
+	c.need = need
+	c.run(err)
+	return errors.Join(err, ctx.Err())
+}
+
+// Close ends all connections. When it returns, none is answered any more, and the engine is not used. Later calls do nothing.
+func (a *Answerer) Close() {
+	a.mu.Lock()
+	a.closed = true
+	a.cancel()
+	for conn := range a.clients {
+		_ = conn.Close() // its goroutine ends
+	}
+	a.mu.Unlock()
+	a.done.Wait()
+}
+
+// ErrClosed is returned for a connection that comes after Close.
+var ErrClosed = errors.New("the database is closed")
+
+// admit returns the client of a connection, and why it is to be refused, or nil. Without a client there is nothing to be said, either.
+func (a *Answerer) admit(conn net.Conn) (*client, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return nil, ErrClosed
+	}
+	var refused error
+	if len(a.clients) >= maxClients {
+		refused = fmt.Errorf("%w: %d programs look into the database, which is the most", storage.ErrUnavailable, maxClients)
+	}
+	if len(a.clients) >= 2*maxClients { // half of them are about to hear that there are too many
+		return nil, refused
+	}
+	a.clients[conn] = struct{}{}
+	a.done.Add(1)
+	return &client{of: a, wire: newWire(conn), snapshots: make(map[uint64]*held)}, refused
+}
+
+// leave forgets a connection that admit has returned a client of.
+func (a *Answerer) leave(conn net.Conn) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.clients, conn)
+	a.done.Done()
+}
+
+// Listener answers those who come through the socket of a directory. Its methods are safe for concurrent use.
+type Listener struct {
+	*Answerer
+	place *place         // nil without a socket
+	done  sync.WaitGroup // the goroutine that accepts
+	end   sync.Once
 }
 
 // Listen makes the socket of a directory, whose lock the caller holds until Close has returned.
@@ -48,20 +124,13 @@ func listen(dir string, source Source, age time.Duration) (*Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for those who look into the database: %w", err)
 	}
-	l := newListener(source, age)
-	l.place = p
+	l := &Listener{Answerer: newAnswerer(source, age), place: p}
 	l.done.Go(l.accept)
 	return l, nil
 }
 
 // Pipes returns a Listener without a socket, for tests in one process: a Driver whose Dial is the Listener's reaches it.
-func Pipes(source Source) *Listener { return newListener(source, snapshotAge) }
-
-func newListener(source Source, age time.Duration) *Listener {
-	l := &Listener{source: source, age: age, clients: make(map[net.Conn]struct{})}
-	l.ctx, l.cancel = context.WithCancel(context.Background())
-	return l
-}
+func Pipes(source Source) *Listener { return &Listener{Answerer: NewAnswerer(source)} }
 
 // Dial returns the other side of a new connection in memory. After Close it is closed at once.
 func (l *Listener) Dial() net.Conn {
@@ -72,23 +141,14 @@ func (l *Listener) Dial() net.Conn {
 
 // Close ends all connections, and removes the socket. When it returns, no goroutine of the Listener is left, and
 // the engine is not used any more. Later calls return nil.
-func (l *Listener) Close() error {
-	l.mu.Lock()
-	if l.closed {
-		l.mu.Unlock()
-		return nil
-	}
-	l.closed = true
-	l.cancel()
-	var err error
-	if l.place != nil {
-		err = l.place.close()
-	}
-	for conn := range l.clients {
-		_ = conn.Close() // its goroutine ends
-	}
-	l.mu.Unlock()
-	l.done.Wait()
+func (l *Listener) Close() (err error) {
+	l.end.Do(func() {
+		if l.place != nil {
+			err = l.place.close()
+		}
+		l.done.Wait()
+	})
+	l.Answerer.Close()
 	return err
 }
 
@@ -111,39 +171,41 @@ func (l *Listener) accept() {
 
 // begin has a goroutine answer on a connection, if there is a place for it.
 func (l *Listener) begin(conn net.Conn) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
+	c, refused := l.admit(conn)
+	if c == nil {
 		_ = conn.Close()
 		return
 	}
-	if len(l.clients) >= 2*maxClients { // half of them are about to hear that there are too many
-		_ = conn.Close()
-		return
+	if refused == nil {
+		refused = checkPeer(conn)
 	}
-	var refused error
-	if len(l.clients) >= maxClients {
-		refused = fmt.Errorf("%w: %d programs look into the database, which is the most", storage.ErrUnavailable, maxClients)
-	}
-	l.clients[conn] = struct{}{}
-	l.done.Go(func() {
-		c := &client{listener: l, wire: newWire(conn), snapshots: make(map[uint64]*held)}
+	go func() {
+		defer l.leave(conn)
 		c.run(refused)
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		delete(l.clients, conn)
-	})
+	}()
 }
 
 // client is a connection that is answered.
 type client struct {
-	listener *Listener
-	wire     *wire
-	page     []byte // memory of the last page
+	of   *Answerer
+	wire *wire
+	page []byte // memory of the last page
+	need func(bytes int64) error
 
 	mu        sync.Mutex       // held while a request is carried out
 	snapshots map[uint64]*held // by number. Guarded by mu.
 	last      uint64           // number of the last snapshot. Guarded by mu.
+}
+
+// leastNeeded is the size of a value from which on its memory counts.
+const leastNeeded = 64 << 10
+
+// take returns why a value may not be sent, or nil.
+func (c *client) take(value []byte) error {
+	if c.need == nil || len(value) < leastNeeded {
+		return nil
+	}
+	return c.need(int64(len(value)))
 }
 
 // held is a snapshot that a client has opened.
@@ -171,6 +233,12 @@ func (c *client) run(refused error) {
 			_ = c.follow() // the connection ends, whatever it says
 			return
 		}
+		if kind == askCheckFile {
+			if err := c.checkFile(content{rest: request}); err != nil {
+				return
+			}
+			continue
+		}
 		if err := c.answer(kind, content{rest: request}); err != nil {
 			return
 		}
@@ -193,16 +261,13 @@ func (c *client) greet(refused error) error {
 	if _, err := c.wire.out.WriteString(magic + string(rune(version))); err != nil {
 		return err
 	}
-	if refused == nil {
-		refused = checkPeer(c.wire.conn)
-	}
 	if refused == nil && theirs[len(magic)] != version {
 		refused = fmt.Errorf("it speaks version %d of the protocol, and this program %d: use the jay of its release", theirs[len(magic)], version)
 	}
 	if refused != nil {
 		return errors.Join(c.fail(refused), refused)
 	}
-	return c.replyJSON(hello{PID: os.Getpid(), SnapshotAge: c.listener.age})
+	return c.replyJSON(hello{PID: os.Getpid(), SnapshotAge: c.of.age})
 }
 
 // end closes the connection and what it has open.
@@ -242,13 +307,15 @@ func (c *client) answer(kind byte, request content) error {
 	case askPage:
 		return c.sendPage(readPageRequest(&request), &request)
 	case askStats:
-		return c.replyJSON(statsOf(c.listener.source.Engine))
+		return c.replyJSON(statsOf(c.of.source.Engine))
 	case askSpace:
 		return c.space(&request)
+	case askFiles:
+		return c.sendFiles()
 	case askSync:
 		ctx, cancel := context.WithTimeout(context.Background(), stall/2)
 		defer cancel()
-		if err := c.listener.source.Engine.Sync(ctx); err != nil {
+		if err := c.of.source.Engine.Sync(ctx); err != nil {
 			return c.fail(err)
 		}
 		return c.wire.write(0)

@@ -2,7 +2,8 @@
 //
 // The owner of a directory calls [Listen], which answers on a socket, and [Driver] opens what is there as a
 // storage.Engine that only reads: snapshots, values, pages of keys. So the database above it is the same code on
-// both sides, and the owner's program contains no command and no server.
+// both sides, and the owner's program contains no command and no server. Connections that have come another way, such as through an HTTP server, are for
+// [Answerer.Answer] on the owner's side, and for the Dial of a Driver on the other.
 //
 // The socket is the file [Name] in the directory. Where that cannot be, as the path is too long for a socket or the file
 // system has none, it is in the user's runtime directory, and the file Name has its path. The holder of the directory's
@@ -47,22 +48,27 @@ const (
 	pageBytes    = 256 << 10        // that a page has about
 	pageKeys     = 4096             // that a page has at most
 	snapshotAge  = 15 * time.Minute // after which a snapshot is closed
-	greeting     = 5 * time.Second  // for the first frame
 )
 
-// stall is how long one side waits for a byte that the other side should send or take. Tests shorten it.
-var stall = 30 * time.Second
+// Times for which one side waits for the other. Tests shorten them.
+var (
+	greeting = 5 * time.Second  // for the first frame
+	stall    = 30 * time.Second // for a byte that the other side should send or take
+)
 
 // Kinds of requests.
 const (
-	askSnapshot = 1 + iota // → its number
-	askClose               // number
-	askGet                 // number, or 0 for one of now; key → value
-	askPage                // number, flags, keys, lo, hi → flag, and keys with their values
-	askStats               // → a statsReply
-	askSpace               // flags, lo, hi → bytes
-	askSync                //
-	askFollow              // and the request of a standby behind the frame → an empty reply, and the stream, up to the end of the connection
+	askSnapshot  = 1 + iota // → its number
+	askClose                // number
+	askGet                  // number, or 0 for one of now; key → value
+	askPage                 // number, flags, keys, lo, hi → flag, and keys with their values
+	askStats                // → a statsReply
+	askSpace                // flags, lo, hi → bytes
+	askSync                 //
+	askFollow               // and the request of a standby behind the frame → an empty reply, and the stream, up to the end of the connection
+	askFiles                // → a list of storage.File
+	askCheckFile            // name → a fileReply, again and again; but to the last, the client answers with an askGo
+	askGo                   //
 )
 
 // Flags of requests.

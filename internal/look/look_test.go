@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -277,6 +278,138 @@ type counted struct {
 func (c counted) Close() error {
 	c.open.Add(-1)
 	return c.Snapshot.Close()
+}
+
+// Ensure that the owner checks its own files and no others for a client, which can slow it down and leave.
+func TestLook_Files(t *testing.T) {
+	o := own(t, t.TempDir(), snapshotAge)
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range 5 * stepBytes / (16 << 10) {
+		value := make([]byte, 16<<10)
+		for j := range value {
+			value[j] = byte(r.Uint32())
+		}
+		o.set(t, fmt.Sprint(i), value)
+	}
+	must(t, o.engine.Compact(ctx))
+	here, there := o.engine.(storage.FileChecker), lookInto(t, o.dir).(*engine)
+	want, err := here.Files()
+	must(t, err)
+	files, err := there.Files()
+	must(t, err)
+	if !slices.Equal(files, want) || len(files) == 0 {
+		t.Fatalf("got %v, want %v", files, want)
+	}
+	paced := func(e storage.FileChecker, f storage.File) (read, calls int) {
+		t.Helper()
+		damage, err := e.CheckFile(ctx, f, func(n int) error { read, calls = read+n, calls+1; return nil })
+		if len(damage) > 0 || err != nil {
+			t.Errorf("%s: %v, %v", f.Name, damage, err)
+		}
+		return read, calls
+	}
+	largest := files[0]
+	for _, f := range files {
+		read, _ := paced(here, f)
+		if got, _ := paced(there, f); got != read {
+			t.Errorf("%s: %d bytes, want %d", f.Name, got, read)
+		}
+		if f.Bytes > largest.Bytes {
+			largest = f
+		}
+	}
+	if _, calls := paced(there, largest); calls < 2 || calls > 12 {
+		t.Errorf("the client of %d bytes was asked %d times", largest.Bytes, calls)
+	}
+	for _, name := range []string{"", "../x", "000000.sst", Name} {
+		if read, _ := paced(there, storage.File{Name: name}); read > 0 {
+			t.Errorf("%q: %d bytes are read", name, read)
+		}
+	}
+	over := errors.New("over")
+	if _, err := there.CheckFile(ctx, largest, func(int) error { return over }); !errors.Is(err, over) {
+		t.Errorf("a check that is ended: %v", err)
+	}
+	if _, _, err := there.Get([]byte("a")); !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("after it: %v", err)
+	}
+	canceled, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := lookInto(t, o.dir).(*engine).CheckFile(canceled, largest, func(int) error { return nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("a check that is canceled: %v", err)
+	}
+}
+
+// pipes is a connection without deadlines.
+type pipes struct {
+	io.Reader
+	io.Writer
+	close func() error
+}
+
+func (p pipes) Close() error { return p.close() }
+
+// Ensure that a client is answered on a connection of another kind, that large values are paid for, that a side which does not answer is
+// given up, also on a connection without deadlines, and that the end of a context, and Close, end it.
+func TestAnswerer(t *testing.T) {
+	o := own(t, t.TempDir(), snapshotAge)
+	o.set(t, "a", []byte("1"))
+	o.set(t, "large", make([]byte, 2*pageBytes))
+	a := NewAnswerer(o.source)
+	enough := errors.New("that is enough")
+	bare := func(ctx context.Context) (storage.Engine, chan error) {
+		t.Helper()
+		fromClient, toOwner := io.Pipe()
+		fromOwner, toClient := io.Pipe()
+		ended := make(chan error, 1)
+		go func() {
+			ended <- a.Answer(ctx, AsConn(pipes{fromClient, toClient, func() error { return errors.Join(fromClient.Close(), toClient.Close()) }}), func(int64) error { return enough })
+		}()
+		client := pipes{fromOwner, toOwner, func() error { return errors.Join(fromOwner.Close(), toOwner.Close()) }}
+		e, err := Driver{Dial: func() net.Conn { return AsConn(client) }}.Open("the pipe", storage.OpenOptions{ReadOnly: true})
+		must(t, err)
+		return e, ended
+	}
+	e, ended := bare(ctx)
+	if value, _, err := e.Get([]byte("a")); string(value) != "1" || err != nil {
+		t.Errorf("got %q, %v", value, err)
+	}
+	_, _, err := e.Get([]byte("large"))
+	it, iterErr := e.Iterate([]byte("b"), nil)
+	must(t, iterErr)
+	if it.First() || it.Error() == nil || err == nil || !strings.Contains(err.Error()+it.Error().Error(), enough.Error()) {
+		t.Errorf("a value that is not paid for: %v, %v", err, it.Error())
+	}
+	must(t, errors.Join(it.Close(), e.Close()))
+	if err := <-ended; err != nil {
+		t.Errorf("the client has left: %v", err)
+	}
+
+	short, cancel := context.WithCancel(ctx)
+	e, ended = bare(short)
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("its context has ended: %v", err)
+	}
+	if _, _, err := e.Get([]byte("a")); !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("then: %v", err)
+	}
+	_, ended = bare(ctx)
+	a.Close()
+	must(t, <-ended)
+	mine, theirs := net.Pipe()
+	defer theirs.Close()
+	if err := a.Answer(ctx, mine, nil); !errors.Is(err, ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+
+	greeting = 50 * time.Millisecond
+	defer func() { greeting = 5 * time.Second }()
+	silent, _ := io.Pipe()
+	_, err = Driver{Dial: func() net.Conn { return AsConn(pipes{silent, io.Discard, silent.Close}) }}.Open("nothing", storage.OpenOptions{ReadOnly: true})
+	if !errors.Is(err, storage.ErrUnavailable) || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a side that does not answer: %v", err)
+	}
 }
 
 // Ensure that a client has a bounded number of snapshots.

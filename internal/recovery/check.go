@@ -129,7 +129,7 @@ func newChecking(ctx context.Context, o CheckOptions) (*checking, error) {
 // run checks the files and then the records of an open database.
 func (c *checking) run(db *core.Database) error {
 	c.pace.ctx = c.ctx
-	if engine, can := db.Env.Engine.(storage.FileChecker); can && !c.opts.SkipFiles {
+	if engine, can := db.OnDisk().(storage.FileChecker); can && !c.opts.SkipFiles {
 		if err := c.files(db, engine); err != nil {
 			return err
 		}
