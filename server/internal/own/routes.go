@@ -24,4 +24,5 @@ var Routes = slices.Concat(
 	downloadRoutes,
 	changeRoutes,
 	followRoutes,
+	lookRoutes,
 )
