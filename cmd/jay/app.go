@@ -38,6 +38,9 @@ func (a *app) open(create bool) (*jay.DB, error) {
 	if err := a.checkGlobals(); err != nil {
 		return nil, err
 	}
+	if a.looks != nil {
+		return a.lookInto(nil)
+	}
 	options := a.options
 	options.MustExist = true
 	db, err := jay.Open(a.dir, &options)
@@ -49,11 +52,26 @@ func (a *app) open(create bool) (*jay.DB, error) {
 		db, err = jay.Open(a.dir, &options)
 	}
 	if errors.Is(err, jay.ErrLocked) {
-		db, err = lookInto(a.dir, a.options, err)
+		return a.lookInto(err)
 	}
 	if err != nil {
 		return nil, a.explainOpen(err)
 	}
+	return db, nil
+}
+
+// lookInto opens the database that another program has open, to be read only: that of --url, or of the directory. locked is the error of
+// opening the directory here, or nil.
+func (a *app) lookInto(locked error) (db *jay.DB, err error) {
+	if a.looks != nil {
+		db, err = a.looks(a.options)
+	} else {
+		db, err = lookInto(a.dir, a.options, locked)
+	}
+	if err != nil {
+		return nil, a.explainOpen(err)
+	}
+	a.looked = true
 	return db, nil
 }
 
@@ -63,12 +81,17 @@ func lookInto(dir string, options jay.Options, locked error) (*jay.DB, error) {
 	if options.Cluster != nil && locked != nil {
 		return nil, locked // a member is to be opened
 	}
-	options.CacheBytes, options.MemTableBytes, options.GroupReadable = 0, 0, false // of the program that has it open
-	db, err := jay.Look(dir, &options)
+	db, err := jay.Look(dir, ofOwner(options))
 	if errors.Is(err, jay.ErrUnavailable) {
 		err = errors.Join(locked, err)
 	}
 	return db, err
+}
+
+// ofOwner returns the options without those that are of the program that has the database open.
+func ofOwner(options jay.Options) *jay.Options {
+	options.CacheBytes, options.MemTableBytes, options.GroupReadable = 0, 0, false
+	return &options
 }
 
 // checkGlobals refuses zero values of flags: in jay.Options they would mean the

@@ -16,7 +16,7 @@ import (
 
 // checkCommand checks a database that is not in use.
 type checkCommand struct {
-	Dir       string `arg:"" optional:"" help:"Directory of the database, also one that does not open; --db by default. It is only read. Of one that another program has open, the records are read."`
+	Dir       string `arg:"" optional:"" help:"Directory of the database, also one that does not open; --db by default. It is only read. One that another program has open is read through that program."`
 	Max       int    `default:"1000" placeholder:"N" help:"List so many damages, and so many warnings, at most; all are counted. The default is 1000."`
 	Rate      int64  `placeholder:"BYTES" help:"Read so many bytes a second at most."`
 	SkipFiles bool   `help:"Leave the checksums of the files out, and compare the records only."`
@@ -58,16 +58,20 @@ func (c *checkCommand) Run(ctx context.Context, a *app) error {
 			records.set(p.Keys)
 		},
 	}
-	r, err := jay.VerifyDir(ctx, c.Dir, &options, how)
-	if errors.Is(err, jay.ErrLocked) {
-		r, err = c.look(ctx, options, how, err)
+	var r jay.VerifyReport
+	var err error
+	if a.looks == nil {
+		r, err = jay.VerifyDir(ctx, c.Dir, &options, how)
+	}
+	if a.looks != nil || errors.Is(err, jay.ErrLocked) {
+		r, err = c.look(ctx, a, how, err)
 	}
 	files.done()
 	records.done()
 	if err != nil {
 		return a.explainOpen(err)
 	}
-	if name := readableByOthers(c.Dir); name != "" {
+	if name := readableByOthers(c.Dir); a.looks == nil && name != "" {
 		a.note("other users of the machine can read %s: chmod -R o= %s", name, c.Dir)
 	}
 	if err := a.printCheck(c.Dir, r); err != nil || r.Found == 0 {
@@ -76,14 +80,14 @@ func (c *checkCommand) Run(ctx context.Context, a *app) error {
 	return explained{fmt.Sprintf("%s in %s", count(r.Found, "damage"), c.Dir), jay.ErrCorrupt}
 }
 
-// look checks the records of a database that another program has open. locked is the error of checking the directory.
-func (c *checkCommand) look(ctx context.Context, options jay.Options, how *jay.VerifyOptions, locked error) (r jay.VerifyReport, err error) {
-	db, err := lookInto(c.Dir, options, locked)
+// look checks a database that another program has open. locked is the error of checking the directory, or nil.
+func (c *checkCommand) look(ctx context.Context, a *app, how *jay.VerifyOptions, locked error) (r jay.VerifyReport, err error) {
+	db, err := a.lookInto(locked)
 	if err != nil {
 		return r, err
 	}
-	if r, err = db.Verify(ctx, how); err == nil && !c.SkipFiles {
-		r.NotCompared = append(r.NotCompared, "the checksums of the files: another program has the database open, and its DB.Verify reads them")
+	if r, err = db.Verify(ctx, how); err == nil && !c.SkipFiles && r.Files == 0 {
+		r.NotCompared = append(r.NotCompared, "the checksums of the files: the program that has the database open cannot check them, or is older than this one")
 	}
 	return r, andThen(err, db.Close())
 }

@@ -52,19 +52,6 @@ func (c *listCollectionsCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// remote prints the collections of a database on a server.
-func (c *listCollectionsCommand) remote(ctx context.Context, a *app, r *remote) error {
-	var all struct{ Collections []jay.CollectionCount }
-	if err := r.readOwn(ctx, "/collections", nil, &all); err != nil {
-		return err
-	}
-	indexes, err := r.indexes(ctx, "")
-	if err != nil {
-		return err
-	}
-	return c.print(a, all.Collections, indexes)
-}
-
 // print prints collections.
 func (c *listCollectionsCommand) print(a *app, all []jay.CollectionCount, indexes []jay.IndexInfo) error {
 	t := newFigures("Collection", "Documents", "Indexes")

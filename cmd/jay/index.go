@@ -192,15 +192,6 @@ func (c *listIndexesCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// remote prints the indexes of a database on a server.
-func (c *listIndexesCommand) remote(ctx context.Context, a *app, r *remote) error {
-	indexes, err := r.indexes(ctx, c.Collection)
-	if err != nil {
-		return err
-	}
-	return a.printIndexes(indexes)
-}
-
 // printIndexes prints indexes.
 func (a *app) printIndexes(indexes []jay.IndexInfo) error {
 	if a.json {

@@ -1,18 +1,23 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"maps"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/sample"
+	"github.com/jaydb/jay/server"
 )
 
 // jayOn runs the command on a directory, and returns what it prints.
@@ -26,7 +31,18 @@ func jayOn(t *testing.T, want int, dir, stdin string, args ...string) (stdout, s
 	return out.String(), errs.String()
 }
 
-// Ensure that each command that reads prints of a database that a program has open, byte by byte, what it prints of the
+// jayAt runs the command on a database of a server, and returns what it prints.
+func jayAt(t *testing.T, want int, url, stdin string, args ...string) (stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	args = append([]string{"--url", url}, args...)
+	if got := run(context.Background(), args, strings.NewReader(stdin), &out, &errs, func(string) string { return "" }); got != want {
+		t.Fatalf("jay %s: exit %d, want %d: %s", strings.Join(args, " "), got, want, &errs)
+	}
+	return out.String(), errs.String()
+}
+
+// Ensure that each command that reads prints of a database that a program has open, and of one that a server serves, byte by byte, what it prints of the
 // closed directory, and that figures have the same members; and that commands that write say why they cannot.
 func TestLook_SameOutput(t *testing.T) {
 	sample.OneGoroutine(t)
@@ -48,18 +64,24 @@ func TestLook_SameOutput(t *testing.T) {
 	same := [][]string{
 		{"get", "users/ann", "users/1"},
 		{"list"}, {"list", "--system"}, {"list", "--prefix", "users/", "--ids-only"},
-		{"query", "from Users where Name = 'ann'"}, {"query", "--json", "from Users"},
+		{"query", "from Users where Name = 'ann'"}, {"query", "--json", "from Users"}, {"query", "--explain", "--no-scan", "from Users where Name = 'ann'"},
+		{"query", "from Users select Name, n"}, {"query", "from @all_docs group by @metadata.@collection select key(), count()"}, {"query", "from Users where Name = 'nobody'"},
 		{"ids"}, {"ids", "list"}, {"index", "list"}, {"index", "list", "--json"}, {"collections", "list"},
 		{"changes"}, {"changes", "--documents", "--collection", "Users"},
-		{"export", "-"}, {"revisions", "list", "users/ann"}, {"cmpxchg", "list"}, {"subscriptions", "list"}, {"expiration"},
+		{"export", "-"}, {"export", "--collection", "Users", "--format", "csv"}, {"export", "--format", "extjson", "-"}, {"revisions", "list", "users/ann"}, {"cmpxchg", "list"}, {"subscriptions", "list"}, {"expiration"},
 		{"shell"},
 	}
 	members := [][]string{{"stats", "--json"}, {"stats", "--json", "--disk"}, {"check", "--json"}, {"backup", "--json", "--once", filepath.Join(t.TempDir(), "backup")}}
 	const script = "from Orders;\nfrom Users where Name = 'ann';"
 
+	took := regexp.MustCompile(`, [0-9.]+[nµm]?s\n`)
 	closed := make(map[string]string)
 	for _, args := range append(same, members...) {
-		closed[strings.Join(args, " ")], _ = jayOn(t, 0, dir, script, args...)
+		out, _ := jayOn(t, 0, dir, script, args...)
+		closed[strings.Join(args, " ")] = took.ReplaceAllString(out, "")
+		if quiet := strings.Contains(args[len(args)-1], "nobody"); (out == "") != quiet {
+			t.Errorf("jay %s: %q", strings.Join(args, " "), out)
+		}
 	}
 	db, err := jay.Open(dir, nil)
 	if err != nil {
@@ -67,7 +89,7 @@ func TestLook_SameOutput(t *testing.T) {
 	}
 	for _, args := range same {
 		got, _ := jayOn(t, 0, dir, script, args...)
-		if want := closed[strings.Join(args, " ")]; got != want || want == "" && args[0] != "subscriptions" {
+		if want := closed[strings.Join(args, " ")]; took.ReplaceAllString(got, "") != want {
 			t.Errorf("jay %s: got\n%s\nwant\n%s", strings.Join(args, " "), got, want)
 		}
 	}
@@ -76,6 +98,32 @@ func TestLook_SameOutput(t *testing.T) {
 		if got, want := membersOf(t, got), membersOf(t, closed[strings.Join(args, " ")]); !slices.Equal(got, want) {
 			t.Errorf("jay %s: got the members %q, want %q", strings.Join(args, " "), got, want)
 		}
+	}
+	served, err := server.Open(server.Options{Data: t.TempDir(), Mounted: map[string]*jay.DB{"shop": db}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := httptest.NewServer(served)
+	at := h.URL + "/databases/shop"
+	for _, args := range same {
+		got, _ := jayAt(t, 0, at, script, args...)
+		if want := closed[strings.Join(args, " ")]; took.ReplaceAllString(got, "") != want {
+			t.Errorf("jay --url %s: got\n%s\nwant\n%s", strings.Join(args, " "), got, want)
+		}
+	}
+	for _, args := range members {
+		got, _ := jayAt(t, 0, at, "", args...)
+		if got, want := membersOf(t, got), membersOf(t, closed[strings.Join(args, " ")]); !slices.Equal(got, want) {
+			t.Errorf("jay --url %s: got the members %q, want %q", strings.Join(args, " "), got, want)
+		}
+	}
+	_, said := jayAt(t, 1, at, "put users/x {}", "shell")
+	if !strings.Contains(said, "only looks into it") {
+		t.Errorf("a write of a shell: %s", said)
+	}
+	h.Close()
+	if err := served.Close(); err != nil {
+		t.Fatal(err)
 	}
 	for _, args := range [][]string{
 		{"put", "--id", "x"}, {"delete", "users/ann"}, {"ids", "next", "users|"}, {"compact"}, {"index", "create", "Users", "n"}, {"import", "-"},
@@ -125,15 +173,13 @@ func TestLook_Top(t *testing.T) {
 	}
 }
 
-// membersOf returns the names of the members of a line of JSON, those that are the same for a database of any
-// process: what is compared is listed for the database as it is.
+// membersOf returns the names of the members of a line of JSON.
 func membersOf(t *testing.T, line string) []string {
 	t.Helper()
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(line), &all); err != nil {
 		t.Fatalf("%q: %v", line, err)
 	}
-	delete(all, "notCompared") // names what is not read
 	return slices.Sorted(maps.Keys(all))
 }
 
@@ -165,5 +211,111 @@ func TestLook_Studio(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(dir, "LOOK")); err != nil {
 		t.Error(err)
+	}
+}
+
+// lines is the output of a command that runs, line by line.
+type lines struct {
+	t     *testing.T
+	in    *io.PipeWriter
+	out   *bufio.Scanner
+	errs  *bytes.Buffer
+	ended chan int
+}
+
+// begin runs a command on a directory.
+func begin(t *testing.T, ctx context.Context, dir string, args ...string) *lines {
+	t.Helper()
+	stdin, in := io.Pipe()
+	output, stdout := io.Pipe()
+	l := &lines{t, in, bufio.NewScanner(output), new(bytes.Buffer), make(chan int, 1)}
+	go func() {
+		code := run(ctx, append([]string{"--db", dir}, args...), stdin, stdout, l.errs, func(string) string { return "" })
+		_ = stdout.Close()
+		l.ended <- code
+	}()
+	t.Cleanup(func() {
+		_ = in.Close()
+		_, _ = io.Copy(io.Discard, output)
+	})
+	return l
+}
+
+func (l *lines) next() string {
+	l.t.Helper()
+	if !l.out.Scan() {
+		l.t.Fatalf("it has ended with %d: %s", <-l.ended, l.errs)
+	}
+	return l.out.Text()
+}
+
+// Ensure that a shell goes on with the next statement when the program that has the database open was started again, and says so when
+// none has it open.
+func TestLook_ShellReconnects(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "shop")
+	shop(t, dir)
+	opened := func(n string) *jay.DB {
+		t.Helper()
+		db, err := jay.Open(dir, nil)
+		if err == nil {
+			_, err = db.Put(t.Context(), "orders/1", json.RawMessage(`{"n":`+n+`}`))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return db
+	}
+	db := opened("1")
+	l := begin(t, t.Context(), dir, "shell")
+	ask := func(statement string) { _, _ = io.WriteString(l.in, statement+"\n") }
+	go ask("format json\nget orders/1")
+	if got := l.next(); !strings.Contains(got, `"n":1`) {
+		t.Errorf("got %s", got)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = opened("2")
+	go ask("get orders/1")
+	if got := l.next(); !strings.Contains(got, `"n":2`) {
+		t.Errorf("after a new start: got %s", got)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = io.WriteString(l.in, "get orders/1\n") }() // it may end before it has read all
+	if code := <-l.ended; code != 1 || !strings.Contains(l.errs.String(), "was not run") || !strings.Contains(l.errs.String(), "another one has it open now") {
+		t.Errorf("exit %d: %s", code, l.errs)
+	}
+}
+
+// Ensure that top shows that no program has the database open, and goes on when one has.
+func TestLook_TopReconnects(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "shop")
+	shop(t, dir)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var l *lines
+	for range 2 {
+		db, err := jay.Open(dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l == nil {
+			l = begin(t, ctx, dir, "top", "--json", "--interval", "10ms")
+		}
+		for !strings.Contains(l.next(), `"up":true`) {
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for !strings.Contains(l.next(), `"up":false`) {
+		}
+	}
+	cancel()
+	for l.out.Scan() {
+	}
+	if code := <-l.ended; code != 0 || l.errs.Len() > 0 {
+		t.Errorf("exit %d: %s", code, l.errs)
 	}
 }

@@ -135,6 +135,11 @@ type app struct {
 	output io.Writer           // what stdout writes to
 	getenv func(string) string // of the environment
 	opened *jay.DB             // the database of the shell that runs the command, or nil
+
+	// looks opens the database of --url, to be read only; nil without --url. looked says that the database of the command belongs to
+	// another program.
+	looks  func(jay.Options) (*jay.DB, error)
+	looked bool
 }
 
 // run parses args, runs the subcommand that they name, and returns the exit code.
@@ -161,7 +166,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		}
 		switch given := line.Access.given(); {
 		case line.URL != "":
-			err = a.runRemote(ctx, &line)
+			err = a.runRemote(ctx, command, &line)
 		case given != "" && a.command != "jay top" && a.command != "jay follow":
 			err = usageError{text: given + " is for a server, which --url names"}
 		default:

@@ -55,22 +55,13 @@ const (
 // add adds a row, and prints the batch when it is full.
 func (t *answerTable) add(row *jay.Row) error {
 	if row.Document != nil {
-		return t.addRow(row.Document.ID(), true, gjson.ParseBytes(row.Document.Body()), "")
+		return t.addRow(row.Document.ID(), true, gjson.ParseBytes(row.Document.Body()))
 	}
-	return t.addRow("", false, gjson.ParseBytes(row.JSON), "")
+	return t.addRow("", false, gjson.ParseBytes(row.JSON))
 }
 
-// addItem adds a result as a server sends it: a document with its @metadata, or a row in whose @metadata
-// is @projection.
-func (t *answerTable) addItem(item []byte) error {
-	all := gjson.ParseBytes(item)
-	metadata := all.Get(`\@metadata`)
-	id := metadata.Get(`\@id`)
-	return t.addRow(id.String(), id.Exists() && !metadata.Get(`\@projection`).Bool(), all, "@metadata")
-}
-
-// addRow adds a document with its ID, or a row, without one of its members.
-func (t *answerTable) addRow(id string, document bool, members gjson.Result, without string) error {
+// addRow adds a document with its ID, or a row.
+func (t *answerTable) addRow(id string, document bool, members gjson.Result) error {
 	if t.byName == nil {
 		t.byName = make(map[string]*tableColumn)
 	}
@@ -81,9 +72,7 @@ func (t *answerTable) addRow(id string, document bool, members gjson.Result, wit
 		t.set(cells, tableID, cell{text: fit(id, tableCell), scalar: true})
 	}
 	members.ForEach(func(key, value gjson.Result) bool {
-		if without == "" || key.Str != without {
-			t.set(cells, fit(key.String(), tableCell), newCell(value))
-		}
+		t.set(cells, fit(key.String(), tableCell), newCell(value))
 		return true
 	})
 	t.pending = append(t.pending, cells)

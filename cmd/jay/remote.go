@@ -1,23 +1,22 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/tidwall/gjson"
 
 	"github.com/jaydb/jay"
-	"github.com/jaydb/jay/transfer/smuggler"
 )
 
 // remote is a database of a running server, for --url.
@@ -50,7 +49,7 @@ func isLoopbackHost(name string) bool {
 	return err == nil && address.Unmap().IsLoopback()
 }
 
-// maxReplyBytes bounds a reply that is read whole, and each line of any other.
+// maxReplyBytes bounds a reply that is read whole.
 const maxReplyBytes = 512 << 20
 
 // ask sends a request about the database. The caller must close the body of the reply.
@@ -112,52 +111,8 @@ func (r *remote) readAt(ctx context.Context, method, address string, params url.
 	return text, err
 }
 
-// readOwn decodes the reply of an endpoint of Jay's own API.
-func (r *remote) readOwn(ctx context.Context, path string, params url.Values, to any) error {
-	text, err := r.readAt(ctx, "GET", r.own(path), params, nil)
-	if err == nil && json.Unmarshal(text, to) != nil {
-		err = fmt.Errorf("%s: not the reply of jay serve", r.base)
-	}
-	return err
-}
-
-// indexes returns the indexes of a collection, or all if it is "".
-func (r *remote) indexes(ctx context.Context, collection string) ([]jay.IndexInfo, error) {
-	params := url.Values{}
-	if collection != "" {
-		params.Set("collection", collection)
-	}
-	var reply struct{ Indexes []jay.IndexInfo }
-	err := r.readOwn(ctx, "/indexes", params, &reply)
-	return reply.Indexes, err
-}
-
-// lines sends a request and calls fn with each line of the reply.
-func (r *remote) lines(ctx context.Context, method, path string, params url.Values, body []byte, fn func(line []byte) error) error {
-	reply, err := r.ask(ctx, method, path, params, body)
-	if err != nil {
-		return err
-	}
-	defer reply.Body.Close()
-	in := bufio.NewReaderSize(reply.Body, 64<<10)
-	for {
-		line, err := readLine(in, maxReplyBytes)
-		switch {
-		case err == io.EOF && len(line) == 0:
-			return nil
-		case errors.Is(err, errLongLine):
-			return fmt.Errorf("%s: %w: a line of the reply has more than %d bytes", r.base, jay.ErrTooLarge, maxReplyBytes)
-		case err != nil:
-			return fmt.Errorf("%s: the reply ends before its end: %w", r.base, err)
-		}
-		if err := fn(line); err != nil {
-			return err
-		}
-	}
-}
-
 // runRemote runs the command of a command line with --url.
-func (a *app) runRemote(ctx context.Context, line *commandLine) error {
+func (a *app) runRemote(ctx context.Context, command *kong.Context, line *commandLine) error {
 	by, err := a.access.access(a.getenv)
 	if err != nil {
 		return err
@@ -166,78 +121,79 @@ func (a *app) runRemote(ctx context.Context, line *commandLine) error {
 	if err != nil {
 		return err
 	}
-	return a.onRemote(ctx, r, a.command, line)
+	return a.onRemote(ctx, r, command, line)
+}
+
+// readers are the commands that read a database of a server as they read that of a directory which another program has open. Of those that
+// also configure, what would write is refused by the database.
+var readers = []string{
+	"jay attach get", "jay attach list", "jay changes", "jay check", "jay cmpxchg get", "jay cmpxchg list", "jay collections list", "jay expiration", "jay export", "jay get",
+	"jay ids list", "jay ids show", "jay index list", "jay list", "jay query", "jay revisions configure", "jay revisions deleted", "jay revisions diff", "jay revisions list", "jay shell",
+	"jay stats", "jay subscriptions failures", "jay subscriptions list", "jay top",
 }
 
 // onRemote runs a command on a server. Those that need the directory are refused.
-func (a *app) onRemote(ctx context.Context, r *remote, command string, line *commandLine) error {
-	if a.dirGiven {
-		return usageError{text: "--url and --db are two databases"}
+func (a *app) onRemote(ctx context.Context, r *remote, command *kong.Context, line *commandLine) error {
+	if a.dirGiven || line.Shell.Dir != "" || line.Check.Dir != "" {
+		return usageError{text: "--url and a directory are two databases"}
 	}
-	switch command {
-	case "jay get":
-		return line.Get.remote(ctx, a, r)
+	a.dir, a.dirGiven = r.base, true // for messages
+	switch a.command {
 	case "jay put":
 		return line.Put.remote(ctx, a, r)
-	case "jay query":
-		return line.Query.remote(ctx, a, r)
-	case "jay stats":
-		return line.Stats.remote(ctx, a, r)
-	case "jay collections list":
-		return line.Collections.List.remote(ctx, a, r)
-	case "jay index list":
-		return line.Index.List.remote(ctx, a, r)
-	case "jay export":
-		return line.Export.remote(ctx, a, r)
 	case "jay backup":
 		return line.Backup.remote(ctx, a, r)
-	case "jay ids list":
-		return a.printReply(r.read(ctx, "GET", "/debug/identities", nil, nil))
 	case "jay ids next":
-		return a.printReply(r.read(ctx, "POST", "/identity/next", url.Values{"name": {line.IDs.Next.Name}}, nil))
-	case "jay top":
-		return usageError{text: "top takes the address of the metrics as its argument, and no --url"}
+		return line.IDs.Next.remote(ctx, a, r)
 	}
-	return usageError{text: fmt.Sprintf("%s works on a directory, and not with --url: get, put, query, stats, collections list, index list, export, backup, ids list and ids next do", strings.TrimPrefix(command, "jay "))}
+	if !slices.Contains(readers, a.command) {
+		return usageError{text: fmt.Sprintf("%s works on a directory, and not with --url: put, backup, ids next and the commands that read do", strings.TrimPrefix(a.command, "jay "))}
+	}
+	a.looks = func(options jay.Options) (*jay.DB, error) { return r.look(ctx, options) }
+	return command.Run(a)
 }
 
-// printReply prints a reply as a line.
-func (a *app) printReply(text []byte, err error) error {
-	if err != nil {
-		return err
-	}
-	return a.print(string(bytes.TrimSpace(text)) + "\n")
-}
+// lookPatience is how long a server has to let the command look.
+const lookPatience = 30 * time.Second
 
-// remote prints documents of a server.
-func (c *getCommand) remote(ctx context.Context, a *app, r *remote) error {
-	body, err := json.Marshal(map[string][]string{"Ids": c.IDs})
+// look opens the database, to be read only, through a connection of its own.
+func (r *remote) look(ctx context.Context, options jay.Options) (*jay.DB, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookPatience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.own("/look"), nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	text, err := r.read(ctx, "POST", "/docs", nil, body)
-	var reply struct{ Results []json.RawMessage }
+	request.Header.Set("Connection", "Upgrade")
+	request.Header.Set("Upgrade", "jay-look")
+	reply, err := r.onlyHTTP1().do(request)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", r.base, jay.ErrUnavailable, err)
+	}
+	conn, is := reply.Body.(io.ReadWriteCloser)
 	switch {
-	case errors.Is(err, jay.ErrNotFound): // the missing document was the only one
-		reply.Results = make([]json.RawMessage, len(c.IDs))
-	case err != nil:
-		return err
-	default:
-		if err := json.Unmarshal(text, &reply); err != nil || len(reply.Results) != len(c.IDs) {
-			return fmt.Errorf("%s: not the reply of jay serve", r.base)
-		}
+	case reply.StatusCode >= 300:
+		defer reply.Body.Close()
+		return nil, r.problem(reply)
+	case reply.StatusCode != http.StatusSwitchingProtocols || !is:
+		_ = reply.Body.Close()
+		return nil, fmt.Errorf("%s: not the reply of jay serve, or a proxy in between does not let connections go on with another protocol", r.base)
 	}
-	for i, doc := range reply.Results {
-		if doc == nil || string(doc) == "null" {
-			a.failed = true
-			a.complain(fmt.Errorf("no document %q", c.IDs[i]), kindOf(jay.ErrNotFound))
-			continue
-		}
-		if err := a.print(string(doc) + "\n"); err != nil {
-			return err
-		}
+	return jay.LookThrough(conn, r.base, ofOwner(options))
+}
+
+// onlyHTTP1 returns a with connections of HTTP/1.1, as those of HTTP/2 cannot go on with another protocol.
+func (a access) onlyHTTP1() access {
+	transport, is := a.client.Transport.(*http.Transport)
+	if !is {
+		transport = http.DefaultTransport.(*http.Transport)
 	}
-	return nil
+	transport = transport.Clone()
+	transport.Protocols = new(http.Protocols)
+	transport.Protocols.SetHTTP1(true)
+	client := *a.client
+	client.Transport = transport
+	return access{a.token, &client}
 }
 
 // remote stores a document on a server.
@@ -274,65 +230,17 @@ func (c *putCommand) remote(ctx context.Context, a *app, r *remote) error {
 	return a.print(id + "\n")
 }
 
-// remote prints the results from a server, as a table or one per line.
-func (c *queryCommand) remote(ctx context.Context, a *app, r *remote) error {
-	if c.Explain || c.NoScan || c.IncludeTo != "" {
-		return usageError{text: "query with --url takes no --explain, --no-scan and --include-to"}
-	}
-	params, err := parseParams(c.Param)
+// remote uses up a number of an identity on a server.
+func (c *nextIDCommand) remote(ctx context.Context, a *app, r *remote) error {
+	text, err := r.read(ctx, "POST", "/identity/next", url.Values{"name": {c.Name}}, nil)
 	if err != nil {
 		return err
 	}
-	text, err := c.text(ctx, a)
-	if err != nil {
-		return err
+	next := gjson.GetBytes(text, "NewIdentityValue")
+	if next.Type != gjson.Number {
+		return fmt.Errorf("%s: not the reply of jay serve", r.base)
 	}
-	body, err := json.Marshal(map[string]any{"Query": text, "QueryParameters": params})
-	if err != nil {
-		return err
-	}
-	start := time.Now()
-	t := &answerTable{print: a.print, width: a.width}
-	err = r.lines(ctx, "POST", "/streams/queries", url.Values{"format": {"jsonl"}}, body, func(line []byte) error {
-		var one struct{ Item json.RawMessage }
-		if err := json.Unmarshal(line, &one); err != nil {
-			return fmt.Errorf("%s: not the reply of jay serve", r.base)
-		}
-		switch {
-		case one.Item == nil: // the last line: the statistics
-			return nil
-		case a.json:
-			return a.print(string(one.Item) + "\n")
-		}
-		return t.addItem(one.Item)
-	})
-	if err != nil || a.json {
-		return err
-	}
-	if err := t.end(); err != nil {
-		return err
-	}
-	return a.noteAnswers(t, start)
-}
-
-// remote writes the documents of a server.
-func (c *exportCommand) remote(ctx context.Context, a *app, r *remote) error {
-	if c.Collection != "" {
-		return usageError{text: "export with --url takes no --collection: jay query has the documents of one"}
-	}
-	if format := formatOf(c.File, c.Format); format != smuggler.NDJSON {
-		return usageError{text: fmt.Sprintf("export with --url writes ndjson, and not %s", format.Name)}
-	}
-	write := func(w io.Writer) error {
-		return r.lines(ctx, "GET", "/streams/docs", url.Values{"format": {"jsonl"}}, nil, func(line []byte) error {
-			_, err := w.Write(line)
-			return err
-		})
-	}
-	if c.File == "" || c.File == stdinName {
-		return write(a.stdout)
-	}
-	return a.writeFile(c.File, write)
+	return a.printNumber("next", next.Int())
 }
 
 // remote writes a backup of a database on a server. It verifies the backup while it

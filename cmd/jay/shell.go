@@ -50,8 +50,9 @@ func (c *shellCommand) Run(ctx context.Context, a *app) error {
 	in, isFile := a.stdin.(*os.File)
 	out, isOut := a.output.(*os.File)
 	interactive := isFile && isOut && a.isTerminal(in) && a.isTerminal(out)
-	return a.withDatabase(false, func(db *jay.DB) error {
+	return a.withDatabase(false, func(db *jay.DB) (err error) {
 		s := newShell(a, db, c.Yes)
+		defer func() { err = andThen(err, s.closeOther(db)) }()
 		if !interactive {
 			return s.script(ctx, a.stdin)
 		}
@@ -74,6 +75,33 @@ type shell struct {
 
 	console *console // nil for a script
 	paged   bool
+}
+
+// reconnect opens the database anew if the program that had it open has ended, and another one has it open now. A statement that
+// has begun is not repeated.
+func (s *shell) reconnect(ctx context.Context) error {
+	if !s.app.looked {
+		return nil
+	}
+	if _, err := s.db.Exists(ctx, "0"); !errors.Is(err, jay.ErrUnavailable) {
+		return nil // another error is the statement's
+	}
+	db, err := s.app.lookInto(nil)
+	if err != nil {
+		return explained{fmt.Sprintf("the program that had the database open has ended, and no other one answers: the statement was not run; once a program has it open again, the next one is: %v", err), err}
+	}
+	old := s.db
+	s.db = db
+	s.app.note("the program that had the database open has ended: another one has it open now")
+	return old.Close()
+}
+
+// closeOther closes the database, unless it is the one that the shell began with, which its caller closes.
+func (s *shell) closeOther(first *jay.DB) error {
+	if s.db == first {
+		return nil
+	}
+	return s.db.Close()
 }
 
 // outputFormat is how results are printed.
@@ -287,6 +315,9 @@ var errLeave = errors.New("leave the shell")
 // run runs a statement.
 func (s *shell) run(ctx context.Context, one statement) error {
 	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.reconnect(ctx); err != nil {
 		return err
 	}
 	if shapes[one.word] == shapeQuery {

@@ -76,22 +76,6 @@ func (c *statsCommand) show(ctx context.Context, a *app, db *jay.DB) error {
 	return c.print(a, s, r)
 }
 
-// remote prints the figures of a database on a server.
-func (c *statsCommand) remote(ctx context.Context, a *app, r *remote) error {
-	if c.Disk || c.Watch != 0 {
-		return usageError{text: "stats with --url takes no --disk and --watch"}
-	}
-	var s jay.Stats
-	if err := r.readOwn(ctx, "/stats", nil, &s); err != nil {
-		return err
-	}
-	indexes, err := r.indexes(ctx, "")
-	if err != nil {
-		return err
-	}
-	return c.print(a, s, newStatsResult(r.base, s, indexes))
-}
-
 // print prints figures.
 func (c *statsCommand) print(a *app, s jay.Stats, r statsResult) (err error) {
 	if a.json {

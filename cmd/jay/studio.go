@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"html"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +35,7 @@ type studioCommand struct {
 func (*studioCommand) Help() string {
 	return `It serves the studio on this machine only, and prints an address. The address opens the studio in one browser, once, within a quarter of an hour; whoever else comes to the port is refused, so that other users of the machine see nothing. On a terminal, Enter prints another address. The browser stays logged in for 12 hours, or until the command ends.
 
-DIR is the directory of a database, as of --db, or a data directory of jay serve. While the command runs, no other process can open it. A database that another program has open is shown, and cannot be changed. --read-only shares it with others that only read, and changes nothing: copies, checkpoints and restored backups are for that.
+DIR is the directory of a database, as of --db, or a data directory of jay serve. While the command runs, no other process can open it. A database that another program has open is shown, and cannot be changed; of a data directory whose server runs, those that the server has open at that time. --read-only shares it with others that only read, and changes nothing: copies, checkpoints and restored backups are for that.
 
 SIGINT (Ctrl-C) and SIGTERM end it. docs/studio.md shows the pages.
 
@@ -77,24 +79,21 @@ func (c *studioCommand) serve(ctx context.Context, a *app, l net.Listener, own s
 		right = server.ReadRight
 	}
 	s, err := server.Open(options)
-	if errors.Is(err, jay.ErrLocked) && len(options.Directories) == 1 {
-		db, failed := lookInto(a.dir, a.options, err)
-		if failed != nil {
-			err = failed
-		} else {
-			defer db.Close() // only read
-			options.Directories, options.Mounted = nil, map[string]*jay.DB{databaseName(a.dir): db}
+	if errors.Is(err, jay.ErrLocked) {
+		mounted, failed := c.lookInto(ctx, a, err)
+		defer func() {
+			for _, db := range mounted {
+				_ = db.Close() // only read
+			}
+		}()
+		if err = failed; err == nil {
+			options.Data, options.Directories, options.Mounted = own, nil, mounted
 			s, err = server.Open(options)
 			right = server.ReadRight
 		}
 	}
-	if errors.Is(err, jay.ErrLocked) {
-		err = explained{text: fmt.Sprintf("%q is open in another process: wait until that ends; a jay serve has its own studio, at /studio/ of its address", a.dir), err: err}
-	} else if err != nil {
-		err = a.explainOpen(err)
-	}
 	if err != nil {
-		return andThen(err, l.Close())
+		return andThen(a.explainOpen(err), l.Close())
 	}
 	invite := func() (address string, err error) {
 		path, err := s.Invite(right)
@@ -129,6 +128,38 @@ func (c *studioCommand) serve(ctx context.Context, a *app, l net.Listener, own s
 			}
 		}
 	}
+}
+
+// lookInto opens what another program has open of the directory, to be read only: a database, or those of a data directory that the server has
+// open now. locked is the error of opening it here. The caller closes the databases, also after an error.
+func (c *studioCommand) lookInto(ctx context.Context, a *app, locked error) (all map[string]*jay.DB, err error) {
+	all = make(map[string]*jay.DB)
+	if !isDataDirectory(a.dir) {
+		db, err := lookInto(a.dir, a.options, locked)
+		if err == nil {
+			all[databaseName(a.dir)] = db
+		}
+		return all, err
+	}
+	found, err := a.databasesOf(ctx, a.dir)
+	if err != nil {
+		return all, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		db, err := lookInto(found[name], a.options, nil)
+		switch {
+		case errors.Is(err, jay.ErrUnavailable):
+			a.note("%s is not shown, as the server does not have it open: use it there, and open the studio again", name)
+		case err != nil:
+			return all, err
+		default:
+			all[name] = db
+		}
+	}
+	if len(all) == 0 {
+		return all, explained{text: fmt.Sprintf("the server of %q has none of its databases open: use one there, or open the server's own studio, at /studio/ of its address", a.dir), err: locked}
+	}
+	return all, nil
 }
 
 // options returns the options of a server for the directory.
@@ -167,7 +198,11 @@ func isDataDirectory(dir string) bool {
 // databasesOf returns the databases of a data directory of jay serve, by their names,
 // without changing any file.
 func (a *app) databasesOf(ctx context.Context, data string) (map[string]string, error) {
-	system, err := jay.Open(filepath.Join(data, "system"), &jay.Options{MustExist: true, ReadOnly: true})
+	path := filepath.Join(data, "system")
+	system, err := jay.Open(path, &jay.Options{MustExist: true, ReadOnly: true})
+	if errors.Is(err, jay.ErrLocked) {
+		system, err = lookInto(path, jay.Options{}, err)
+	}
 	if err != nil {
 		return nil, a.explainOpen(err)
 	}

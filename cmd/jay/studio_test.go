@@ -263,7 +263,7 @@ func filesOf(t *testing.T, dir string) map[string]string {
 }
 
 // Ensure that a data directory of jay serve is opened with all its databases: to change
-// them, and to read them without a change.
+// them, and to read them without a change, or while its server runs.
 func TestStudio_DataDirectory(t *testing.T) {
 	data := t.TempDir()
 	s, err := server.Open(server.Options{Data: data})
@@ -284,6 +284,21 @@ func TestStudio_DataDirectory(t *testing.T) {
 		}
 		visit(t, http.DefaultClient, "PUT", u, "/databases/"+name+"/docs?id=x", `{"In":"`+name+`"}`)
 	}
+	t.Run("while it is served", func(t *testing.T) {
+		r := startStudio(t, &studioCommand{Dir: data}, "", jay.Options{})
+		at, own := r.address(), browser(t)
+		visit(t, own, "GET", at, "", "")
+		if _, text := visit(t, own, "GET", at, "/databases?namesOnly=true", ""); text != `{"Databases":["other","Shop"]}` {
+			t.Errorf("got %s", text)
+		}
+		visit(t, http.DefaultClient, "PUT", u, "/databases/shop/docs?id=new", `{"In":"use"}`)
+		if _, text := visit(t, own, "GET", at, "/databases/shop/docs?id=new", ""); !strings.Contains(text, `"In":"use"`) {
+			t.Errorf("a new document: got %s", text)
+		}
+		if status, text := visit(t, own, "PUT", at, "/databases/shop/docs?id=x", `{}`); status != 403 {
+			t.Errorf("a write: got %d %s", status, text)
+		}
+	})
 	stop()
 	if err := <-served; err != nil {
 		t.Fatal(err)

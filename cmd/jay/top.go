@@ -26,14 +26,14 @@ import (
 
 // topCommand shows the operations of a running program on its databases.
 type topCommand struct {
-	URL      string        `arg:"" optional:"" help:"Where the program serves its metrics, such as http://127.0.0.1:8080/metrics. Without it, the database of --db is looked into, which a program has open."`
+	URL      string        `arg:"" optional:"" help:"Where the program serves its metrics, such as http://127.0.0.1:8080/metrics. Without it, the database of --db or --url is looked into, which a program has open."`
 	Interval time.Duration `placeholder:"D" default:"1s" help:"How often to look. The default is 1s."`
 	Count    int           `placeholder:"N" help:"End after N looks. The default is to go on until Ctrl-C."`
 }
 
 // Help is shown by jay top --help.
 func (*topCommand) Help() string {
-	return `Shows, again and again, how many operations a second a program does on its databases and how long they take, which collections grow, and what its disk and its cache do. Only one process has a database open, so that this asks the program: it must serve its metrics to Prometheus, with package jayprometheus (docs/watching.md). The operations are those of jayprometheus.Observer. Without an address it looks into the database of --db, through the program that has it open: all of that but the operations, and whether the disk is full. jay serve has them at /metrics; one that asks for credentials takes --token or $JAY_TOKEN, or --url-cert with --url-key.
+	return `Shows, again and again, how many operations a second a program does on its databases and how long they take, which collections grow, and what its disk and its cache do. Only one process has a database open, so that this asks the program: it must serve its metrics to Prometheus, with package jayprometheus (docs/watching.md). The operations are those of jayprometheus.Observer. Without an address it looks into the database of --db or --url, through the program that has it open: all of that but the operations, and whether the disk is full. When that program ends, it waits for the next one. jay serve has them at /metrics; one that asks for credentials takes --token or $JAY_TOKEN, or --url-cert with --url-key.
 
 On a terminal q ends it.
 
@@ -41,6 +41,7 @@ Examples:
 
     jay top http://127.0.0.1:8080/metrics
     jay --db shop.jay top
+    JAY_TOKEN=jay_… jay top --url https://jay.example:8443/databases/shop
     JAY_TOKEN=jay_… jay top https://jay.example:8443/metrics`
 }
 
@@ -56,11 +57,10 @@ func (c *topCommand) Run(ctx context.Context, a *app) error {
 		return usageError{text: "--interval must be 10ms or more, and --count not below 0", command: a.command}
 	}
 	if c.URL == "" {
-		db, err := lookInto(a.dir, a.options, nil)
-		if err != nil {
-			return err
-		}
-		return andThen(c.watch(ctx, a, func(ctx context.Context) (metrics, error) { return lookMetrics(ctx, db) }), db.Close())
+		return c.look(ctx, a)
+	}
+	if a.looks != nil {
+		return usageError{text: "top takes the address of metrics or --url, not both", command: a.command}
 	}
 	by, err := a.access.access(a.getenv)
 	if err != nil {
@@ -74,6 +74,39 @@ func (c *topCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	return c.watch(ctx, a, func(ctx context.Context) (metrics, error) { return readMetrics(ctx, by, c.URL) })
+}
+
+// look watches the database through the program that has it open. When that ends, it waits for the next one.
+func (c *topCommand) look(ctx context.Context, a *app) error {
+	db, err := a.lookInto(nil)
+	if err != nil {
+		return err
+	}
+	err = c.watch(ctx, a, func(ctx context.Context) (metrics, error) {
+		if db != nil {
+			m, err := lookMetrics(ctx, db)
+			if !errors.Is(err, jay.ErrUnavailable) {
+				return m, err
+			}
+			err = db.Close()
+			if db = nil; err != nil {
+				return metrics{}, err
+			}
+		}
+		again, err := a.lookInto(nil)
+		if errors.Is(err, jay.ErrUnavailable) || errors.Is(err, jay.ErrNotFound) { // no program has it open, or the server has none of the name
+			return noMetrics(), nil
+		}
+		if err != nil {
+			return metrics{}, err
+		}
+		db = again
+		return lookMetrics(ctx, db)
+	})
+	if db != nil {
+		err = andThen(err, db.Close())
+	}
+	return err
 }
 
 // watch prints samples until ctx ends or q is typed.
@@ -153,6 +186,12 @@ func parseMetrics(text []byte, at time.Time) (metrics, error) {
 		return metrics{}, errors.New("there is no jay_up among the metrics: the server has no database open, or the program registers no jayprometheus.Collector")
 	}
 	return metrics{at, families}, nil
+}
+
+// noMetrics returns the metrics of a database that no program has open.
+func noMetrics() metrics {
+	down := 0.0
+	return metrics{time.Now(), map[string]*dto.MetricFamily{"jay_up": {Metric: []*dto.Metric{{Untyped: &dto.Untyped{Value: &down}}}}}}
 }
 
 // lookMetrics returns the figures of a database as the metrics of one.

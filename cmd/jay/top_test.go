@@ -226,7 +226,7 @@ func TestTop_TokenIgnored(t *testing.T) {
 		{"a certificate", "", []string{"top", encrypted.URL, "--url-ca", ca, "--url-cert", cert, "--url-key", key}, 0, ""},
 		{"no key", "", []string{"top", encrypted.URL, "--url-ca", ca, "--url-cert", cert}, exitUsage, "belong together"},
 		{"no authority", "", []string{"top", encrypted.URL, "--url-ca", key}, exitError, "no certificate"},
-		{"--url", "", []string{"top", plain.URL, "--url", plain.URL + "/databases/x"}, exitUsage, "as its argument"},
+		{"--url", "", []string{"top", plain.URL, "--url", plain.URL + "/databases/x"}, exitUsage, "not both"},
 		{"no address", "", []string{"top", "metrics"}, exitUsage, "the address of metrics"},
 		{"a directory", "", []string{"stats", "--token=jay_t"}, exitUsage, "--token is for a server"},
 	} {
