@@ -58,7 +58,7 @@ help:
 	@echo "revisions   500 random histories of documents against a model of their revisions"
 	@echo "damage      every byte and file of databases damaged: what does a program see?"
 	@echo "hunt        1,000 flipped bits in all files: found by jay check, or harmless"
-	@echo "hostile     requests that want or hold much, against a server that has a gigabyte"
+	@echo "hostile     requests that want or hold much, against a server, and a handler in a program, that have a gigabyte"
 	@echo "expiry      documents that expire: random histories, crashes, writers beside the sweeper"
 	@echo "cluster-faults three members of etcd in one process, for two minutes of faults"
 	@echo "feeds       change feeds: 16 writers and 8 readers for a minute"
@@ -274,7 +274,7 @@ hunt:
 	JAY_HUNT=1000 $(GO) test -run 'TestVerify_Hunt$$' -count=1 -timeout 120m -v ./tests/verify
 
 hostile:
-	JAY_HOSTILE=1 $(GO) test -run 'TestHostile$$' -count=1 -timeout 60m -v ./server
+	JAY_HOSTILE=1 $(GO) test -run 'TestHostile$$|TestHostile_Mounted$$' -count=1 -timeout 120m -v ./server
 	CGO_ENABLED=0 JAY_HOSTILE=1 $(GO) test -run 'TestHostile$$' -count=1 -timeout 60m -v ./server
 
 fuzz:
@@ -321,6 +321,7 @@ bench-smoke:
 	cd bench && $(GO) run ./standbys -smoke
 	cd bench && $(GO) run ./expiry -smoke
 	cd bench && $(GO) run ./newest -smoke
+	cd bench && $(GO) run ./looked -smoke
 	cd bench && $(GO) run ./plans -smoke
 	cd bench && $(GO) run ./indexbuild -smoke
 	cd bench && $(GO) run ./importing -smoke

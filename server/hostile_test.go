@@ -3,8 +3,11 @@ package server_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"net"
@@ -19,6 +22,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/server"
 )
 
 // Ensure that no request of a campaign of hostile ones ends a jay serve that has a gigabyte
@@ -38,14 +44,6 @@ func TestHostile(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", program, "../cmd/jay").CombinedOutput(); err != nil {
 		t.Fatalf("%s %v", out, err)
 	}
-	group := fmt.Sprintf("/sys/fs/cgroup/memory/jay-hostile-%d", os.Getpid())
-	if err := os.Mkdir(group, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	defer os.Remove(group)
-	if err := os.WriteFile(group+"/memory.limit_in_bytes", []byte("1073741824"), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	data, tokens := filepath.Join(dir, "data"), map[string]string{}
 	for name, right := range map[string]string{"owner": "*=admin", "evil": "a=write", "watcher": "*=read"} {
 		out, err := exec.Command(program, "serve", "token", "create", name, "--data", data, "--right", right).Output()
@@ -54,13 +52,76 @@ func TestHostile(t *testing.T) {
 		}
 		tokens[name] = "Bearer " + string(bytes.TrimSpace(out))
 	}
-	server := exec.Command("sh", "-c", `echo $$ > "$1/cgroup.procs" && exec "$2" serve --data "$3" --listen 127.0.0.1:0 --log-level error --authenticate`, "sh", group, program, data)
-	server.Stderr = os.Stderr
-	out, err := server.StdoutPipe()
+	attack(t, "", tokens, program, "serve", "--data", data, "--listen", "127.0.0.1:0", "--log-level", "error", "--authenticate")
+}
+
+// Ensure that the same holds for a program that has a handler of the server below a path of its mux, behind a sign-in of its own.
+func TestHostile_Mounted(t *testing.T) {
+	if os.Getenv("JAY_HOSTILE") == "" {
+		t.Skip("JAY_HOSTILE is not set: it takes minutes and a control group")
+	}
+	t.Setenv("JAY_HOSTILE_DATA", filepath.Join(t.TempDir(), "data"))
+	t.Setenv("GOMEMLIMIT", "600MiB")
+	t.Setenv("MALLOC_MMAP_THRESHOLD_", "1048576")
+	tokens := make(map[string]string)
+	for name := range hostileRights {
+		tokens[name] = name
+	}
+	attack(t, hostileBase, tokens, os.Args[0], "-test.run=^TestHostile_Program$", "-test.timeout=0")
+}
+
+// hostileBase is the path of the handler of TestHostile_Mounted, and hostileRights are those that its program gives, by the header Authorization.
+const hostileBase = "/admin/db"
+
+var hostileRights = map[string]server.Rights{"owner": {"*": server.AdminRight}, "evil": {"a": server.WriteRight}, "watcher": {"*": server.ReadRight}}
+
+// TestHostile_Program is the program of TestHostile_Mounted.
+func TestHostile_Program(t *testing.T) {
+	data := os.Getenv("JAY_HOSTILE_DATA")
+	if data == "" {
+		t.Skip("only in a process of TestHostile_Mounted")
+	}
+	o := server.Options{Data: data, MaxMemoryBytes: 256 << 20, Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))}
+	o.Database.Loads = jay.NewLoads(4)
+	s, err := server.Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := server.Start(); err != nil {
+	handler, err := s.Handler(hostileBase, func(r *http.Request) (string, server.Rights) {
+		name := r.Header.Get("Authorization")
+		return name, hostileRights[name]
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle(hostileBase+"/", handler)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println("http://" + l.Addr().String())
+	program := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute} // what it holds of connections is its own affair
+	t.Fatal(program.Serve(l))
+}
+
+// attack runs the campaign against a program, which prints its address. base is the path of the API.
+func attack(t *testing.T, base string, tokens map[string]string, program string, args ...string) {
+	group := fmt.Sprintf("/sys/fs/cgroup/memory/jay-hostile-%d", os.Getpid())
+	if err := os.Mkdir(group, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(group)
+	if err := os.WriteFile(group+"/memory.limit_in_bytes", []byte("1073741824"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	process := exec.Command("sh", append([]string{"-c", `echo $$ > "$0/cgroup.procs" && exec "$@"`, group, program}, args...)...)
+	process.Stderr = os.Stderr
+	out, err := process.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Start(); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
@@ -70,8 +131,8 @@ func TestHostile(t *testing.T) {
 	if url == "" {
 		t.Fatalf("the server said %q, %v", line[:n], err)
 	}
-	go func() { ended <- server.Wait() }()
-	defer func() { _ = server.Process.Kill(); <-ended }()
+	go func() { ended <- process.Wait() }()
+	defer func() { _ = process.Process.Kill(); <-ended }()
 
 	host := strings.TrimPrefix(url, "http://")
 	// from returns a client whose connections come from an address of this machine.
@@ -80,7 +141,7 @@ func TestHostile(t *testing.T) {
 		return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DialContext: dialer.DialContext}, Timeout: time.Minute}
 	}
 	ask := func(client *http.Client, token, method, path, body string, headers ...string) (int, string) {
-		r, err := http.NewRequest(method, url+path, strings.NewReader(body))
+		r, err := http.NewRequest(method, url+base+path, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +176,7 @@ func TestHostile(t *testing.T) {
 		time.Sleep(3 * time.Second) // the attack is to hold them
 	}
 	head := func(token, method, path string, headers ...string) string {
-		return method + " " + path + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: " + tokens[token] + "\r\n" + strings.Join(append(headers, "\r\n"), "\r\n")
+		return method + " " + base + path + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: " + tokens[token] + "\r\n" + strings.Join(append(headers, "\r\n"), "\r\n")
 	}
 	text := func(n int) string {
 		b := make([]byte, n)
@@ -217,13 +278,13 @@ func TestHostile(t *testing.T) {
 		},
 		"feeds": func() { hold(64, "127.0.0.1", head("evil", "GET", "/jay/v1/databases/a/changes")) },
 		"idle connections": func() {
-			hold(300, "127.0.0.3", "GET /studio/x HTTP/1.1\r\nHost: localhost\r\n\r\n")
+			hold(300, "127.0.0.3", "GET "+base+"/studio/x HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		},
 		"headers that do not end": func() {
 			hold(300, fmt.Sprintf("127.0.1.%d", 1+rand.N(32)), "G")
 		},
 		"bodies for the health": func() {
-			hold(300, fmt.Sprintf("127.0.1.%d", 1+rand.N(32)), "GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n")
+			hold(300, fmt.Sprintf("127.0.1.%d", 1+rand.N(32)), "GET "+base+"/healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n")
 		},
 		"operations that do not end": func() {
 			var ids []string
@@ -250,7 +311,7 @@ func TestHostile(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // it may run for minutes
 			defer cancel()
 			body := fmt.Sprintf(`{"Query":%q}`, "from S where "+strings.Join(or, " or "))
-			r, _ := http.NewRequestWithContext(ctx, "POST", url+"/databases/a/streams/queries", strings.NewReader(body))
+			r, _ := http.NewRequestWithContext(ctx, "POST", url+base+"/databases/a/streams/queries", strings.NewReader(body))
 			r.Header.Set("Authorization", tokens["evil"])
 			if reply, err := evil.Do(r); err == nil {
 				_, _ = io.Copy(io.Discard, reply.Body)
@@ -268,6 +329,55 @@ func TestHostile(t *testing.T) {
 				ask(evil, "watcher", "GET", fmt.Sprintf("/databases/many%d/stats", i), "")
 			}
 		},
+	}
+
+	// lookInto opens the database a through a look of the attacker.
+	lookInto := func() (*jay.DB, error) {
+		status, _, conn, err := upgrade(host, base, "a", append([]string{"Authorization", tokens["evil"]}, asksForLook...)...)
+		if err == nil && status != http.StatusSwitchingProtocols {
+			err = errors.Join(fmt.Errorf("status %d", status), conn.Close())
+		}
+		if err != nil {
+			return nil, err
+		}
+		return jay.LookThrough(conn, "a", nil)
+	}
+	programs["looks that ask nothing"] = func() {
+		hold(64, "127.0.0.1", head("evil", "GET", "/jay/v1/databases/a/look", "Connection: Upgrade", "Upgrade: jay-look"))
+	}
+	programs["looks that take nothing"] = func() { // 10,000 pages are asked for on each
+		pages := strings.Repeat("\x00\x00\x00\x07\x04\x00\x02\xff\x1f\x00\x00", 10_000)
+		hold(16, "127.0.0.1", head("evil", "GET", "/jay/v1/databases/a/look", "Connection: Upgrade", "Upgrade: jay-look")+"jaylook\x01"+pages)
+	}
+	programs["looks with all snapshots"] = func() {
+		db, err := lookInto()
+		if err != nil {
+			return // there are too many
+		}
+		defer db.Close()
+		for range 300 {
+			next, stop := iter.Pull2(db.Documents(t.Context(), jay.Scan{Prefix: "s/"}))
+			defer stop()
+			if _, err, _ := next(); err != nil {
+				return
+			}
+		}
+	}
+	programs["large documents by looks"] = func() {
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				db, err := lookInto()
+				if err != nil {
+					return // there are too many
+				}
+				defer db.Close()
+				for _, i := range rand.Perm(lots) {
+					_, _ = db.Get(t.Context(), fmt.Sprintf("lots/%d", i)) // it may be refused
+				}
+			})
+		}
+		all.Wait()
 	}
 
 	// The large documents, read by each route that reads some.
