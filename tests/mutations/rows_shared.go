@@ -113,4 +113,19 @@ var sharing = []mutation{
 		edits: []edit{{"internal/look/iterator.go", "append(bytes.Clone(it.page[it.i].key), 0)", "append(bytes.Clone(it.page[it.i].key), 0, 0)"}},
 		tests: []tests{{"internal/look", "TestLook_SameAsEngine$"}},
 	},
+	{
+		name:  "look: a client has another file checked than it names",
+		edits: []edit{{"internal/look/files.go", "if f.Name == name {", "if f.Name == name || f.Bytes > 0 {"}},
+		tests: []tests{{"internal/look", "TestLook_Files$"}},
+	},
+	{
+		name:  "look: large values are sent without being paid for",
+		edits: []edit{{"internal/look/listen.go", "if c.need == nil || len(value) < leastNeeded {", "if true {"}},
+		tests: []tests{{"internal/look", "TestAnswerer$"}},
+	},
+	{
+		name:  "look: files of a database that is looked into are not checked",
+		edits: []edit{{"internal/recovery/check.go", "db.OnDisk().(storage.FileChecker)", "db.Env.Engine.(storage.FileChecker)"}},
+		tests: []tests{{".", "TestLook_DamagedFile$"}},
+	},
 }
