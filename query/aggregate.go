@@ -336,21 +336,6 @@ func appendIdentity(dst []byte, v Value) []byte {
 	return binary.BigEndian.AppendUint32(dst, uint32(len(dst)-start))
 }
 
-// canonical returns v in memory of its own and in canonical form, which all equal
-// values share. Numbers beyond MaxExponent keep their notation, since their
-// canonical form would be that of another number.
-func canonical(v Value) Value {
-	switch v.kind {
-	case KindNumber:
-		if n := parseNumber(v.raw); !n.beyond {
-			return ValueOf(n.append(nil))
-		}
-	case KindText:
-		return TextValue(v.Text())
-	}
-	return v.Clone()
-}
-
 // Distinct filters out repeated rows. Rows are the same if their columns have the same
 // values: the notation of numbers and the escapes of text do not matter, also inside
 // arrays and objects, in which the order of members does. Make one with NewDistinct. It

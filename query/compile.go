@@ -59,13 +59,18 @@ type fieldKey struct {
 	zone string
 	utc  bool
 	ends bool
+
+	expression string
 }
 
 func keyOf(f Field) fieldKey {
+	if f.Expression != nil {
+		return fieldKey{meta: f.Meta, fn: f.Func, expression: f.Expression.text}
+	}
 	if f.Meta != MetaNone && f.Meta != MetaCustom {
 		return fieldKey{meta: f.Meta, fn: f.Func, date: f.Date, zone: f.Zone.String(), utc: f.UTC, ends: f.ends}
 	}
-	return fieldKey{f.Meta, f.Path.String(), f.Func, f.Date, f.Zone.String(), f.UTC, f.ends}
+	return fieldKey{meta: f.Meta, path: f.Path.String(), fn: f.Func, date: f.Date, zone: f.Zone.String(), utc: f.UTC, ends: f.ends}
 }
 
 // compiler turns an Expr into a condition.
@@ -168,11 +173,12 @@ func (c *compiler) compile(e Expr) (condition, error) {
 	}
 	path := field.Path
 	if !c.of.IsZero() {
-		inner, err := Within(c.of, field)
-		if err != nil {
+		if err := checkWithin(c.of, field); err != nil {
 			return condition{}, err
 		}
-		path = inner.Path
+		if inner, err := Within(c.of, field); err == nil {
+			path = inner.Path
+		}
 	}
 	switch e := e.(type) {
 	case ElemMatch:

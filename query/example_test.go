@@ -157,3 +157,14 @@ func ExampleProjector() {
 	fmt.Printf("%s\n", p.Append(nil, query.Doc{Body: []byte(body)}))
 	// Output: {"City":"Oslo","Products":["tea","salt"],"Gone":null}
 }
+
+func ExampleParseExpression() {
+	f, err := query.ParseExpression("round(Price * Quantity * 1.081, 2)")
+	if err != nil {
+		panic(err)
+	}
+	r := query.NewReader([]query.Field{f})
+	r.Reset(query.Doc{Body: []byte(`{"Price":2.5,"Quantity":3}`)})
+	fmt.Println(f, "=", r.Values(0)[0])
+	// Output: round(Price * Quantity * 1.081, 2) = 8.11
+}

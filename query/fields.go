@@ -50,7 +50,7 @@ func (c *compiler) compareFields(e CompareFields) (condition, error) {
 			return to, err
 		}
 		if !c.of.IsZero() {
-			if _, err := Within(c.of, f); err != nil {
+			if err := checkWithin(c.of, f); err != nil {
 				return to, err
 			}
 		}

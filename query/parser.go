@@ -108,6 +108,8 @@ type parser struct {
 
 	selecting bool // in the columns of select, where a keyword may be a name
 
+	expr expressions
+
 	columns []term // of select, parallel to Query.Select
 	orders  []term // of order by, parallel to Query.OrderBy
 }
@@ -131,6 +133,7 @@ func newParser(text string, params map[string]any) (*parser, error) {
 	}
 
 	p := &parser{lex: lexer{text: text}, params: params, used: map[string]bool{}, ofAlias: map[string]bool{}}
+	p.expr.p = p
 	p.advance()
 	return p, nil
 }

@@ -21,6 +21,8 @@ type Projector struct {
 	heads        [][]byte  // `"Name":`, parallel to columns
 	body, custom source    // the columns in the body, and those in the custom metadata
 	reached      []reaches // parallel to columns
+	computed     *Reader   // of the columns that are expressions; nil for none
+	slots        []int     // parallel to columns: that of an expression in computed
 	text         []byte    // scratch
 	left         int       // bytes that the row may still grow; below 0, it is too large
 
@@ -47,7 +49,11 @@ func NewProjector(columns []Column) (*Projector, error) {
 	}
 	p := &Projector{columns: columns}
 	fields := make([]Field, len(columns))
+	var expressions []Field
 	for i, c := range columns {
+		if p.slots = append(p.slots, len(expressions)); c.Field.Expression != nil {
+			expressions = append(expressions, c.Field)
+		}
 		if c.Func != FuncNone {
 			return nil, fmt.Errorf("%w: %q is a function of groups", ErrColumn, c.Name)
 		}
@@ -55,12 +61,18 @@ func NewProjector(columns []Column) (*Projector, error) {
 		fields[i] = c.Field
 	}
 	p.body, p.custom = newSource(fields, MetaNone), newSource(fields, MetaCustom)
+	if len(expressions) > 0 {
+		p.computed = NewReader(expressions)
+	}
 	return p.Clone(), nil
 }
 
 // Clone returns a Projector of the same columns, for another goroutine.
 func (p *Projector) Clone() *Projector {
-	c := &Projector{columns: p.columns, heads: p.heads, reached: make([]reaches, len(p.columns))}
+	c := &Projector{columns: p.columns, heads: p.heads, slots: p.slots, reached: make([]reaches, len(p.columns))}
+	if p.computed != nil {
+		c.computed = p.computed.Clone()
+	}
 	c.body.extractor, c.body.fields = p.body.extractor, p.body.fields
 	c.custom.extractor, c.custom.fields = p.custom.extractor, p.custom.fields
 	c.body.collect = func(path int, raw []byte, through bool) { c.add(c.body.fields[path], raw, through) }
@@ -73,6 +85,9 @@ func (p *Projector) Clone() *Projector {
 func (p *Projector) SetPace(pace *Pace) {
 	if p.pace, p.spend = pace, nil; pace != nil {
 		p.spend = pace.Spend
+	}
+	if p.computed != nil {
+		p.computed.SetPace(pace)
 	}
 }
 
@@ -102,6 +117,16 @@ func (p *Projector) AppendWithin(dst []byte, doc Doc, maxBytes int) ([]byte, err
 			p.custom.extractor.ExtractPaced(p.custom.json, p.custom.collect, p.spend)
 		}
 	}
+	if p.computed != nil {
+		p.computed.Reset(doc)
+		for i, c := range p.columns {
+			if c.Field.Expression != nil {
+				for _, v := range p.computed.Values(p.slots[i]) {
+					p.left -= len(v.raw)
+				}
+			}
+		}
+	}
 	if p.left < 0 {
 		return dst, &LimitError{"bytes of one row", maxBytes, maxBytes - p.left}
 	}
@@ -113,6 +138,8 @@ func (p *Projector) AppendWithin(dst []byte, doc Doc, maxBytes int) ([]byte, err
 		}
 		dst = append(dst, p.heads[i]...)
 		switch {
+		case c.Field.Expression != nil:
+			dst = p.appendComputed(dst, p.slots[i])
 		case c.Field.Date != DateNone:
 			dst = p.appendDate(dst, doc, i)
 		case c.Field.Meta == MetaNone || c.Field.Meta == MetaCustom:
@@ -142,6 +169,14 @@ func (p *Projector) add(column int, raw []byte, through bool) {
 		r.through, separator = true, '['
 	}
 	r.array = append(append(r.array, separator), raw...)
+}
+
+// appendComputed appends an expression: null, if it has no value.
+func (p *Projector) appendComputed(dst []byte, slot int) []byte {
+	for _, v := range p.computed.Values(slot) {
+		return v.AppendJSON(dst)
+	}
+	return append(dst, "null"...)
 }
 
 // appendDate appends a column that is read as a date: what is no date is null in it.

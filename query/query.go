@@ -70,7 +70,7 @@ type Query struct {
 func (q *Query) IsDistinct() bool { return q.Distinct && len(q.Select) > 0 }
 
 // Field is what a condition, an order or a column refers to: a path into the
-// body or, if Meta is set, a part of the metadata.
+// body or, if Meta is set, a part of the metadata, or an expression that is computed from others.
 type Field struct {
 	Meta Meta
 	Path jsonpath.Path // if Meta is MetaNone or MetaCustom
@@ -78,6 +78,8 @@ type Field struct {
 	UTC  bool          // of a field with a Date: text without an offset is read, too, as an instant in UTC (At as utc)
 	Zone *Zone         // of a part of an instant: where it is that day; nil is UTC
 	Func Func          // in a condition on groups: what is asked is this function of the field
+
+	Expression *Expression // if Meta is MetaExpression: what is computed from other fields
 
 	ends bool // of a Reader: an array at the end of the path is a value, and does not stand for its elements
 }
@@ -108,6 +110,7 @@ const (
 	MetaChangeVector             // @metadata.@change-vector
 	MetaEtag                     // @metadata.@etag: the number of the commit's write, which rises over the whole database
 	MetaCustom                   // a path into the custom metadata, such as @metadata.Source
+	MetaExpression               // no part of the metadata: Field.Expression
 )
 
 // Order is one key of an order.

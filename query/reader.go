@@ -1,6 +1,10 @@
 package query
 
-import "github.com/jaydb/jay/internal/jsonpath"
+import (
+	"slices"
+
+	"github.com/jaydb/jay/internal/jsonpath"
+)
 
 // Doc is a document as queries see it. It owns no memory.
 type Doc struct {
@@ -27,7 +31,7 @@ type Reader struct {
 	fields       []reached
 	limit        int // greatest number of values kept for a field; 0 for all
 
-	dates []byte // spellings of instants that are not those of the body
+	dates []byte // spellings of instants that are not those of the body, and texts that expressions compute
 
 	doc   Doc
 	most  int // number of values to hold, at the most
@@ -69,8 +73,10 @@ type reached struct {
 	found  bool   // the path leads to a value
 	array  bool   // the path goes through an array or ends at one
 	other  bool   // the values are not those at the path, as the document has them: the field is read as a date
-	read   bool   // the metadata has been read, if the field is metadata
+	read   bool   // the metadata has been read, if the field is metadata; or the expression has been computed
 	text   []byte // the metadata
+
+	computed *computation // if the field is an expression
 }
 
 // maxHeldValues is the number of values of one document that a Reader holds, in
@@ -91,9 +97,17 @@ const maxIdleDates = 32 * maxIdleValues
 // NewReader returns a Reader of the fields, which the methods refer to by index.
 // A field may occur twice.
 func NewReader(fields []Field) *Reader {
+	fields = slices.Clip(fields)
+	computed := make(map[int]*computation)
+	for i, f := range fields {
+		if f.Expression != nil { // its fields follow those that the methods refer to
+			computed[i] = newComputation(f.Expression, len(fields))
+			fields = append(fields, f.Expression.fields...)
+		}
+	}
 	r := &Reader{fields: make([]reached, len(fields)), most: maxHeldValues, body: newSource(fields, MetaNone), custom: newSource(fields, MetaCustom)}
 	for i, f := range fields {
-		r.fields[i].field = f
+		r.fields[i].field, r.fields[i].computed = f, computed[i]
 	}
 	r.bind()
 	return r
@@ -112,6 +126,9 @@ func (r *Reader) Clone() *Reader {
 	c.custom.extractor, c.custom.fields = r.custom.extractor, r.custom.fields
 	for i := range c.fields {
 		c.fields[i].field = r.fields[i].field
+		if computed := r.fields[i].computed; computed != nil {
+			c.fields[i].computed = computed.clone()
+		}
 	}
 	c.bind()
 	return c
@@ -238,10 +255,21 @@ func (r *Reader) reach(field int) *reached {
 		if !r.custom.read {
 			r.readCustom()
 		}
-	case !f.read:
+	case f.read:
+	case f.computed != nil:
+		r.compute(f)
+	default:
 		r.readMeta(f)
 	}
 	return f
+}
+
+// compute computes an expression. A document for which it cannot be computed has no value.
+func (r *Reader) compute(f *reached) {
+	f.read, f.other = true, true
+	if v, err := f.computed.compute(r); err == nil && !v.IsMissing() {
+		f.found, f.values, f.count = true, append(f.values, v), 1
+	}
 }
 
 // readMeta reads the metadata of a field. Empty metadata counts as missing.

@@ -62,13 +62,13 @@ func (p *parser) not() (Expr, error) {
 // call | comparison .
 func (p *parser) primary() (Expr, error) {
 	switch {
-	case p.tok.isSymbol("("):
+	case p.tok.isSymbol("(") && !p.expr.atParenthesesOfOperand():
 		return p.parentheses()
 	case p.accept("true"):
 		return And{}, nil
 	case p.accept("false"):
 		return Or{}, nil
-	case !p.atCall() || p.tok.is("id") || p.function() != FuncNone || datePart(p.tok) != DateNone:
+	case !p.atCall() || p.tok.is("id") || p.function() != FuncNone || datePart(p.tok) != DateNone || functionOf(p.tok) != nil || p.tok.is("field"):
 		return p.comparison()
 	case p.tok.is("exact"):
 		return p.exactly()
@@ -221,8 +221,7 @@ func (p *parser) elemMatch(field Field) (Expr, error) {
 		return nil, err
 	}
 	err = EachField(where, func(f Field) error {
-		_, err := Within(field.Path, f)
-		return err
+		return checkWithin(field.Path, f)
 	})
 	if err != nil {
 		return nil, p.fail(at.offset, "%v", err).because(err)
@@ -267,8 +266,10 @@ func (p *parser) comparison() (Expr, error) {
 	start := p.tok
 	switch start.kind {
 	case tokenNumber, tokenParameter:
-		return nil, p.fail(start.offset, "unexpected %s", start).expecting(expectedCondition).
-			hinting("the field stands on the left of a comparison")
+		if !p.expr.atExpression() {
+			return nil, p.fail(start.offset, "unexpected %s", start).expecting(expectedCondition).
+				hinting("the field stands on the left of a comparison")
+		}
 	}
 	what, err := p.term(expectedCondition, refusedConditions)
 	if err == nil && what.fn == FuncNone && p.tok.is("as") {
@@ -302,12 +303,19 @@ func (p *parser) comparison() (Expr, error) {
 
 // compare parses the value of a comparison.
 func (p *parser) compare(field Field, operator token, op Op) (Expr, error) {
-	if p.tok.kind == tokenWord && !reserved(p.tok.text) {
-		return p.compareFields(field, operator, op)
-	}
 	at := p.tok
-	value, err := p.value("a value or a field to compare with")
-	if err != nil {
+	var value Value
+	var err error
+	if p.tok.kind == tokenWord && !reserved(p.tok.text) || p.expr.atExpression() {
+		other, err := p.other()
+		if err != nil {
+			return nil, err
+		}
+		if !other.isConstant() {
+			return p.compareFields(field, at, other, operator, op)
+		}
+		value = other.Expression.root.constant
+	} else if value, err = p.value("a value or a field to compare with"); err != nil {
 		return nil, err
 	}
 	values := []Value{value}
@@ -328,13 +336,7 @@ func (p *parser) other() (Field, error) {
 	start := p.tok
 	what := term{offset: start.offset}
 	var err error
-	if p.tok.is("field") && p.atCall() {
-		p.advance()
-		p.advance()
-		if what.field, err = p.field("the path of a field"); err == nil {
-			err = p.expectSymbol(")", "behind the field")
-		}
-	} else if p.tok.kind == tokenWord && isNoValue(p.tok.text) {
+	if p.tok.kind == tokenWord && isNoValue(p.tok.text) {
 		return Field{}, p.fail(start.offset, "JSON has no %s", start.text).hinting("a missing field is not exists(); a field of this name stands in field(" + start.text + ")")
 	} else if what, err = p.term(expected, refusedConditions); err == nil && what.name != "" {
 		p.bare = start
@@ -359,13 +361,8 @@ func isNoValue(word string) bool {
 	return slices.ContainsFunc(noValues, func(w string) bool { return strings.EqualFold(w, word) })
 }
 
-// compareFields parses the second field of a comparison.
-func (p *parser) compareFields(field Field, operator token, op Op) (Expr, error) {
-	at := p.tok
-	other, err := p.other()
-	if err != nil {
-		return nil, err
-	}
+// compareFields returns the comparison of two fields, of which the second one begins at a token.
+func (p *parser) compareFields(field Field, at token, other Field, operator token, op Op) (Expr, error) {
 	if err := DatedFields(&field, &other); err != nil {
 		return nil, p.fail(at.offset, "%v", err).because(err)
 	}

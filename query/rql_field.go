@@ -18,9 +18,9 @@ const metadataMember = "@metadata"
 var metaNames = [...]string{MetaNone: "", MetaID: "@id", MetaCollection: "@collection",
 	MetaLastModified: "@last-modified", MetaChangeVector: "@change-vector", MetaEtag: "@etag"}
 
-// dateField = field [ "as" ( "date" | "utc" ) ] .
+// dateField = operand [ "as" ( "date" | "utc" ) ] .
 func (p *parser) dateField(expected string) (Field, error) {
-	f, err := p.field(expected)
+	f, err := p.expr.operand(expected)
 	if err != nil || !p.tok.is("as") {
 		return f, err
 	}
@@ -295,6 +295,8 @@ func (f Field) isValid() bool {
 	switch f.Meta {
 	case MetaNone, MetaCustom:
 		return !f.Path.IsZero()
+	case MetaExpression:
+		return f.Expression != nil && f.Date == DateNone
 	}
 	return f.Meta < MetaCustom
 }
@@ -327,12 +329,15 @@ func (f Field) String() string {
 		return "id()"
 	case MetaCustom:
 		return metadataMember + memberString(f.Path)
+	case MetaExpression:
+		return f.Expression.text
 	}
 	return metadataMember + "." + metaNames[f.Meta]
 }
 
 // GoString is f as fmt prints it with %#v. The hashes that are stored with the results of calls are made of it, so that a field
-// without a zone is printed as before there were zones, and one that is not UTC as before there was "as utc".
+// without a zone is printed as before there were zones, one that is not UTC as before there was "as utc", and one
+// without an expression as before there were any.
 //
 // Part of the on-disk format. Must not change.
 func (f Field) GoString() string {
@@ -347,6 +352,9 @@ func (f Field) GoString() string {
 	text := strings.Replace(fmt.Sprintf("%#v", unzoned{f.Meta, f.Path, f.Date, f.Func, f.ends}), "query.unzoned{", "query.Field{", 1)
 	if f.UTC {
 		text = strings.TrimSuffix(text, "}") + ", UTC:true}"
+	}
+	if f.Expression != nil {
+		text = strings.TrimSuffix(text, "}") + ", Expression:" + strconv.Quote(f.Expression.text) + "}"
 	}
 	if f.Zone == nil {
 		return text

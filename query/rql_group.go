@@ -44,7 +44,7 @@ func (p *parser) termOrKey(q *Query, expected string, refused map[string]string)
 	return at, p.fail(at.offset, "key() of several fields is not there").hinting("name the fields of group by one by one")
 }
 
-// term = field | "count" "(" ")" | ( "sum" | "avg" | "min" | "max" ) "(" field ")" .
+// term = operand | "count" "(" ")" | ( "sum" | "avg" | "min" | "max" ) "(" operand [ "as" ( "date" | "utc" ) ] ")" .
 // An alias without a member is the zero Field.
 func (p *parser) term(expected string, refused map[string]string) (term, error) {
 	at := term{offset: p.tok.offset}
@@ -54,8 +54,8 @@ func (p *parser) term(expected string, refused map[string]string) (term, error) 
 	}
 
 	var err error
-	if !p.atCall() || p.tok.is("id") || datePart(p.tok) != DateNone {
-		at.field, err = p.field(expected)
+	if !p.atCall() || p.tok.is("id") || datePart(p.tok) != DateNone || p.expr.atExpression() {
+		at.field, err = p.expr.operand(expected)
 		at.name, _ = at.field.member()
 		return at, err
 	}
@@ -73,8 +73,17 @@ func (p *parser) term(expected string, refused map[string]string) (term, error) 
 	} else if !p.tok.isSymbol(")") {
 		return at, p.unexpected(`")" behind count(, which counts documents`)
 	}
-	return at, p.expectSymbol(")", "behind the field")
+	if err := p.expectSymbol(")", "behind the field"); err != nil {
+		return at, err
+	}
+	if operatorAt(p.tok) != nil {
+		return at, p.fail(at.offset, "%s() is of groups, and no operand of an expression", name).hinting(operandsOfGroups)
+	}
+	return at, nil
 }
+
+// operandsOfGroups is the hint for an expression of functions of groups.
+const operandsOfGroups = "a function of groups takes an expression: sum(Price * Quantity)"
 
 // grouped reports whether q returns groups: it has a group by, or functions, which
 // make one group of all documents.
@@ -233,11 +242,10 @@ func EachField(e Expr, fn func(Field) error) error {
 	}
 	if m, ok := e.(ElemMatch); ok {
 		return EachField(m.Where, func(inner Field) error {
-			g, err := Within(f.Path, inner)
-			if err != nil {
+			if checkWithin(f.Path, inner) != nil {
 				return nil // Compile refuses the condition
 			}
-			return fn(g)
+			return eachWithin(f.Path, inner, fn)
 		})
 	}
 	return nil

@@ -109,10 +109,8 @@ var hints = map[string]string{
 	"#":     "a comment begins with //",
 	"?":     "a parameter is $name",
 	":":     "a parameter is $name",
-	"+":     "a query does not calculate",
-	"-":     "a query does not calculate; a name with a hyphen stands in quotes",
-	"/":     "a query does not calculate; a name with a slash stands in quotes",
-	"%":     "a query does not calculate",
+	"-":     "a name with a hyphen stands in quotes",
+	"/":     "a name with a slash stands in quotes",
 }
 
 // hintFor returns a hint what to write instead of t: that of the table of hints, or

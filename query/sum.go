@@ -10,11 +10,8 @@ import (
 // to so many, half to even: 1e999999999 + 1 would have a billion.
 const maxSumDigits = 20_000
 
-// avgDigits is the number of digits of a mean.
-const avgDigits = 17
-
 // windowDigits is the number of decimal digits of a window of a total.
-const windowDigits = 100
+const windowDigits = manyPowers
 
 // total is an exact sum of numbers, whatever their magnitudes. The zero total is
 // the sum of no numbers, 0.
@@ -154,32 +151,6 @@ func (t *total) addUnits(units *big.Int, exp int64) (grown int) {
 	return wordBytes * (len(w.Bits()) - before)
 }
 
-// lowPowers are the powers of ten from 1 to 10^100, which are needed most.
-var lowPowers = func() (powers [windowDigits + 1]*big.Int) {
-	powers[0] = big.NewInt(1)
-	for i := range windowDigits {
-		powers[i+1] = new(big.Int).Mul(powers[i], big.NewInt(10))
-	}
-	return powers
-}()
-
-// powerOfTen returns 10^n. The caller must not change it.
-func powerOfTen(n int64) *big.Int {
-	if n < int64(len(lowPowers)) {
-		return lowPowers[n]
-	}
-	return new(big.Int).Exp(big.NewInt(10), big.NewInt(n), nil)
-}
-
-// leading holds the leading digits of a sum: units × 10^exp. If rest is not 0, the
-// sum differs from that by less than half of 10^exp, in the direction of the sign
-// of rest.
-type leading struct {
-	units *big.Int
-	exp   int64
-	rest  int
-}
-
 // leading returns the leading digits of the sum. They are all its digits unless
 // it has more than maxSumDigits.
 func (t *total) leading() leading {
@@ -206,12 +177,6 @@ func (t *total) leading() leading {
 		out.units.Add(out.units, t.windows[next])
 	}
 	return out
-}
-
-// shift lowers exp by n without changing the value.
-func (l *leading) shift(n int64) {
-	l.units.Mul(l.units, powerOfTen(n))
-	l.exp -= n
 }
 
 // carry normalises the windows, from the lowest up: it reduces each to the range
@@ -266,44 +231,4 @@ func (t *total) mean() Value {
 		l.shift(int64(n))
 	}
 	return l.round(avgDigits, count)
-}
-
-// round returns the value divided by count, rounded to a number of digits, half
-// to even.
-func (l leading) round(digits int, count *big.Int) Value {
-	units := new(big.Int).Abs(l.units)
-	rest := l.rest * l.units.Sign() // relative to |units|: +1 away from zero, -1 towards it
-	quotient, remainder := units.QuoRem(units, count, new(big.Int))
-	exp := l.exp
-	if excess := len(quotient.String()) - digits; excess > 0 {
-		unit := powerOfTen(int64(excess))
-		cut := new(big.Int)
-		quotient.QuoRem(quotient, unit, cut)
-		// Compare what is cut off with one half. The remainder and the rest break
-		// a tie; if both are 0, it is rounded to even.
-		half := cut.Lsh(cut, 1).Cmp(unit)
-		if half == 0 {
-			if half = remainder.Sign(); half == 0 {
-				half = rest
-			}
-			if half == 0 && quotient.Bit(0) == 1 {
-				half = 1
-			}
-		}
-		if half > 0 {
-			quotient.Add(quotient, big.NewInt(1))
-		}
-		exp += int64(excess)
-	}
-	if l.units.Sign() < 0 {
-		quotient.Neg(quotient)
-	}
-	return decimal(quotient, exp)
-}
-
-// decimal returns units × 10^exp as a value.
-func decimal(units *big.Int, exp int64) Value {
-	text := new(big.Int).Abs(units).String()
-	n := number{head: []byte(text), exp: exp, neg: units.Sign() < 0}
-	return ValueOf(n.trimmed().append(nil))
 }

@@ -276,3 +276,18 @@ func scalarValue(r reflect.Value) (Value, error) {
 	}
 	return Value{}, fmt.Errorf("%w: %v", ErrValue, r.Type())
 }
+
+// canonical returns v in memory of its own and in canonical form, which all equal
+// values share. Numbers beyond MaxExponent keep their notation, since their
+// canonical form would be that of another number.
+func canonical(v Value) Value {
+	switch v.kind {
+	case KindNumber:
+		if n := parseNumber(v.raw); !n.beyond {
+			return ValueOf(n.append(nil))
+		}
+	case KindText:
+		return TextValue(v.Text())
+	}
+	return v.Clone()
+}

@@ -41,6 +41,9 @@ func parseField(text string) (query.Field, error) {
 	}
 	p, err := jsonpath.Parse(text)
 	if err != nil {
+		if f, err := query.ParseExpression(text); err == nil && f.Expression != nil { // Price * Quantity is no path
+			return f, nil
+		}
 		return query.Field{}, fmt.Errorf("%w: %w", errs.ErrQuery, err)
 	}
 	f, err := query.NewField(p)

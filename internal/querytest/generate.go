@@ -173,7 +173,21 @@ func (g *Generator) field() query.Field {
 		}
 		return f
 	}
+	if g.Chance(4) {
+		return g.expression()
+	}
 	return query.Field{Path: g.path()}
+}
+
+// expression makes a field that is computed from others.
+func (g *Generator) expression() query.Field {
+	a, b := "field("+query.Field{Path: g.path()}.String()+")", "field("+query.Field{Path: g.path()}.String()+")"
+	text := fmt.Sprintf(Pick(g, "%s + %s", "%s * 2 - %s", "%s / %s", "coalesce(%s, %s)", "concat(%s, %s)", "if(%s > 1, %s, 'else')", "lower(%s) + text(%s)"), a, b)
+	f, err := query.ParseExpression(text)
+	if err != nil {
+		panic(fmt.Sprintf("%s: %v", text, err))
+	}
+	return f
 }
 
 // Index makes a declaration.

@@ -162,6 +162,14 @@ func newNaiveDoc(doc *jay.Document, sensitive bool) *naiveDoc {
 func (d *naiveDoc) ends(f query.Field) []*node {
 	n := d.meta[f.Meta]
 	switch {
+	case f.Expression != nil:
+		// TestExpression has what is computed. Here every plan must come to the same.
+		r := query.NewReader([]query.Field{f})
+		r.Reset(query.Doc{Body: []byte(d.body.raw)})
+		for _, v := range r.Values(0) {
+			return []*node{decodeNode(v.Raw())}
+		}
+		return nil
 	case f.Meta == query.MetaNone:
 		return endsOf(d.body, f.Path, 0)
 	case n == nil || n.rank == rankText && n.text == "":
@@ -202,7 +210,7 @@ func endsOf(v *node, p jsonpath.Path, i int) []*node {
 func (d *naiveDoc) reached(f query.Field) []*node {
 	var values []*node
 	for _, v := range d.ends(f) {
-		if v.rank == rankArray {
+		if v.rank == rankArray && f.Expression == nil {
 			values = append(values, v.items...)
 		} else {
 			values = append(values, v)

@@ -495,6 +495,8 @@ func builderField(f query.Field) string {
 		return "@metadata.@etag"
 	case query.MetaCustom:
 		return "@metadata." + f.Path.String()
+	case query.MetaExpression:
+		return f.String()
 	}
 	return f.Path.String()
 }
