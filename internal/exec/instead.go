@@ -21,8 +21,7 @@ var errSpent = errors.New("jay: the plan has cost as much as another one")
 type instead struct {
 	looked int64 // documents looked up
 	after  int64 // how many, before another plan is asked for; 0 for never
-	wanted int64 // answers, those that are skipped included
-	spared bool  // it was not asked for once, as the end seemed near
+	progress
 
 	plan  *plan.Plan          // the other one, once it is to answer
 	given map[string]struct{} // answers so far, by folded ID, if they have no order
@@ -37,7 +36,7 @@ func (r *Run) mayChange() error {
 		return nil
 	}
 	r.instead.after = int64(max(1, plan.EarlyLookUps/4))
-	r.instead.wanted = int64(r.skip) + int64(r.left)
+	r.instead.wanted = int64(r.skip + r.left)
 	if !r.plan.Ordered {
 		r.instead.given = make(map[string]struct{})
 		return nil
@@ -74,11 +73,8 @@ func (r *Run) spend() (err error) {
 	if c.after == 0 || c.looked < c.after {
 		return nil
 	}
-	// With a quarter of the answers there, the rest is expected to cost less than it would to count what others have.
-	given := c.wanted - int64(r.skip) - int64(r.left)
-	if !c.spared && given > 0 && 4*given >= c.wanted {
-		expected := c.looked * c.wanted / given
-		c.spared, c.after = true, expected+expected/2
+	if after := c.putOff(c.looked, int64(r.skip+r.left)); after > 0 {
+		c.after = after
 		return nil
 	}
 	known := r.plan.Keys
