@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/jaydb/jay"
@@ -32,7 +33,7 @@ type member struct {
 	disk     *storagetest.Disk
 	db       *jay.DB
 	client   *clustertest.Client
-	clock    *time.Duration
+	clock    *atomic.Int64
 	feed     string
 	backup   *kept
 	renaming *[2]string
@@ -75,7 +76,7 @@ func (w *world) openMembers() {
 	w.agreement = &agreement{memory: clustertest.NewMemory(), values: make(map[string]*agreed)}
 	first := w.model
 	for i := range 3 {
-		m := member{model: newModel(), disk: storagetest.NewDisk().Repeatable(), clock: new(time.Duration)}
+		m := member{model: newModel(), disk: storagetest.NewDisk().Repeatable(), clock: new(atomic.Int64)}
 		m.model.ever, m.model.used = first.ever, first.used
 		w.agreement.members = append(w.agreement.members, m)
 		w.as(i, func() {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,7 +81,7 @@ func simulate(t *testing.T, seed uint64, script []step, log io.Writer, figures *
 	synctest.Test(t, func(*testing.T) {
 		var key [32]byte
 		copy(key[:], strconv.FormatUint(seed, 10))
-		w := &world{settings: s, clock: new(time.Duration), model: newModel(), ids: rand.NewChaCha8(key), log: log, figures: figures}
+		w := &world{settings: s, clock: new(atomic.Int64), model: newModel(), ids: rand.NewChaCha8(key), log: log, figures: figures}
 		w.disk = storagetest.NewDisk().Repeatable()
 		begun := time.Now()
 		err = w.run(script)

@@ -9,7 +9,7 @@ import (
 
 func timePasses(w *world) {
 	d := []time.Duration{0, time.Minute, time.Hour, 24 * time.Hour}[w.intn(4)]
-	*w.clock += d
+	w.clock.Add(int64(d))
 	w.figures.time += max(d, 0)
 	time.Sleep(10 * time.Second) // in which all that looks at the clock does; a day has a million ticks of Pebble's
 	fmt.Fprintf(w.log, "%v. ", d)
@@ -18,7 +18,7 @@ func timePasses(w *world) {
 
 func setClock(w *world) {
 	d := []time.Duration{-time.Hour, -time.Second, time.Minute, time.Hour, 1000 * time.Hour}[w.intn(5)]
-	*w.clock += d
+	w.clock.Add(int64(d))
 	w.figures.time += max(d, 0)
 	fmt.Fprintf(w.log, "by %v. ", d)
 	w.due()

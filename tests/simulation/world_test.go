@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing/synctest"
 	"time"
 
@@ -114,7 +115,7 @@ type world struct {
 	store    *storagetest.Commits // in which the databases are, or nil
 	dbs      []*jay.DB            // of the store
 	at       int                  // the place of db among them
-	clock    *time.Duration       // how far the clock is from the bubble's
+	clock    *atomic.Int64        // how far the clock is from the bubble's, in nanoseconds
 	ids      *rand.ChaCha8        // of Options.Rand
 	log      io.Writer
 
@@ -160,7 +161,7 @@ func (w *world) say(format string, args ...any) { fmt.Fprintf(w.log, format+"\n"
 // rest returns when nothing goes on in the background.
 func (w *world) rest() { synctest.Wait() }
 
-func (w *world) now() time.Time { return time.Now().Add(*w.clock) }
+func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.clock.Load())) }
 
 // intn returns a number of the step's own.
 func (w *world) intn(n int) int { return w.rand.IntN(n) }
@@ -431,7 +432,7 @@ func (w *world) options() *jay.Options {
 // copyOptions are those of a database of its own on the disk.
 func (w *world) copyOptions() *jay.Options {
 	clock := w.clock
-	now := func() time.Time { return time.Now().Add(*clock) }
+	now := func() time.Time { return time.Now().Add(time.Duration(clock.Load())) }
 	o := &jay.Options{
 		FS: w.disk, Now: now, Rand: w.ids, MemTableBytes: w.settings.memory, CacheBytes: 1 << 20, HiLoMode: w.settings.mode,
 		ExactExpiry: w.settings.exact, DocumentCacheBytes: -1,
