@@ -273,52 +273,6 @@ func TestStream_OtherEpoch(t *testing.T) {
 	}
 }
 
-// Ensure that a stream ends before the first commit that needs a format which its head did not name, and that the next one
-// names it and brings the commit, without a comparison.
-func TestStream_FormatRises(t *testing.T) {
-	engine := openEngine(t)
-	s := NewSource(engine, "this", 1<<20)
-	number := remember(t, &s.memory)
-	open := func() (*Stream, *hello) {
-		t.Helper()
-		stream, err := s.NewStream(&Request{Standby: format.Standby{Database: "id", Epoch: "this", Commit: number}}, format.Settings{}, env.Origins{0: {Tag: "A", ID: "id"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := stream.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		if _, err := stream.Next(ctx, nil); err != nil {
-			t.Fatal(err)
-		}
-		return stream, &stream.hello
-	}
-	stream, head := open()
-	if head.Format.Number != storage.BaseFormat {
-		t.Fatalf("the head has format %d", head.Format.Number)
-	}
-	err := engine.Update(ctx, true, func(tx storage.Tx) error {
-		tx.RequireFeature(storage.FeatureDeletedIDs)
-		tx.Set([]byte("k"), []byte("new"), nil)
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out, err := stream.Next(ctx, nil); err != ErrEnd || len(out) > 0 {
-		t.Errorf("after the format has risen: %d bytes, %v", len(out), err)
-	}
-	stream, head = open()
-	if head.Copy || head.Format.Number != storage.FeatureDeletedIDs.Format {
-		t.Errorf("the next head: %+v", head)
-	}
-	if out, err := stream.Next(ctx, nil); err != nil || !bytes.Contains(out, []byte("new")) {
-		t.Errorf("the next stream: %q, %v", out, err)
-	}
-}
-
 // Ensure that a stream that contradicts itself changes nothing in a standby, but for the commits before.
 func TestTarget_Apply_Refused(t *testing.T) {
 	hello := func(copies string) []byte {

@@ -171,9 +171,6 @@ func (s *Stream) Next(ctx context.Context, dst []byte) (out []byte, err error) {
 	if !known {
 		return appendFrame(out, kindCompare), ErrEnd
 	}
-	if s.formatRose() {
-		return dst, ErrEnd // before the first commit that may need it: the next stream says so in its head
-	}
 	s.position = position
 	switch {
 	case s.it != nil:
@@ -285,13 +282,6 @@ func (s *Stream) begin(ctx context.Context, dst []byte) ([]byte, error) {
 		dst = appendFrame(dst, kindRange, appendString(appendString(nil, nil), nil))
 	}
 	return dst, err
-}
-
-// formatRose reports whether the source uses a feature that the head of the stream did not name. It is called
-// after commits were read: the format rises before the first commit that needs it.
-func (s *Stream) formatRose() bool {
-	now, said := s.source.engine.Format(), s.hello.Format
-	return now.Number > said.Number || len(now.Features) > len(said.Features)
 }
 
 // copy goes on with the comparison: it reads a block, and sends what differs.
