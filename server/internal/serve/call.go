@@ -30,6 +30,8 @@ type Call struct {
 	Who      *Grant // nil without authentication
 	shown    bool   // the request has shown the second half of its session
 
+	ofDatabase context.Context // ends when the database is to be deleted, or closed although it is watched
+
 	Subject   string // description of an operation that the call begins, for display
 	RequestID string // ID of a command that its database carries out only once, or ""
 

@@ -276,42 +276,40 @@ func (ds *Databases) List() []string {
 
 // Acquire returns a database, which it opens if necessary. The caller must call release.
 func (ds *Databases) Acquire(ctx context.Context, name string) (*Database, error) {
-	return ds.take(ctx, name, false)
+	d, _, err := ds.take(ctx, name, false)
+	return d, err
 }
 
-// watch is acquire for a caller who only waits for changes, until the context of the
-// database ends: see ContextOf. The caller must call unwatch.
-func (ds *Databases) watch(ctx context.Context, name string) (*Database, error) {
-	return ds.take(ctx, name, true)
-}
-
-func (ds *Databases) take(ctx context.Context, name string, watches bool) (*Database, error) {
+// take is Acquire, and returns what ContextOf is at that moment: who is counted as a user from then on, and reads it later, may get
+// the context of those who come after the end that was meant for it. A caller with watches only waits for changes until that
+// context ends, and must call unwatch.
+func (ds *Databases) take(ctx context.Context, name string, watches bool) (*Database, context.Context, error) {
 	key, err := CheckName(name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
 	for {
 		d, err := ds.find(key, name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if d.busy != nil {
 			if err := ds.await(ctx, d.busy); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			continue
 		}
 		if d.standby != nil {
 			if d, err = ds.renew(d); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 		if d.DB == nil {
 			again, err := ds.start(ctx, d, watches)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			if again {
 				continue
@@ -321,7 +319,7 @@ func (ds *Databases) take(ctx context.Context, name string, watches bool) (*Data
 		if watches {
 			d.watchers++
 		}
-		return d, nil
+		return d, d.ctx, nil
 	}
 }
 
@@ -493,7 +491,7 @@ func (ds *Databases) stop(d *Database) {
 // Release ends a use of d.
 func (ds *Databases) Release(d *Database) { ds.leave(d, false) }
 
-// unwatch ends a use of d that watch has begun.
+// unwatch ends a use of d by a caller who only waits for changes.
 func (ds *Databases) unwatch(d *Database) { ds.leave(d, true) }
 
 func (ds *Databases) leave(d *Database, watched bool) {

@@ -29,7 +29,7 @@ func (a *Authentication) followOperation(c *Call, end func()) (stop func()) {
 func (c *Call) StreamContext() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(c.Ctx)
 	ofServer := context.AfterFunc(c.Server.Ctx, cancel)
-	ofDatabase := context.AfterFunc(c.Server.Databases.ContextOf(c.Database), cancel)
+	ofDatabase := context.AfterFunc(c.ofDatabase, cancel)
 	unfollow := c.Server.Auth.follow(c, cancel)
 	return ctx, func() {
 		unfollow()

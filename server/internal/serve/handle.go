@@ -160,14 +160,11 @@ func (c *Call) onDatabase(fn func() error) (err error) {
 		return fn()
 	}
 	ds := c.Server.Databases
-	acquire, release := ds.Acquire, ds.Release
-	if c.Route != nil && c.Route.Socket {
-		acquire, release = ds.watch, ds.unwatch
-	}
-	if c.Database, err = acquire(c.Ctx, c.Name); err != nil {
+	watches := c.Route != nil && c.Route.Socket
+	if c.Database, c.ofDatabase, err = ds.take(c.Ctx, c.Name, watches); err != nil {
 		return err
 	}
-	defer release(c.Database)
+	defer ds.leave(c.Database, watches)
 	c.DB = c.Database.DB
 	c.refreshConfiguration()
 	err = fn()
