@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -457,4 +458,40 @@ func TestLook_LeftOver(t *testing.T) {
 	put(t, db, "a", `{}`)
 	equal(t, dump(t, look(t, dir)), dump(t, db))
 	must(t, db.Checkpoint(ctx, filepath.Join(t.TempDir(), "copy")))
+}
+
+// countingConn counts what is sent.
+type countingConn struct {
+	net.Conn
+	sent atomic.Int64
+}
+
+func (c *countingConn) Write(p []byte) (int, error) {
+	c.sent.Add(1)
+	return c.Conn.Write(p)
+}
+
+// Ensure that a query reads documents together from a database that is far away: each question is a round trip.
+func TestLookThrough_RoundTrips(t *testing.T) {
+	db, err := jay.OpenMemory(nil)
+	must(t, err)
+	defer db.Close()
+	must(t, db.EnsureIndex(ctx, "Notes", jay.Index{Fields: []string{"n"}}))
+	for i := range 5000 { // those that the query finds lie far apart
+		put(t, db, fmt.Sprintf("notes/%08x", uint32(i)*2654435761), fmt.Sprintf(`{"n":%d}`, i%2500), jay.InCollection("Notes"))
+	}
+	mine, theirs := net.Pipe()
+	go jay.AnswerLook(ctx, db, theirs)
+	conn := &countingConn{Conn: mine}
+	there, err := jay.LookThrough(conn, "far away", nil)
+	must(t, err)
+	defer there.Close()
+
+	before := conn.sent.Load()
+	found, err := there.Query("Notes").Where(jay.Ge("n", 2450)).All(ctx)
+	must(t, err)
+	equal(t, len(found), 100)
+	if asked := conn.sent.Load() - before; asked > 25 {
+		t.Errorf("%d questions for %d documents", asked, len(found))
+	}
 }

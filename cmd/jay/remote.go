@@ -52,17 +52,13 @@ func isLoopbackHost(name string) bool {
 // maxReplyBytes bounds a reply that is read whole.
 const maxReplyBytes = 512 << 20
 
-// ask sends a request about the database. The caller must close the body of the reply.
-func (r *remote) ask(ctx context.Context, method, path string, params url.Values, body []byte) (*http.Response, error) {
-	return r.askAt(ctx, method, r.base+path, params, body)
-}
-
 // own returns the URL of an endpoint of Jay's own API, outside RavenDB's protocol.
 func (r *remote) own(path string) string {
 	server, name, _ := strings.Cut(r.base, "/databases/")
 	return server + "/jay/v1/databases/" + name + path
 }
 
+// askAt sends a request. The caller must close the body of the reply.
 func (r *remote) askAt(ctx context.Context, method, address string, params url.Values, body []byte) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, address+"?"+params.Encode(), bytes.NewReader(body))
 	if err != nil {

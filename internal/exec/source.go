@@ -3,6 +3,7 @@ package exec
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -451,6 +452,9 @@ func (s *lookups) fill(ctx context.Context, from candidates, want docs.Filter) e
 
 	// Read in the order of keys, and yield in the order of the index.
 	slices.SortFunc(order, func(a, b int) int { return bytes.Compare(s.batch[a].id, s.batch[b].id) })
+	if many, is := s.r.snapshot.(storage.ManyGetter); is {
+		return s.getMany(many, order, from, want)
+	}
 	fetched := 0
 	for _, i := range order {
 		c := &s.batch[i]
@@ -464,6 +468,44 @@ func (s *lookups) fill(ctx context.Context, from candidates, want docs.Filter) e
 		}
 		if c.doc != nil {
 			fetched += len(c.doc.JSON())
+		}
+	}
+	return nil
+}
+
+// errEnough ends a GetMany.
+var errEnough = errors.New("enough")
+
+// getMany fetches the documents of the candidates in order by one call of a snapshot that is far away, as far as batchBytes allow.
+func (s *lookups) getMany(many storage.ManyGetter, order []int, from candidates, want docs.Filter) error {
+	keys := make([][]byte, len(order))
+	for n, i := range order {
+		keys[n] = format.AppendDocumentKey(nil, s.batch[i].id)
+	}
+	seen, fetched := make([]bool, len(order)), 0
+	err := many.GetMany(keys, func(n int, value []byte) error {
+		if fetched > batchBytes {
+			return errEnough
+		}
+		seen[n] = true
+		doc, err := s.r.answer(format.DocumentID(keys[n]), value, want)
+		if err != nil || doc == nil {
+			return err
+		}
+		s.batch[order[n]].doc = doc
+		fetched += len(doc.JSON())
+		return nil
+	})
+	if err != nil && err != errEnough {
+		return err
+	}
+	for n, i := range order {
+		switch c := &s.batch[i]; {
+		case seen[n]:
+		case err == errEnough:
+			c.later = true
+		default:
+			return from.broken(string(c.id), errs.ErrNotFound)
 		}
 	}
 	return nil

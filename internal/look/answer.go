@@ -87,6 +87,45 @@ func (c *client) get(number uint64, key []byte, request *content) error {
 	})
 }
 
+// getMany answers with the values of the first of many keys, as many as a page has.
+func (c *client) getMany(number uint64, request *content) error {
+	var keys [][]byte
+	for len(request.rest) > 0 && len(keys) <= pageKeys {
+		keys = append(keys, request.text())
+	}
+	if request.bad || len(keys) == 0 || len(keys) > pageKeys {
+		return c.fail(errFrame)
+	}
+	return c.with(number, func(s storage.Snapshot) error {
+		page := c.page[:0]
+		for n, key := range keys {
+			value, closer, err := s.Get(key)
+			switch {
+			case err == storage.ErrNotFound:
+				page = append(page, 0)
+				continue
+			case err != nil:
+				return c.fail(err)
+			case n > 0 && len(page)+len(value) > pageBytes:
+				c.page = page
+				return errors.Join(c.wire.write(0, page), closer.Close())
+			case len(value) > pageBytes: // not copied: it may be large
+				if err := c.take(value); err != nil {
+					return errors.Join(c.fail(err), closer.Close())
+				}
+				page = binary.AppendUvarint(append(page, 1), uint64(len(value)))
+				return errors.Join(c.wire.write(0, page, value), closer.Close())
+			}
+			page = appendText(append(page, 1), value)
+			if err := closer.Close(); err != nil {
+				return c.fail(err)
+			}
+		}
+		c.page = page
+		return c.wire.write(0, page)
+	})
+}
+
 // pageRequest asks for keys of a range, from one of its ends.
 type pageRequest struct {
 	snapshot uint64

@@ -304,6 +304,8 @@ func (c *client) answer(kind byte, request content) error {
 		return c.wire.write(0)
 	case askGet:
 		return c.get(request.number(), request.text(), &request)
+	case askMany:
+		return c.getMany(request.number(), &request)
 	case askPage:
 		return c.sendPage(readPageRequest(&request), &request)
 	case askStats:

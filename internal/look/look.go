@@ -69,6 +69,7 @@ const (
 	askFiles                // → a list of storage.File
 	askCheckFile            // name → a fileReply, again and again; but to the last, the client answers with an askGo
 	askGo                   //
+	askMany                 // number, or 0 for one of now; keys → for the first of them, as many as a page has, 0, or 1 and the value
 )
 
 // Flags of requests.

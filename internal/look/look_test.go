@@ -99,6 +99,33 @@ func TestLook_SameAsEngine(t *testing.T) {
 			must(t, closer.Close())
 		}
 	}
+	for range 20 {
+		var keys [][]byte
+		for range r.IntN(2 * pageKeys) {
+			keys = append(keys, key())
+		}
+		got := make(map[int][]byte)
+		must(t, there.(storage.ManyGetter).GetMany(keys, func(i int, value []byte) error {
+			if _, twice := got[i]; twice {
+				t.Errorf("key %d of %d came twice", i, len(keys))
+			}
+			got[i] = bytes.Clone(value)
+			return nil
+		}))
+		for i, k := range keys {
+			want, closer, err := here.Get(k)
+			if value, found := got[i]; found != (err == nil) || !bytes.Equal(value, want) {
+				t.Fatalf("key %d of %d, %s: found %v, %d bytes, want %d, %v", i, len(keys), k, found, len(value), len(want), err)
+			}
+			if closer != nil {
+				must(t, closer.Close())
+			}
+		}
+	}
+	stopped := errors.New("stopped")
+	if err := there.(storage.ManyGetter).GetMany([][]byte{[]byte("00002"), []byte("00004")}, func(int, []byte) error { return stopped }); err != stopped {
+		t.Errorf("a caller that has enough: %v", err)
+	}
 	for range 60 {
 		lo, hi := key(), key()
 		if bytes.Compare(lo, hi) > 0 { // Pebble takes no such range
@@ -456,6 +483,7 @@ func TestLook_Strangers(t *testing.T) {
 		99:       "",
 		askGet:   "\x00\xff\xff\xff\x0f",
 		askPage:  "\x00",
+		askMany:  "\x00",           // none
 		askClose: "\x09",           // of none: nothing to do
 		askSpace: "\x00\x01b\x01a", // a range that ends before it begins
 	} {
@@ -468,6 +496,9 @@ func TestLook_Strangers(t *testing.T) {
 		if reply, err := e.ask(askPage, reversed.append(nil)); string(reply) != "\x00" || err != nil {
 			t.Errorf("a page of a range that ends before it begins: %q, %v", reply, err)
 		}
+	}
+	if _, err := e.ask(askMany, append([]byte{0}, make([]byte, pageKeys+1)...)); err == nil {
+		t.Error("too many keys at a time")
 	}
 	if _, err := e.ask(askGet, make([]byte, maxRequest)); !errors.Is(err, storage.ErrTooLarge) {
 		t.Errorf("a request that is too large: %v", err)

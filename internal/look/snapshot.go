@@ -36,6 +36,45 @@ func (s *snapshot) Get(key []byte) ([]byte, io.Closer, error) {
 	return s.engine.get(s.number, key)
 }
 
+// GetMany implements storage.ManyGetter: it asks for a page at a time.
+func (s *snapshot) GetMany(keys [][]byte, found func(i int, value []byte) error) error {
+	if s.err != nil {
+		return s.err
+	}
+	for from := 0; from < len(keys); {
+		request, n := binary.AppendUvarint(nil, s.number), 0
+		for ; from+n < len(keys) && n < pageKeys && (n == 0 || len(request)+len(keys[from+n]) < maxRequest/2); n++ {
+			request = appendText(request, keys[from+n])
+		}
+		reply, err := s.engine.ask(askMany, request)
+		if err != nil {
+			return err
+		}
+		answered := 0
+		for c := (content{rest: reply}); len(c.rest) > 0; answered++ {
+			there := c.flag() != 0
+			var value []byte
+			if there {
+				value = c.text()
+			}
+			if c.bad || answered == n {
+				return unanswered(errFrame)
+			}
+			if !there {
+				continue
+			}
+			if err := found(from+answered, value); err != nil {
+				return err
+			}
+		}
+		if answered == 0 {
+			return unanswered(errFrame)
+		}
+		from += answered
+	}
+	return nil
+}
+
 // Iterate implements storage.Reader.
 func (s *snapshot) Iterate(lo, hi []byte) (storage.Iterator, error) {
 	if s.err != nil {
