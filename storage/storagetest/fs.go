@@ -35,6 +35,7 @@ type Disk struct {
 	onSync  atomic.Value // func()
 	room    atomic.Pointer[room]
 	syncs   atomic.Uint64 // syncs of the log seen
+	links   sync.RWMutex  // see linkFS
 
 	holds       atomic.Pointer[[]*Hold]
 	directories sync.Map // paths of those that were opened
@@ -44,13 +45,34 @@ type Disk struct {
 	repeatable bool // see Repeatable
 }
 
+// linkFS keeps Link and CrashClone of a vfs.MemFS apart: Link takes a lock twice for reading, and with one who waits to
+// clone in between, both would wait for ever.
+type linkFS struct {
+	vfs.FS
+	links *sync.RWMutex
+}
+
+// Link implements vfs.FS.
+func (f *linkFS) Link(oldname, newname string) error {
+	f.links.RLock()
+	defer f.links.RUnlock()
+	return f.FS.Link(oldname, newname)
+}
+
+// clone is CrashClone while nothing is linked.
+func (d *Disk) clone(cfg vfs.CrashCloneCfg) *vfs.MemFS {
+	d.links.Lock()
+	defer d.links.Unlock()
+	return d.mem.CrashClone(cfg)
+}
+
 // NewDisk returns an empty disk.
 func NewDisk() *Disk { return newDisk(vfs.NewCrashableMem()) }
 
 func newDisk(mem *vfs.MemFS) *Disk {
 	d := &Disk{mem: mem}
 	d.after.Store(-1)
-	d.FS = errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+	d.FS = errorfs.Wrap(&linkFS{mem, &d.links}, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		err := d.inject(op)
 		if err != nil {
 			d.faults.refused.Add(1)
@@ -167,7 +189,7 @@ func (d *Disk) Crash(percent int, random *rand.Rand) *Disk {
 		if 0 < percent && percent < 100 {
 			return newDisk(d.pieces(percent, random)).Repeatable()
 		}
-		return newDisk(d.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: random})).Repeatable()
+		return newDisk(d.clone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: random})).Repeatable()
 	}
-	return newDisk(d.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: random}))
+	return newDisk(d.clone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: random}))
 }

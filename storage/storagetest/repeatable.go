@@ -20,8 +20,8 @@ func (d *Disk) Repeatable() *Disk {
 // every block is kept with this probability, in the order of names and offsets.
 func (d *Disk) pieces(percent int, random *rand.Rand) *vfs.MemFS {
 	p := pieces{
-		synced: d.mem.CrashClone(vfs.CrashCloneCfg{}),
-		all:    d.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: random}),
+		synced: d.clone(vfs.CrashCloneCfg{}),
+		all:    d.clone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: random}),
 		to:     vfs.NewCrashableMem(),
 		keeps:  func() bool { return random.IntN(100) < percent },
 	}
