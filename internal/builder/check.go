@@ -58,11 +58,22 @@ func (q Definition) checkNames() error {
 	if q.Mapping == nil || q.Mapping.AnyField {
 		return nil
 	}
-	check := func(f query.Field) error {
+	member := func(f query.Field) error {
 		if f.Meta != query.MetaNone || f.Path.IsZero() {
 			return nil
 		}
 		return checkMember(q.Mapping, f.Path)
+	}
+	check := func(f query.Field) error {
+		if f.Expression == nil {
+			return member(f)
+		}
+		for _, operand := range f.Expression.Fields() {
+			if err := member(operand); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	if err := query.EachField(q.Query.Where, check); err != nil {
 		return err

@@ -161,6 +161,7 @@ func TestField_Typed(t *testing.T) {
 		{jay.Ne("From", jay.Field("until")), "[1 2]"},
 		{jay.ElemMatch("Parts", jay.Gt("In", jay.Field("Out"))), "[1]"},
 		{jay.Eq("@metadata.@last-modified", jay.Field("From")), "[]"},
+		{jay.Gt("dateDiff('millisecond', field('From'), until)", 0), "[1]"},
 	} {
 		found, err := stays.Query().Where(test.where).OrderBy("id()").All(ctx)
 		must(t, err)
@@ -175,6 +176,7 @@ func TestField_Typed(t *testing.T) {
 	for name, where := range map[string]jay.Condition{
 		`did you mean "until"?`: jay.Lt("From", jay.Field("Until")), `did you mean "From"?`: jay.Lt("from", jay.Field("until")),
 		`did you mean "Out"?`: jay.ElemMatch("Parts", jay.Lt("In", jay.Field("out"))), "is no date": jay.Lt("From", jay.Field("id()")),
+		`untill`: jay.Gt("dateDiff('hour', field('From'), untill)", 0),
 	} {
 		if _, err := stays.Query().Where(where).All(ctx); !errors.Is(err, jay.ErrQuery) || !strings.Contains(err.Error(), name) {
 			t.Errorf("got %v, want ErrQuery with %s", err, name)
