@@ -177,7 +177,7 @@ func (e *expressions) apply(f *function, left, right *operation) (*operation, er
 		if operand.function != nil || operand.field >= 0 || operand.constant.kind == KindNumber || operand.constant.kind == KindNull || f.name == "+" && operand.constant.kind == KindText {
 			continue
 		}
-		return nil, e.p.fail(e.p.tok.offset, "%s takes numbers, not %s", f.name, literal(operand.constant)).
+		return nil, e.p.fail(operand.offset, "%s takes numbers, not %s", f.name, literal(operand.constant)).
 			hinting("text in quotes is text in an expression; a member whose name needs quotes stands in field('First Name')")
 	}
 	return e.newOperation(&operation{function: f, operands: []*operation{left, right}})
@@ -201,6 +201,7 @@ func (e *expressions) primaryOperand() (*operation, error) {
 	const expected = "a field, a value, a function or ( of an expression"
 	next := e.p.peek()
 	path := next.isSymbol(".") || next.isSymbol("[")
+	start := e.p.tok.offset
 	switch {
 	case e.p.tok.isSymbol("("):
 		if err := e.p.enter(); err != nil {
@@ -219,7 +220,7 @@ func (e *expressions) primaryOperand() (*operation, error) {
 		if err != nil {
 			return nil, err
 		}
-		return e.newOperation(&operation{field: -1, constant: v})
+		return e.newOperation(&operation{field: -1, constant: v, offset: start})
 	case e.p.atCall() && e.p.tok.is("field"):
 		e.p.advance()
 		e.p.advance()

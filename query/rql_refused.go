@@ -142,7 +142,11 @@ func (p *parser) refuseCall(refused map[string]string, expected string) error {
 	if reserved(name) {
 		err = p.fail(p.tok.offset, "unexpected %s", p.tok).expecting(expected)
 	}
-	return err.hinting(nearestWord(p.tok.text, append([]string{"exact", "id", "count", "sum", "avg", "min", "max"}, conditionCalls...)))
+	words := append([]string{"exact", "id", "count", "sum", "avg", "min", "max"}, conditionCalls...)
+	for _, f := range functions {
+		words = append(words, f.name)
+	}
+	return err.hinting(nearestWord(p.tok.text, words))
 }
 
 // nearestWord returns a hint that one of words was perhaps meant, or "".
