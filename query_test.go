@@ -756,3 +756,27 @@ func TestQuery_Zone(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a query whose expressions compute more of a document than they may is an ErrQuery, and does not answer without it.
+func TestQuery_ComputesTooMuch(t *testing.T) {
+	db := memory(t, nil)
+	put(t, db, "notes/1", fmt.Sprintf(`{"t":%q}`, strings.Repeat("x", 900_000)), jay.InCollection("Notes"))
+	for _, text := range []string{
+		"from Notes where %s",
+		"from Notes where not (%s)",
+	} {
+		var all []string
+		for i := range 30 {
+			all = append(all, fmt.Sprintf("concat(t, %d) = 'a'", i))
+		}
+		q, err := db.RQL(fmt.Sprintf(text, strings.Join(all, " or ")), nil)
+		must(t, err)
+		found, err := q.All(ctx)
+		if !errors.Is(err, jay.ErrQuery) || len(found) > 0 {
+			t.Errorf("%s: %d documents, %v", text, len(found), err)
+		}
+		if n, err := q.Count(ctx); !errors.Is(err, jay.ErrQuery) || n > 0 {
+			t.Errorf("%s: %d, %v", text, n, err)
+		}
+	}
+}

@@ -126,6 +126,7 @@ func (m *Matcher) acceptsElement(c *condition, v Value) bool {
 		return false
 	}
 	inner := m.elements[c.element]
+	inner.reader.inherited = m.reader.spent
 	matches := inner.Match(Doc{Body: v.raw})
 	m.reached = max(m.reached, inner.Reached())
 	inner.reader.Reset(Doc{}) // holds nothing of a large element

@@ -18,6 +18,10 @@ const (
 	MaxComputedBytes = 1 << 20
 )
 
+// maxComputed bounds what all expressions of a query compute of one document, in bytes, results on the way to a result
+// included: they stay in memory until the next document.
+const maxComputed = 16 << 20
+
 // errOperand is why an expression has no value for a document: a sum of a text and a number, a division by
 // zero, a field that reaches several values.
 var errOperand = errors.New("an expression cannot be computed")
@@ -170,8 +174,16 @@ func (c *computation) value(o *operation) (Value, error) {
 	}
 	v, err := o.function.apply(c, values)
 	c.reader.pace.Spend(len(v.raw))
-	if err == nil && len(v.raw) > MaxComputedBytes {
+	switch c.reader.spent += len(v.raw); {
+	case err != nil:
+	case len(v.raw) > MaxComputedBytes:
 		err = &LimitError{"bytes of a computed text", MaxComputedBytes, len(v.raw)}
+	case c.reader.spent > maxComputed:
+		err = &LimitError{"bytes that expressions compute of one document", maxComputed, c.reader.spent}
+		if c.reader.pace != nil { // a query without these values would be another one
+			c.reader.pace.Stop(err)
+			c.reader.pace.Spend(workPerPoll)
+		}
 	}
 	if err != nil {
 		return Value{}, fmt.Errorf("%w: %s: %w", errOperand, o.function.name, err)

@@ -395,8 +395,11 @@ func chooseFirst(c *computation, o *operation) (v Value, err error) {
 func chooseIf(c *computation, o *operation) (Value, error) {
 	m := c.matchers[o.condition]
 	m.SetPace(c.reader.pace)
+	m.reader.inherited = c.reader.spent
+	chosen := o.operands[1]
 	if m.Match(c.reader.doc) {
-		return c.value(o.operands[0])
+		chosen = o.operands[0]
 	}
-	return c.value(o.operands[1])
+	m.reader.Reset(Doc{}) // holds nothing of a large document
+	return c.value(chosen)
 }

@@ -346,6 +346,51 @@ func TestExpression_Bytes(t *testing.T) {
 	}
 }
 
+// Ensure that a query whose expressions compute too much of one document fails, wherever they stand, and does not go on
+// without them.
+func TestExpression_BytesOfDocument(t *testing.T) {
+	t.Parallel()
+	body := []byte(fmt.Sprintf(`{"t":%q,"l":[{"t":%[1]q}]}`, strings.Repeat("x", 900_000)))
+	many := func(format, join string, n int) string {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf(format, i))
+		}
+		return strings.Join(all, join)
+	}
+	nested := "upper(t) = 'a'"
+	for i := range 30 {
+		nested = fmt.Sprintf("(upper(concat(t, %d)) = 'a' or if(%s, 1, 2) = 1)", i, nested)
+	}
+	for name, test := range map[string]struct {
+		where string
+		fails bool
+	}{
+		"few":             {many("concat(t, %d) = 'a'", " or ", 10), false},
+		"many":            {many("concat(t, %d) = 'a'", " or ", 30), true},
+		"of one":          {"length(" + strings.Repeat("trim(upper(", 15) + "t" + strings.Repeat("))", 15) + ") = 1", true},
+		"of conditions":   {many("if(concat(t, %d) = 'a', 1, 2) = 1", " or ", 10), false}, // one after the other
+		"in conditions":   {nested, true},
+		"of elements":     {"elemMatch(l, " + many("concat(t, %d) = 'a'", " or ", 30) + ")", true},
+		"beside elements": {many("concat(t, %d) = 'a'", " or ", 12) + " or elemMatch(l, " + many("concat(t, %d) = 'a'", " or ", 12) + ")", true},
+	} {
+		e, err := query.ParseCondition(test.where, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		m, err := query.Compile(e)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		pace := new(query.Pace)
+		m.SetPace(pace)
+		m.Match(query.Doc{Body: body})
+		if err := pace.Settle(); errors.Is(err, query.ErrLimit) != test.fails || (err != nil) != test.fails {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // A condition on an expression beside one on a field.
 func BenchmarkMatcher_Expression(b *testing.B) {
 	doc := query.Doc{Body: []byte(`{"Name":"Chai","Supplier":"suppliers/1-A","Category":"categories/1-A","Price":18.5,"Stock":39,"Discontinued":false}`)}

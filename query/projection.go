@@ -120,7 +120,7 @@ func (p *Projector) AppendWithin(dst []byte, doc Doc, maxBytes int) ([]byte, err
 	if p.computed != nil {
 		p.computed.Reset(doc)
 		for i, c := range p.columns {
-			if c.Field.Expression != nil {
+			if c.Field.Expression != nil && p.left >= 0 {
 				for _, v := range p.computed.Values(p.slots[i]) {
 					p.left -= len(v.raw)
 				}

@@ -34,6 +34,9 @@ type Reader struct {
 	dates []byte // spellings of instants that are not those of the body, and texts that expressions compute
 
 	doc   Doc
+	spent     int // bytes that expressions have computed of the document: see maxComputed
+	inherited int // what spent begins with
+
 	most  int // number of values to hold, at the most
 	held  int // number of values held, of all fields
 	pace  *Pace
@@ -137,7 +140,7 @@ func (r *Reader) Clone() *Reader {
 // Reset makes doc the document to read. It is cheap: the body is read at the first
 // call that needs a field in it. Values of the last document become invalid.
 func (r *Reader) Reset(doc Doc) {
-	r.doc, r.held = doc, 0
+	r.doc, r.held, r.spent = doc, 0, r.inherited
 	r.body.read, r.body.json, r.custom.read = false, doc.Body, false
 	if r.dates = r.dates[:0]; cap(r.dates) > maxIdleDates {
 		r.dates = nil

@@ -482,7 +482,7 @@ func (r *Run) nextOwn() (doc *docs.Document, err error) {
 func (r *Run) Next(ctx context.Context) (*Row, error) {
 	row, err := r.nextRow(ctx)
 	if row == nil || err != nil || len(r.q.Include) == 0 {
-		return row, err
+		return row, beyond(err)
 	}
 	// Included documents are read by the transaction, which is entered for that only,
 	// as the search for an answer may take any time.
@@ -708,7 +708,7 @@ func (r *Run) Count(ctx context.Context) (int64, error) {
 	r.pace.Begin(ctx)
 	n, err := r.countDocuments(ctx)
 	if err != nil {
-		return 0, err
+		return 0, beyond(err)
 	}
 	n = max(0, n-int64(r.skip))
 	if r.left >= 0 {
@@ -759,4 +759,12 @@ func (r *Run) each(ctx context.Context, fn func(query.Doc) error) error {
 			return err
 		}
 	}
+}
+
+// beyond makes an ErrQuery of the error of a query whose expressions compute too much.
+func beyond(err error) error {
+	if large := (*query.LimitError)(nil); errors.As(err, &large) && !errors.Is(err, errs.ErrQuery) {
+		return fmt.Errorf("%w: %w", errs.ErrQuery, err)
+	}
+	return err
 }
