@@ -119,6 +119,9 @@ func (e *Engine) makeBatches(g *group) error {
 		if b.requests = g.memory[members:]; len(b.requests) == 0 {
 			continue
 		}
+		if writers == 0 {
+			b.lo = b.hi // else it would be taken for a commit, behind a batch with writes
+		}
 		g.batches = append(g.batches, b)
 		if err := e.fillBatch(b, size, writers); err != nil {
 			return err

@@ -50,3 +50,50 @@ func TestSync_CommitOfWhoLeft(t *testing.T) {
 		t.Errorf("got %q, %v", value, err)
 	}
 }
+
+// Ensure that a Sync in a group before a large transaction, which has a batch of its own, counts as no commit: those
+// who watch commits would see one more, with the number of another.
+func TestSync_BeforeLargeTransaction(t *testing.T) {
+	e, err := Open("db", Options{FS: storagetest.NewDisk(), DurableReads: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if err := e.Update(t.Context(), false, func(tx storage.Tx) error { tx.Set([]byte("k"), nil, nil); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	var seen []uint64
+	snapshot, _, err := e.WatchCommits(t.Context(), func(c storage.Commit) { seen = append(seen, c.Number) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := snapshot.Close(); err != nil {
+		t.Fatal(err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.durability.durable.Store(0) // as if the first commit was not on disk yet
+	e.staged.add([]byte("large"), nil, make([]byte, smallBytes+1), false)
+	before := e.applied
+	g := &group{requests: []*request{{commit: e.applied, messages: make(chan message, 2)}, {end: 1, size: smallBytes + 6, messages: make(chan message, 2)}}}
+	if err := e.makeBatches(g); err != nil {
+		t.Fatal(err)
+	}
+	if len(g.batches) != 2 || g.writes() != 1 {
+		t.Fatalf("%d batches, %d of them write", len(g.batches), g.writes())
+	}
+	for _, b := range g.batches {
+		if err := e.write(b); err != nil {
+			t.Fatal(err)
+		}
+		if b.sync {
+			if err := b.pebble.SyncWait(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	e.staged.reset()
+	if e.applied != before+1 || len(seen) != 1 || seen[0] != e.applied {
+		t.Errorf("commit %d, and %v was seen, want %d", e.applied, seen, before+1)
+	}
+}
