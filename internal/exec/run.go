@@ -763,6 +763,9 @@ func (r *Run) each(ctx context.Context, fn func(query.Doc) error) error {
 
 // beyond makes an ErrQuery of the error of a query whose expressions compute too much.
 func beyond(err error) error {
+	if err == nil {
+		return nil
+	}
 	if large := (*query.LimitError)(nil); errors.As(err, &large) && !errors.Is(err, errs.ErrQuery) {
 		return fmt.Errorf("%w: %w", errs.ErrQuery, err)
 	}
