@@ -334,14 +334,17 @@ func promote(w *world) {
 	w.must(f.standby.Close())
 	o := jay.PromoteOptions{CopyTag: "B", Options: w.copyOptions()}
 	over := w.intn(3) == 0 && w.renaming == nil
-	if over {
-		o.CopyTag, o.SameTag, o.Floors = "", true, floors
-		o.Floors.Etag += 1 << 20 // the standby knows of numbers that its source has reserved, too
+	raise := func(by int64) { // the standby knows of numbers that its source has reserved, too
+		o.Floors.Etag += 1 << 20
 		for _, numbers := range []map[string]int64{o.Floors.Identities, o.Floors.HiLo} {
 			for name := range numbers {
-				numbers[name] += 10_000
+				numbers[name] += by
 			}
 		}
+	}
+	if over {
+		o.CopyTag, o.SameTag, o.Floors = "", true, floors
+		raise(10_000)
 	} else {
 		o.Options.HiLoMode = jay.HiLo4
 	}
@@ -360,6 +363,10 @@ func promote(w *world) {
 			fmt.Fprint(w.log, "the power goes. ")
 		}
 		again := second(jay.Promote(ctx, dir, o))
+		if over && errors.Is(again, jay.ErrNeedsFloor) { // one that was cut off at its end has reserved numbers above the floors
+			raise(20_000)
+			again = second(jay.Promote(ctx, dir, o))
+		}
 		if again != nil && !errors.Is(again, jay.ErrStandby) { // the first one may have come to its end
 			w.fail("promote, again: %v", again)
 		}
