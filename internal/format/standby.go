@@ -16,6 +16,10 @@ type Standby struct {
 
 	// Promoted is the node tag that a promotion under way gives the database; empty for none, or for one under the tag of the source.
 	Promoted string `json:"promoted,omitempty"`
+
+	// Etag is the last etag that the standby knew when a promotion under the tag of the source began; 0 for none. What
+	// that has drawn since is above its floor.
+	Etag uint64 `json:"etag,omitempty"`
 }
 
 // Whole reports whether a first copy has come to its end: before, there is no database.

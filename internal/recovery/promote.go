@@ -64,8 +64,13 @@ func beginPromotion(ctx context.Context, dir string, o *RestoreOptions) (err err
 	if state.Promoted != "" && state.Promoted != tag {
 		return fmt.Errorf("%w: its promotion under CopyTag %q was not finished: promote it under that, or follow the source again", errs.ErrStandby, state.Promoted)
 	}
+	return setMark(ctx, engine, format.Standby{Database: state.Database, Promoted: tag, Etag: state.Etag})
+}
+
+// setMark writes the record of a standby whose promotion is under way.
+func setMark(ctx context.Context, engine storage.Engine, state format.Standby) error {
 	return engine.Update(ctx, true, func(tx storage.Tx) error {
-		return env.SetJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.StandbyName), format.Standby{Database: state.Database, Promoted: tag})
+		return env.SetJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.StandbyName), state)
 	})
 }
 
@@ -75,9 +80,24 @@ func completePromotion(ctx context.Context, db *core.Database, o *RestoreOptions
 	if err != nil {
 		return err
 	}
-	info.Etag = have.Etag
+	if info.Etag, err = etagAtBeginning(ctx, db, have.Etag); err != nil {
+		return err
+	}
 	if err := setFloors(ctx, db, o, info); err != nil {
 		return err
 	}
 	return finish(ctx, db, info)
+}
+
+// etagAtBeginning returns the last etag that the standby knew when its promotion began, and notes it the first time: floors are
+// compared with that. Raised ranges of HiLo are documents, which take etags above the floor, so that a promotion that
+// is made again finds numbers which no floor of the caller could have named.
+func etagAtBeginning(ctx context.Context, db *core.Database, now uint64) (uint64, error) {
+	engine := db.Env.Engine
+	state, _, err := follow.ReadState(engine)
+	if err != nil || state.Etag > 0 {
+		return state.Etag, err
+	}
+	state.Etag = now
+	return now, setMark(ctx, engine, state)
 }

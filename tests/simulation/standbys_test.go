@@ -334,17 +334,14 @@ func promote(w *world) {
 	w.must(f.standby.Close())
 	o := jay.PromoteOptions{CopyTag: "B", Options: w.copyOptions()}
 	over := w.intn(3) == 0 && w.renaming == nil
-	raise := func(by int64) { // the standby knows of numbers that its source has reserved, too
-		o.Floors.Etag += 1 << 20
-		for _, numbers := range []map[string]int64{o.Floors.Identities, o.Floors.HiLo} {
-			for name := range numbers {
-				numbers[name] += by
-			}
-		}
-	}
 	if over {
 		o.CopyTag, o.SameTag, o.Floors = "", true, floors
-		raise(10_000)
+		o.Floors.Etag += 1 << 20 // the standby knows of numbers that its source has reserved, too
+		for _, numbers := range []map[string]int64{o.Floors.Identities, o.Floors.HiLo} {
+			for name := range numbers {
+				numbers[name] += 10_000
+			}
+		}
 	} else {
 		o.Options.HiLoMode = jay.HiLo4
 	}
@@ -363,10 +360,6 @@ func promote(w *world) {
 			fmt.Fprint(w.log, "the power goes. ")
 		}
 		again := second(jay.Promote(ctx, dir, o))
-		if over && errors.Is(again, jay.ErrNeedsFloor) { // one that was cut off at its end has reserved numbers above the floors
-			raise(20_000)
-			again = second(jay.Promote(ctx, dir, o))
-		}
 		if again != nil && !errors.Is(again, jay.ErrStandby) { // the first one may have come to its end
 			w.fail("promote, again: %v", again)
 		}
