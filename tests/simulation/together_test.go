@@ -230,12 +230,7 @@ func session(w *world) {
 
 // timedUser is a User with its expiry, which the type of User leaves as it is.
 type timedUser struct {
-	ID    string
-	N     int        `json:"n"`
-	A     *int       `json:"a,omitempty"`
-	T     string     `json:"t,omitempty"`
-	U     *int       `json:"u,omitempty"`
-	W     string     `json:"w,omitempty"`
+	User
 	Until *time.Time `json:"-" jay:"expires"`
 }
 
@@ -249,7 +244,7 @@ func typed(w *world) {
 	w.model.serial++
 	to := *old
 	to.n, to.version, to.a, to.u, to.text = w.model.serial, "", w.intn(7), -1, texts[w.intn(len(texts))]
-	value := timedUser{ID: old.id, N: to.n, A: &to.a, T: to.text, W: whens[to.when].text}
+	value := timedUser{User: User{ID: old.id, N: to.n, A: &to.a, T: to.text, W: whens[to.when].text}}
 	write := func() (jay.Metadata, error) {
 		all, err := jay.CollectionOf[User](w.db)
 		w.must(err)
