@@ -33,7 +33,7 @@ type Reader struct {
 
 	dates []byte // spellings of instants that are not those of the body, and texts that expressions compute
 
-	doc   Doc
+	doc       Doc
 	spent     int // bytes that expressions have computed of the document: see maxComputed
 	inherited int // what spent begins with
 
