@@ -1,50 +1,19 @@
 package server_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/cluster"
+	"github.com/jaydb/jay/internal/standbytest"
 	"github.com/jaydb/jay/server"
 	"github.com/jaydb/jay/standby"
 )
-
-// switched is a source that can be replaced, or be gone.
-type switched struct {
-	mu   sync.Mutex
-	now  standby.Source // nil: it does not answer
-	last io.Closer
-}
-
-// Stream implements standby.Source.
-func (s *switched) Stream(ctx context.Context, request []byte) (io.ReadCloser, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.now == nil {
-		return nil, errors.New("the source of the test is gone")
-	}
-	in, err := s.now.Stream(ctx, request)
-	s.last = in
-	return in, err
-}
-
-// set replaces the source, and cuts the present stream off.
-func (s *switched) set(now standby.Source) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.now = now
-	if s.last != nil {
-		_ = s.last.Close() // it was read
-	}
-}
 
 // awaitStatus repeats a request until it has a status.
 func (h *host) awaitStatus(want int, path string) answer {
@@ -83,7 +52,7 @@ func TestFollow_Served(t *testing.T) {
 	shop := filepath.Join(dir, "shop")
 	db := openDB(t, shop, &jay.Options{NoLook: true})
 	putIn(t, db, "users/1", `{"Name":"Ann","@metadata":{"@collection":"Users"}}`)
-	source := new(switched)
+	source := new(standbytest.Switch)
 	following := func(lag time.Duration) func(o *server.Options) {
 		return func(o *server.Options) {
 			o.Follow, o.MaxLag, o.Database.NoLook = map[string]standby.Source{"Shop": source}, lag, true
@@ -110,7 +79,7 @@ func TestFollow_Served(t *testing.T) {
 	}
 	figures("jay_standbys 1", "jay_standbys_connected 0", "jay_standbys_unreadable 1", "jay_standbys_late 1", "jay_standby_lag_seconds 0")
 
-	source.set(standby.From(db))
+	source.Set(standby.From(db))
 	h.awaitStatus(200, "/readyz")
 	figures("jay_standbys 1", "jay_standbys_connected 1", "jay_standbys_unreadable 0", "jay_standbys_late 0")
 	if a := h.want(200, "GET", "/databases/shop/docs?id=users/1", ""); !strings.Contains(a.body, "Ann") {
@@ -162,7 +131,7 @@ func TestFollow_Served(t *testing.T) {
 	db = openDB(t, shop, &jay.Options{CopyTag: "C", NoLook: true})
 	defer db.Close()
 	putIn(t, db, "users/4", `{}`)
-	source.set(standby.From(db))
+	source.Set(standby.From(db))
 	h.awaitStatus(200, "/databases/shop/docs?id=users/4")
 	h.awaitStatus(200, "/readyz")
 
@@ -201,7 +170,7 @@ func TestFollow_Served(t *testing.T) {
 // Ensure that options that contradict standbys are refused.
 func TestFollow_Options(t *testing.T) {
 	t.Parallel()
-	source := new(switched)
+	source := new(standbytest.Switch)
 	db, err := jay.OpenMemory(nil)
 	if err != nil {
 		t.Fatal(err)

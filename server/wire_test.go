@@ -16,14 +16,16 @@ func TestQueries_ColumnsOfClients(t *testing.T) {
 		h.want(201, "PUT", "/databases/a/docs?id="+id, body)
 	}
 	for query, want := range map[string]string{
-		"from Users where id() = 'u/1' select age, odd":                                   `{"age":3,"odd":"\"@id\":\"x\"}","@metadata":{"@projection":true,"@id":"u/1"}}`,
-		"from Users as u where u.age = 5 select u.age as \"it's\", u.none, id()":          `{"it's":5,"none":null,"id()":"u/2","@metadata":{"@projection":true,"@id":"u/2"}}`,
-		"from Users where age = 5 select id() as '@id'":                                   `{"@id":"u/2","@metadata":{"@projection":true}}`,
-		"from Users where age > 4 select distinct name":                                   `{"name":"Bob","@metadata":{"@projection":true}}`,
-		"from Users group by name order by age desc select key(), sum(age)":               `{"name":"Ann","age":7,"@metadata":{"@projection":true}},{"name":"Bob","age":5,"@metadata":{"@projection":true}}`,
-		"from Users group by name order by age select name, sum(age) limit 1":             `{"name":"Bob","age":5,"@metadata":{"@projection":true}}`,
-		"from Users group by age order by sum(age) select age, sum(age) limit 1":          `{"age":3,"sum(age)":3,"@metadata":{"@projection":true}}`,
-		"from Users group by name order by n select name, sum(age) as n, count() limit 1": `{"name":"Bob","n":5,"Count":1,"@metadata":{"@projection":true}}`,
+		"from Users where id() = 'u/1' select age, odd":                                                        `{"age":3,"odd":"\"@id\":\"x\"}","@metadata":{"@projection":true,"@id":"u/1"}}`,
+		"from Users as u where u.age = 5 select u.age as \"it's\", u.none, id()":                               `{"it's":5,"none":null,"id()":"u/2","@metadata":{"@projection":true,"@id":"u/2"}}`,
+		"from Users where age = 5 select id() as '@id'":                                                        `{"@id":"u/2","@metadata":{"@projection":true}}`,
+		"from Users where age > 4 select distinct name":                                                        `{"name":"Bob","@metadata":{"@projection":true}}`,
+		"from Users group by name order by age desc select key(), sum(age)":                                    `{"name":"Ann","age":7,"@metadata":{"@projection":true}},{"name":"Bob","age":5,"@metadata":{"@projection":true}}`,
+		"from Users group by name order by age select name, sum(age) limit 1":                                  `{"name":"Bob","age":5,"@metadata":{"@projection":true}}`,
+		"from Users group by age order by sum(age) select age, sum(age) limit 1":                               `{"age":3,"sum(age)":3,"@metadata":{"@projection":true}}`,
+		"from Users as u where u.age * 2 > 7 and u.age < 5 select u.name + '!' as n, u.age / 2":                `{"n":"Ann!","age / 2":2,"@metadata":{"@projection":true,"@id":"u/3"}}`,
+		"from Users group by lower(name) order by sum(age * 10) desc select key(), sum(age * 10) as n limit 1": `{"lower(name)":"ann","n":70,"@metadata":{"@projection":true}}`,
+		"from Users group by name order by n select name, sum(age) as n, count() limit 1":                      `{"name":"Bob","n":5,"Count":1,"@metadata":{"@projection":true}}`,
 	} {
 		a := h.want(200, "POST", "/databases/a/queries", `{"Query":`+quote(query)+`}`)
 		if !strings.HasPrefix(a.body, `{"Results":[`+want+`],`) {

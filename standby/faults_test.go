@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,38 +15,13 @@ import (
 	"github.com/jaydb/jay/cluster/clustertest"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/parts"
+	"github.com/jaydb/jay/internal/standbytest"
 	"github.com/jaydb/jay/standby"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/lsm"
 	"github.com/jaydb/jay/storage/memory"
 	"github.com/jaydb/jay/storage/storagetest"
 )
-
-// switched is a source in whose place another one can be put.
-type switched struct {
-	mu   sync.Mutex
-	now  standby.Source
-	last io.Closer
-}
-
-// Stream implements standby.Source.
-func (s *switched) Stream(ctx context.Context, request []byte) (io.ReadCloser, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	in, err := s.now.Stream(ctx, request)
-	s.last = in
-	return in, err
-}
-
-// set replaces the source, and cuts the present stream off.
-func (s *switched) set(now standby.Source) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.now = now
-	if s.last != nil {
-		_ = s.last.Close() // it was read
-	}
-}
 
 // Ensure that a standby whose disk is full says so and can be read, does not give its readers up while there is no room, and goes on by
 // itself when there is.
@@ -96,23 +69,16 @@ func TestStandby_FullDisk_FirstCopy(t *testing.T) {
 	for n := range 20 {
 		put(t, db, fmt.Sprint("large/", n), fmt.Sprintf(`{"text":%q}`, strings.Repeat("x", 100_000)))
 	}
-	disk, source := storagetest.NewDisk(), &switched{now: silent{}}
+	disk, source := storagetest.NewDisk(), new(standbytest.Switch)
 	s := copyOf(t, disk, source)
 	disk.Fill()
-	source.set(standby.From(db))
+	source.Set(standby.From(db))
 	awaitStatus(t, s, "the disk is full", func(s standby.Status) bool {
 		return s.Err != nil && strings.Contains(s.Error, "no space left") && !s.Readable
 	})
 	disk.Heal()
 	await(t, s, db)
 	must(t, s.Close())
-}
-
-// silent is a source that does not answer.
-type silent struct{}
-
-func (silent) Stream(context.Context, []byte) (io.ReadCloser, error) {
-	return nil, errors.New("the source of the test is away")
 }
 
 // Ensure that a standby follows a source that was restored from a backup, by itself, under a tag of its own and under that of the
@@ -124,7 +90,8 @@ func TestStandby_SourceRestored(t *testing.T) {
 			put(t, db, "users/1", `{"n":1}`)
 			put(t, db, "users/2", `{"n":1}`)
 			_, stream := jaytest.BackUp(t, db)
-			source := &switched{now: standby.From(db)}
+			source := new(standbytest.Switch)
+			source.Set(standby.From(db))
 			s := copyOf(t, storagetest.NewDisk(), source)
 			put(t, db, "users/1", `{"n":2}`)
 			must(t, db.Delete(ctx, "users/2"))
@@ -143,7 +110,7 @@ func TestStandby_SourceRestored(t *testing.T) {
 			must(t, err)
 			restored := jaytest.OnDisk(t, disk, jay.Options{})
 			put(t, restored, "users/4", `{}`)
-			source.set(standby.From(restored))
+			source.Set(standby.From(restored))
 			await(t, s, restored)
 			jaytest.Equal(t, jaytest.Body(t, read(t, s), "users/1"), `{"n":1}`)
 			if _, err := read(t, s).Get(ctx, "users/3"); !errors.Is(err, jay.ErrNotFound) {
@@ -193,14 +160,15 @@ func TestStandby_NewerSource(t *testing.T) {
 	}
 	db := open(nil)
 	put(t, db, "users/1", `{}`)
-	source, copyDisk := &switched{now: standby.From(db)}, storagetest.NewDisk()
+	source, copyDisk := new(standbytest.Switch), storagetest.NewDisk()
+	source.Set(standby.From(db))
 	s := copyOf(t, copyDisk, source)
 	await(t, s, db)
 	must(t, db.Close())
 
 	db = open(append(storage.Features(storage.AllFeatures[:]), birds)) // the source is upgraded
 	put(t, db, "users/2", `{}`)
-	source.set(standby.From(db))
+	source.Set(standby.From(db))
 	await(t, s, db) // it does not use what is new
 	must(t, parts.Of(db).Env.Engine.Update(ctx, true, func(tx storage.Tx) error {
 		tx.RequireFeature(birds)
@@ -267,7 +235,8 @@ func TestStandby_Damaged(t *testing.T) {
 	for n := range 50 {
 		put(t, db, fmt.Sprint("large/", n), fmt.Sprintf(`{"text":"%x"}`, jaytest.RandomBytes(uint64(n), 2000)))
 	}
-	source := &switched{now: standby.From(db)}
+	source := new(standbytest.Switch)
+	source.Set(standby.From(db))
 	open := func(name string) *standby.Standby {
 		s, err := standby.Open(filepath.Join(dir, name), source, standby.Options{Database: &jay.Options{NoLook: true}, Retry: 100 * time.Millisecond})
 		must(t, err)
@@ -296,7 +265,7 @@ func TestStandby_Damaged(t *testing.T) {
 	_, err = jay.Restore(ctx, "db", jay.RestoreOptions{CopyTag: "B", Options: &jay.Options{FS: disk}}, bytes.NewReader(stream))
 	must(t, err)
 	restored := jaytest.OnDisk(t, disk, jay.Options{})
-	source.set(standby.From(restored))
+	source.Set(standby.From(restored))
 	s = open("copy")
 	if err := s.Wait(ctx); !errors.Is(err, jay.ErrCorrupt) || !strings.Contains(err.Error(), filepath.Base(damaged)) {
 		t.Errorf("following has ended with %v; %s is damaged", err, damaged)

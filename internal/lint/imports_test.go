@@ -114,6 +114,7 @@ func TestImports(t *testing.T) {
 		{"internal/builder", []string{leaf("ids"), leaf("metadata"), leaf("patch"), leaf("query"), leaf("internal/budget"), leaf("internal/bulk"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/core"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/errs"), leaf("internal/exec"), leaf("internal/jsonpath"), leaf("internal/observe"), leaf("internal/spelling"), leaf("internal/txn"), leaf("internal/write")}},
 		{"internal/collections", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/builder"), leaf("internal/bulk"), leaf("internal/catalog"), leaf("internal/core"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/indexer"), leaf("internal/shared")}},
 		{"internal/kindtest", []string{module, leaf("storage"), leaf("storage/memory"), leaf("storage/storagetest"), leaf("jaytest"), leaf("internal/catalog"), leaf("internal/checks"), leaf("internal/jaytest"), leaf("internal/sample")}},
+		{"internal/standbytest", []string{leaf("standby")}},
 		{"internal/parts", []string{leaf("internal/codec"), leaf("internal/core"), leaf("internal/write")}},
 		{"internal/checks", []string{leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/counts"), leaf("internal/expiry"), leaf("internal/format"), leaf("internal/indexer"), leaf("internal/parts"), leaf("internal/revisions")}},
 		{"internal/keybytes", nil},
