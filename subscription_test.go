@@ -479,6 +479,10 @@ func TestSubscription_Ensure(t *testing.T) {
 		{Name: "a", Query: "from Orders select count()"},
 		{Name: "a", Query: "from Orders group by a select a, count()"},
 		{Name: "a", Query: "from Orders include Customer"},
+		{Name: "a", Query: "from Orders where Price * Quantity > 5"},
+		{Name: "a", Query: "from Orders where Total > 5 or not Total < Price + 1"},
+		{Name: "a", Query: "from Orders where elemMatch(Lines, Price * Quantity > 5)"},
+		{Name: "a", Query: "from Orders select Price * Quantity as Total"},
 		{Name: "a", Query: "from Orders", MaxFailures: -1},
 		{Name: "a", Query: "from Orders", RetryDelay: -1},
 	} {

@@ -283,6 +283,22 @@ func operandText(f Field) string {
 	return "field(" + text + ")"
 }
 
+// Computes reports whether a condition refers to an expression, also one on the elements of an array. The depth of e must be
+// within the bounds.
+func Computes(e Expr) bool {
+	err := walk(e, func(e Expr, _ int) error {
+		f, _ := fieldOf(e)
+		both, _ := e.(CompareFields)
+		if f.Expression != nil || both.Other.Expression != nil {
+			return errComputes
+		}
+		return nil
+	})
+	return err != nil
+}
+
+var errComputes = errors.New("it computes")
+
 // eachWithin calls fn with the fields of documents that a field of the elements at a path is, or is computed from, until
 // it returns an error. It returns ErrCondition for a field that no element has.
 func eachWithin(of jsonpath.Path, f Field, fn func(Field) error) error {

@@ -95,6 +95,7 @@ func TestExpression(t *testing.T) {
 		{"coalesce(nothing, n)", "null"},
 		{"if(a > 5 and not exists(nothing), 'large', 'small')", `"large"`},
 		{"if(startsWith(t, 'x'), 1, a / 0)", "missing"},
+		{"if(a > 5, 1, a / 0)", "1"}, // the other one is not computed
 		{"if(a * 2 = 14, if(true, 'in', 1), 0)", `"in"`},
 		{"field('First Name') + '!'", `"Ada!"`},
 		{"year + 1", "4"},

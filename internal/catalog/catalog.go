@@ -198,7 +198,7 @@ func Open(e RecordEntry) (*Index, error) {
 	if ix.Filter, err = query.ParseCondition(e.Where, nil); err != nil {
 		return nil, fmt.Errorf("index %q: where: %w", e.Name, err)
 	}
-	if slices.ContainsFunc(query.Fields(ix.Filter), func(f query.Field) bool { return f.Expression != nil }) {
+	if query.Computes(ix.Filter) {
 		return nil, fmt.Errorf("%w: index %q: where computes an expression, which conditions of indexes do not", errs.ErrIndex, e.Name)
 	}
 	if usesMetadata(ix.Filter) {

@@ -18,6 +18,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -147,19 +148,10 @@ func CheckQuery(q *query.Query) error {
 	case exec.IsGrouped(q), q.Distinct, len(q.OrderBy) > 0, q.HasLimit, q.Offset > 0, len(q.Include) > 0:
 		return fmt.Errorf("%w: the query of a subscription has from, where and select only, not %.300s", errs.ErrSubscription, q)
 	}
-	for _, f := range append(query.Fields(q.Where), columnFields(q)...) {
-		if f.Expression != nil { // older programs could not read the record
-			return fmt.Errorf("%w: the query of a subscription computes nothing: %.300s", errs.ErrSubscription, f)
-		}
+	if query.Computes(q.Where) || slices.ContainsFunc(q.Select, func(c query.Column) bool { return c.Field.Expression != nil }) { // older programs could not read the record
+		return fmt.Errorf("%w: the query of a subscription computes nothing, and has no expressions: %.300s", errs.ErrSubscription, q)
 	}
 	return nil
-}
-
-func columnFields(q *query.Query) (fields []query.Field) {
-	for _, c := range q.Select {
-		fields = append(fields, c.Field)
-	}
-	return fields
 }
 
 // missing returns the error for a name without a subscription.
