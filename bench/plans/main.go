@@ -115,7 +115,7 @@ func run(c config) (err error) {
 	defer stop()
 	r := rand.New(rand.NewPCG(c.seed, 34))
 	var all []result
-	undecided := 0
+	undecided, told := 0, time.Now()
 	for len(all) < c.queries && (stopped.Err() == nil || len(all) == 0) {
 		res, err := m.measure(ask(r, c.documents), c.repeats)
 		if err == nil && c.again > 0 && max(res.ratio(c.allowance), res.noise(c.allowance)) > 1.1 {
@@ -126,6 +126,10 @@ func run(c config) (err error) {
 			return err
 		}
 		all = append(all, res)
+		if time.Since(told) > 10*time.Second {
+			told = time.Now()
+			fmt.Fprintf(os.Stderr, "%d of %d queries, %d of them measured anew\n", len(all), c.queries, undecided)
+		}
 	}
 	report(all, c, undecided)
 	return nil

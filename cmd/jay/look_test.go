@@ -87,36 +87,28 @@ func TestLook_SameOutput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range same {
-		got, _ := jayOn(t, 0, dir, script, args...)
-		if want := closed[strings.Join(args, " ")]; took.ReplaceAllString(got, "") != want {
-			t.Errorf("jay %s: got\n%s\nwant\n%s", strings.Join(args, " "), got, want)
+	compare := func(run func(t *testing.T, status int, at, in string, args ...string) (string, string), at string) {
+		for _, args := range same {
+			got, _ := run(t, 0, at, script, args...)
+			if want := closed[strings.Join(args, " ")]; took.ReplaceAllString(got, "") != want {
+				t.Errorf("%s: jay %s: got\n%s\nwant\n%s", at, strings.Join(args, " "), got, want)
+			}
+		}
+		for _, args := range members {
+			got, _ := run(t, 0, at, "", args...)
+			if got, want := membersOf(t, got), membersOf(t, closed[strings.Join(args, " ")]); !slices.Equal(got, want) {
+				t.Errorf("%s: jay %s: got the members %q, want %q", at, strings.Join(args, " "), got, want)
+			}
 		}
 	}
-	for _, args := range members {
-		got, _ := jayOn(t, 0, dir, "", args...)
-		if got, want := membersOf(t, got), membersOf(t, closed[strings.Join(args, " ")]); !slices.Equal(got, want) {
-			t.Errorf("jay %s: got the members %q, want %q", strings.Join(args, " "), got, want)
-		}
-	}
+	compare(jayOn, dir)
 	served, err := server.Open(server.Options{Data: t.TempDir(), Mounted: map[string]*jay.DB{"shop": db}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := httptest.NewServer(served)
 	at := h.URL + "/databases/shop"
-	for _, args := range same {
-		got, _ := jayAt(t, 0, at, script, args...)
-		if want := closed[strings.Join(args, " ")]; took.ReplaceAllString(got, "") != want {
-			t.Errorf("jay --url %s: got\n%s\nwant\n%s", strings.Join(args, " "), got, want)
-		}
-	}
-	for _, args := range members {
-		got, _ := jayAt(t, 0, at, "", args...)
-		if got, want := membersOf(t, got), membersOf(t, closed[strings.Join(args, " ")]); !slices.Equal(got, want) {
-			t.Errorf("jay --url %s: got the members %q, want %q", strings.Join(args, " "), got, want)
-		}
-	}
+	compare(jayAt, at)
 	_, said := jayAt(t, 1, at, "put users/x {}", "shell")
 	if !strings.Contains(said, "only looks into it") {
 		t.Errorf("a write of a shell: %s", said)
