@@ -38,7 +38,7 @@ type RecordEntry struct {
 	index.Info
 }
 
-// Index is an index that is open. It is immutable.
+// Index is an index that is open. It is immutable, but for Figures.
 type Index struct {
 	Number     uint32
 	Replaces   uint32 // the number of the index that this one replaces, or 0
@@ -54,6 +54,9 @@ type Index struct {
 	Settler    Settler    // the Stager, or nil
 	Ordered    bool       // it is of the ordered kind
 	options    []Option   // of its kind
+
+	// Figures are what plans have found out about the entries, nil for nothing yet. It is the only part that changes.
+	Figures atomic.Pointer[Figures]
 }
 
 // Field is one field of an index.

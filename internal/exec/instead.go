@@ -85,17 +85,17 @@ func (r *Run) spend() (err error) {
 	return errSpent
 }
 
-// errScan ends the walk of a plan that a scan replaces.
-var errScan = errors.New("jay: the scan costs less")
+// errBetter ends the walk of a plan that another one replaces.
+var errBetter = errors.New("jay: another plan costs less")
 
-// unweighed is what a run keeps until its plan has been compared with the scan, which happens when it turns out to have many
+// unweighed is what a run keeps until its plan has been compared with the others, which happens when it turns out to have many
 // candidates.
 type unweighed struct {
-	waits bool                // it has not been compared
-	ids   []byte              // of the candidates so far, folded, each with a 00 after it
-	count int                 // of them
-	scan  *plan.Plan          // what replaces it
-	met   map[string]struct{} // candidates of the plan that the scan has replaced, which it must pass over
+	waits  bool                // it has not been compared
+	ids    []byte              // of the candidates so far, folded, each with a 00 after it
+	count  int                 // of them
+	better *plan.Plan          // what replaces it
+	met    map[string]struct{} // candidates of the plan that was replaced, which the other one must pass over
 }
 
 // maxUnweighed is how many candidates are met, answers of entries included, before a plan is kept without a comparison: then
@@ -113,7 +113,7 @@ func (u *unweighed) meet(id []byte) {
 	}
 }
 
-// weigh returns errScan if a scan is to replace the plan.
+// weigh returns errBetter if another plan is to replace the present one.
 func (r *Run) weigh() (err error) {
 	u := &r.unweighed
 	switch {
@@ -127,20 +127,20 @@ func (r *Run) weigh() (err error) {
 	}
 	u.waits = false
 	known := r.plan.Keys
-	u.scan, err = r.plan.Weigh()
+	u.better, err = r.plan.Weigh()
 	r.stats.keys += int64(r.plan.Keys - known)
-	if u.scan == nil || err != nil {
+	if u.better == nil || err != nil {
 		u.ids = nil
 		return err
 	}
-	return errScan
+	return errBetter
 }
 
-// nextCandidate returns the next document of the source that want accepts, nil at the end. If a scan replaces the source, it
+// nextCandidate returns the next document of the source that want accepts, nil at the end. If another plan replaces the source, it
 // goes on with that: what has come before stays, in whatever it was put.
 func (r *Run) nextCandidate(ctx context.Context, want func() docs.Filter) (*docs.Document, error) {
 	doc, err := r.source.next(ctx, want())
-	if err != errScan {
+	if err != errBetter {
 		return doc, err
 	}
 	u := &r.unweighed
@@ -151,7 +151,7 @@ func (r *Run) nextCandidate(ctx context.Context, want func() docs.Filter) (*docs
 	}
 	u.ids = nil
 	text := givenUp(r.steps()[0], r.instead.looked)
-	if err := r.reopen(ctx, u.scan, nil); err != nil {
+	if err := r.reopen(ctx, u.better); err != nil {
 		return nil, err
 	}
 	r.instead.text = text
@@ -167,8 +167,8 @@ func givenUp(step string, looked int64) string {
 func (r *Run) change(ctx context.Context) error {
 	c := &r.instead
 	text := givenUp(r.steps()[0], r.instead.looked)
-	old, covers := r.plan, r.covers
-	if err := r.reopen(ctx, c.plan, nil); err != nil {
+	old := r.plan
+	if err := r.reopen(ctx, c.plan); err != nil {
 		return err
 	}
 	c.after, c.text = 0, text
@@ -187,7 +187,7 @@ func (r *Run) change(ctx context.Context) error {
 
 	// The answers are larger than most documents, and too large to be sorted: the old plan goes on where it was.
 	r.stats.sorted, c.text = false, ""
-	if err := r.reopen(ctx, old, covers); err != nil {
+	if err := r.reopen(ctx, old); err != nil {
 		return err
 	}
 	r.stream(r.nextDocument)
@@ -195,11 +195,15 @@ func (r *Run) change(ctx context.Context) error {
 }
 
 // reopen lets a plan answer instead of the one that has done so.
-func (r *Run) reopen(ctx context.Context, pl *plan.Plan, covers []*plan.Cover) error {
+func (r *Run) reopen(ctx context.Context, pl *plan.Plan) error {
 	err := r.source.close()
-	r.plan, r.covers = pl, covers
-	if err = errs.First(err, r.compile(pl.Residual)); err != nil {
+	r.plan, r.covers = pl, nil
+	where := r.residual()
+	if err = errs.First(err, r.compile(where)); err != nil {
 		return err
+	}
+	if r.cover(where); r.gone {
+		r.covers = nil
 	}
 	source, err := r.openSource(ctx)
 	if err == nil {

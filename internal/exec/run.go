@@ -226,7 +226,7 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 	if err := checkQuery(r.q); err != nil {
 		return err
 	}
-	if r.plan, err = plan.New(r.q, c, r.snapshot, r.env.Rules, plan.Options{Counting: r.options.Counting, NoScan: r.options.NoScan, MaxBytes: r.env.MaxQueryBytes, Size: r.size}); err != nil {
+	if r.plan, err = plan.New(r.q, c, r.snapshot, r.env.Rules, plan.Options{Counting: r.options.Counting, NoScan: r.options.NoScan, MaxBytes: r.env.MaxQueryBytes, Size: r.size, Space: r.space()}); err != nil {
 		return err
 	}
 	if r.options.NoScan && r.plan.IsScan() && !r.wantsAll() {
@@ -238,14 +238,8 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 	if r.q.HasLimit {
 		r.left = r.q.Limit
 	}
-	if len(r.overlay.Written) > 0 {
-		r.plan.CountOnly = false
-	}
 
-	where := r.plan.Residual
-	if len(r.overlay.Own) > 0 {
-		where = r.q.Where // the transaction's own documents are in no index yet
-	}
+	where := r.residual()
 	if err := r.compile(where); err != nil {
 		return err
 	}
@@ -265,6 +259,18 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 	return err
 }
 
+// residual returns the part of the condition that is to be checked on documents: all of it for a transaction's own, which are in no
+// index yet.
+func (r *Run) residual() query.Expr {
+	if len(r.overlay.Written) > 0 {
+		r.plan.CountOnly = false
+	}
+	if len(r.overlay.Own) > 0 {
+		return r.q.Where
+	}
+	return r.plan.Residual
+}
+
 // compile makes the matcher of the condition that is left to check.
 func (r *Run) compile(where query.Expr) (err error) {
 	r.matcher = nil
@@ -276,6 +282,15 @@ func (r *Run) compile(where query.Expr) (err error) {
 	}
 	r.accept, r.all = r.matches, r.matcher == nil && !r.gone && r.overlay.Written == nil && r.unweighed.met == nil
 	return nil
+}
+
+// space returns what knows the sizes of ranges, or nil. On a shared store it would be asked through a network.
+func (r *Run) space() storage.SpaceMeasurer {
+	if r.env.Fresh != nil {
+		return nil
+	}
+	m, _ := r.env.Engine.(storage.SpaceMeasurer)
+	return m
 }
 
 // size returns the numbers of a collection, or none if they are not known.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/storage"
 )
 
 // What a plan costs, in nanoseconds of one core with all blocks in memory. Only the ratios count:
@@ -18,6 +19,21 @@ const (
 	documentByte   = 1    // of any of them
 	coverEntry     = 600  // an entry that answers for its document
 	walkEntry      = 300  // an entry that is only walked over
+)
+
+// The same where the sizes of all paths are known, measured on another machine with more care: see cheapest and
+// docs/decisions/0145-sizes-from-the-engine.md.
+const (
+	cachedScan  = 300  // a document that a scan looks at, without its bytes,
+	cachedNear  = 150  // and one that lies near the one before it
+	farLeast    = 800  // one that lies elsewhere, if there are few of them,
+	farRoot     = 18   // and for each of many, times the root of their number,
+	farMost     = 5000 // but no more
+	cachedWalk  = 100  // an entry that is walked over
+	cachedCover = 450  // one that answers for its document
+	collect     = 200  // one whose ID is kept, for an intersection
+	sortAnswer  = 500  // an answer that is sorted
+	openPath    = 5000 // the beginning of a walk
 )
 
 // ScanFrom is how many entries a plan must have, or documents it must have looked up, before it is compared with a scan: with
@@ -46,6 +62,10 @@ type Options struct {
 
 	// Size returns how many documents a collection has, and their bytes; 0 if that is not known.
 	Size func(foldedCollection string) (format.Tally, error)
+
+	// Space knows how many bytes ranges of keys take in the tables of the engine, in whole blocks, and says so within microseconds; nil if
+	// nothing does.
+	Space storage.SpaceMeasurer
 }
 
 // Estimate is what a plan was expected to take.
@@ -54,12 +74,16 @@ type Estimate struct {
 	Keys      int64  // of entries
 	Documents int64
 	More      bool // at least as many: they were not counted further
+	About     bool // by figures, not counted
 }
 
 // String describes an estimate, for Explain.
 func (e Estimate) String() string {
 	least := ""
-	if e.More {
+	switch {
+	case e.About:
+		least = "about "
+	case e.More:
 		least = "at least "
 	}
 	if e.Keys == 0 {
@@ -128,18 +152,22 @@ func (p *planner) weigh(pl *Plan) (*Plan, error) {
 	return p.compare(pl)
 }
 
-// Weigh compares a plan of one path, of which ScanFrom documents were looked up by now, with the scan. It returns the
-// scan if that costs less, and nil if not. Before that many it is not worth an iterator.
-func (pl *Plan) Weigh() (scan *Plan, err error) {
+// Weigh compares a plan of one path, of which ScanFrom documents were looked up by now, with the others. It returns the one that
+// costs less, and nil if there is none. Before that many it is not worth the asking.
+func (pl *Plan) Weigh() (better *Plan, err error) {
 	p := pl.planner
 	keys := p.keys
 	defer func() { pl.Keys += p.keys - keys }()
-	if scan, err = p.compare(pl); scan == pl || err != nil {
+	better, err = p.cheapest(pl.Access[0])
+	if better == nil && err == nil {
+		better, err = p.compare(pl)
+	}
+	if err != nil || better == pl || len(better.Access) == 1 && better.Access[0] == pl.Access[0] && better.Intersect == nil {
 		return nil, err
 	}
-	scan.Lost = pl.Lost
-	scan.replaces(pl)
-	return scan, nil
+	better.planner, better.Lost = nil, pl.Lost
+	better.replaces(pl)
+	return better, nil
 }
 
 // replaces makes pl answer in place of another plan of the query, whose answers are collected or come sorted.
@@ -242,13 +270,28 @@ func (p *planner) readsNone(pl *Plan) bool {
 
 // costEach returns what one entry of a path costs, with its document.
 func (p *planner) costEach(c *costs, a *Path) (_ int64, err error) {
-	if !a.sampled {
-		if a.near, err = p.shareNear(a); err != nil {
-			return 0, err
-		}
-		a.sampled = true
+	if err := p.sampleNear(c, a); err != nil {
+		return 0, err
 	}
 	return c.lookUp + walkEntry - int64(a.near*(lookUpDocument-nearDocument)), nil
+}
+
+// sampleNear sets which share of the documents of a path lie near one another.
+func (p *planner) sampleNear(c *costs, a *Path) error {
+	if a.sampled {
+		return nil
+	}
+	f, err := p.figures(c, a.Index)
+	if err != nil {
+		return err
+	}
+	if a.near, a.sampled = f.Near, true; a.near < 0 {
+		if a.near, err = p.shareNear(a); err != nil {
+			return err
+		}
+		a.Index.Figures.Store(f.WithNear(a.near))
+	}
+	return nil
 }
 
 // Of what shareNear reads.

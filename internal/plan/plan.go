@@ -153,6 +153,11 @@ func (p *planner) choose() (*Plan, error) {
 	if a := p.exactPath(); a != nil {
 		return p.weigh(p.over(a, nil))
 	}
+	if !byEtag {
+		if pl, err := p.cheapest(nil); pl != nil || err != nil {
+			return pl, err
+		}
+	}
 	var bounded, ordered []*Path
 	for _, a := range p.paths {
 		inOrder := p.orderBy(a) != orderNone

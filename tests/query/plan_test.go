@@ -64,6 +64,7 @@ func TestPlan_OrderOfCriteria(t *testing.T) {
 		{"Half = 1", "Half = 0"},
 	}
 	for _, set := range sets {
+		explained(t, db, "from Things where "+strings.Join(set, " and ")) // samples what later plans know
 		first := ""
 		for _, criteria := range permutations(set) {
 			rql := "from Things where " + strings.Join(criteria, " and ")

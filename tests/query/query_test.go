@@ -68,12 +68,20 @@ func differentialRound(t *testing.T, seed uint64, plans map[string]int) (asked i
 	defer closeDB(t, db)
 	size := 40 + g.IntN(80)
 	fill(t, g, db, size)
+	sized := g.Chance(50)
+	if sized { // by what lies in tables
+		defer func(index uint64, documents int64) { plan.LeastIndex, plan.LeastDocuments = index, documents }(plan.LeastIndex, plan.LeastDocuments)
+		plan.LeastIndex, plan.LeastDocuments = 1, 1
+	}
 
 	var indexes []jay.Index
 	for phase := range 4 {
 		if phase > 0 {
 			indexes = querytest.ChangeIndexes(t, g, db, indexes)
 			fill(t, g, db, 10)
+		}
+		if sized {
+			must(t, db.Compact(ctx))
 		}
 		d := differential{t: t, g: g, seed: seed, indexes: indexes, plans: plans, sensitive: sensitive}
 		d.run(db, allDocuments(t, db, sensitive), 60)

@@ -1,0 +1,155 @@
+package plan
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// way is a plan that can answer, and what it is expected to cost.
+type way struct {
+	plan *Plan
+	cost float64 // as in the constants of costs
+}
+
+// cheapest returns the plan that is expected to cost least, of all single paths, pairs of paths, covering indexes and the scan. It returns
+// nil if it does not know how large the paths are: then they are counted against one another, see race. In place of
+// a plan that is under way, of which begun is the path, it considers no plan in order.
+func (p *planner) cheapest(begun *Path) (*Plan, error) {
+	if p.options.Space == nil {
+		return nil, nil
+	}
+	c, err := p.costs()
+	if c == nil || err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(p.paths, func(a, b *Path) int { return b.Equal - a.Equal })
+	var known []*Path
+	for _, a := range p.paths {
+		if a.Answer != nil {
+			return nil, nil
+		}
+		if len(a.used) == 0 {
+			a.estimate, a.more = int(c.documents), false
+			continue
+		}
+		sized, err := p.size(c, a)
+		if err != nil || !sized {
+			return nil, err
+		}
+		if begun == nil && a.Equal > 0 && a.estimate <= raceKeys {
+			return p.over(a, nil), nil // little can be saved
+		}
+		known = append(known, a)
+	}
+	if len(known) == 0 && begun == nil {
+		return nil, nil
+	}
+	p.bounded = known
+	ways, err := p.ways(c, known, begun != nil)
+	if err != nil || len(ways) == 0 {
+		return nil, err
+	}
+	slices.SortStableFunc(ways, func(a, b way) int { return cmp.Compare(a.cost, b.cost) })
+	pl := ways[0].plan
+	if len(ways) > 1 {
+		pl.Estimates = []Estimate{p.expected(c, pl), p.expected(c, ways[1].plan)}
+	}
+	pl.Chosen = len(pl.Access) == 0
+	if len(pl.Access) > 0 && p.mayEndEarly() && pl.Residual != nil && (len(p.q.OrderBy) == 0 || pl.Ordered) {
+		pl.planner = p
+	}
+	return pl, nil
+}
+
+// ways returns all plans that are worth considering.
+func (p *planner) ways(c *costs, known []*Path, begun bool) (ways []way, err error) {
+	share := p.share(c)
+	need := -1.0 // answers, if the plan ends with them
+	if p.mayEndEarly() {
+		need = float64(p.q.Offset + p.q.Limit)
+	}
+	ordered := false
+	add := func(pl *Plan, candidates float64, of func(candidates float64) float64, before, answers float64) {
+		inOrder := len(p.q.OrderBy) == 0 || pl.Ordered
+		if inOrder && need >= 0 && answers > 0 {
+			candidates = min(candidates, candidates*need/answers+min(need, candidates)/2)
+		}
+		cost := before + of(candidates)
+		if !inOrder && !p.isGrouped() {
+			cost += answers * sortAnswer
+		}
+		ordered = ordered || inOrder && len(p.q.OrderBy) > 0
+		ways = append(ways, way{pl, cost})
+	}
+	answers := share * float64(c.documents)
+	for _, a := range p.paths {
+		pl := p.over(a, nil)
+		if len(a.used) == 0 && !pl.Ordered && !a.replacesScan() || begun && pl.Ordered {
+			continue
+		}
+		if err := p.sampleNear(c, a); err != nil {
+			return nil, err
+		}
+		cost := func(n float64) float64 { return c.lookUps(n, a.near) }
+		switch {
+		case p.readsNone(pl):
+			cost = func(n float64) float64 { return n * cachedWalk }
+		case a.covers:
+			uncovered := float64(a.uncovered) / float64(max(1, a.estimate))
+			cost = func(n float64) float64 { return n*cachedCover + c.lookUps(n*uncovered, a.near) }
+		}
+		n, found := float64(a.estimate), min(answers, float64(a.estimate))
+		if pl.Residual == nil {
+			found = n
+		}
+		add(pl, n, cost, openPath, found)
+	}
+	for i, a := range known {
+		for _, b := range known[i+1:] {
+			small, large := a, b
+			if small.estimate > large.estimate {
+				small, large = large, small
+			}
+			if isSubset(large.used, small.used) || need >= 0 && len(p.q.OrderBy) == 0 {
+				continue
+			}
+			pl := p.over(large, small)
+			if begun && pl.Ordered {
+				continue
+			}
+			n, walk := float64(small.estimate)*large.share(c), float64(large.estimate)*cachedWalk
+			if pl.Ordered && need >= 0 {
+				walk *= min(1, need/max(1, answers))
+			}
+			before := 2*openPath + float64(small.estimate)*collect + walk
+			add(pl, n, func(n float64) float64 { return c.lookUps(n, 0) - n*cachedWalk }, before, min(answers, n))
+		}
+	}
+	// A sort may have to refuse what an index streams.
+	if kept := cmp.Or(max(need, 0), answers); ordered && kept*float64(c.bytes+sortedDocument) > float64(p.options.MaxBytes)/2 {
+		ways = slices.DeleteFunc(ways, func(w way) bool { return len(p.q.OrderBy) > 0 && !w.plan.Ordered && !p.isGrouped() })
+	}
+	if !p.options.NoScan && !(ordered && need < 0) {
+		scan := p.scan()
+		add(scan, float64(c.documents), func(n float64) float64 { return n * float64(cachedScan+c.bytes*documentByte) }, openPath, answers)
+	}
+	return ways, nil
+}
+
+// expected describes a plan for Explain.
+func (p *planner) expected(c *costs, pl *Plan) Estimate {
+	if len(pl.Access) == 0 {
+		return Estimate{Text: "scan " + p.q.From, Documents: c.documents}
+	}
+	e := p.estimated(pl, int64(pl.Access[0].estimate))
+	e.About = pl.Access[0].guessed || pl.Intersect != nil
+	return e
+}
+
+// lookUps returns what n entries cost whose documents are looked up, of which a share lies near the one before it. The fewer there are, the
+// more of what is read lies in the processor's caches.
+func (c *costs) lookUps(n, near float64) float64 {
+	far := min(farMost, farLeast+farRoot*math.Sqrt(n))
+	return n * (cachedWalk + float64(c.bytes*documentByte) + near*cachedNear + (1-near)*far)
+}

@@ -1,0 +1,182 @@
+package plan
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+)
+
+// Bounds of asking the engine for sizes.
+const (
+	maxSizedRanges = 32 // of one path, of which the engine is asked for the size
+	plansUntilAsk  = 32 // that do without the size of an index which lay in memory
+	fewKeys        = 64 // that are counted of a path which lies in few blocks
+)
+
+// What an index must have on disk, in bytes, and its collection in documents, for the engine to be asked: it may lie in memory, or in a few
+// blocks. Variables for tests, which have few documents.
+var (
+	LeastIndex     uint64 = 64 << 10
+	LeastDocuments int64  = 4096
+)
+
+// figures returns how the entries of an index lie. They are sampled anew when the collection has grown or shrunk to the double or the half.
+func (p *planner) figures(c *costs, ix *catalog.Index) (*catalog.Figures, error) {
+	f := ix.Figures.Load()
+	if f != nil && f.Documents <= 2*c.documents && c.documents <= 2*f.Documents && (f.Bytes > 0 || f.Plans.Add(1) < plansUntilAsk) {
+		return f, nil
+	}
+	sampled := &catalog.Figures{Documents: c.documents, Near: -1}
+	if f != nil && f.Bytes == 0 && f.Documents == c.documents {
+		sampled.Near = f.Near
+	}
+	if p.options.Space != nil && c.documents >= LeastDocuments {
+		prefix := format.AppendIndexPrefix(nil, ix.Number)
+		var err error
+		if sampled.Bytes, err = p.options.Space.DiskBytes(prefix, format.PrefixEnd(prefix)); err != nil {
+			return nil, err
+		}
+		if sampled.Bytes < LeastIndex {
+			sampled.Bytes = 0
+		} else if sampled.Block, err = p.blockOf(prefix); err != nil {
+			return nil, err
+		}
+	}
+	ix.Figures.Store(sampled)
+	return sampled, nil
+}
+
+// blockOf returns how many bytes the block with the first key of an index takes.
+func (p *planner) blockOf(prefix []byte) (n uint64, err error) {
+	it, err := p.snapshot.Iterate(prefix, format.PrefixEnd(prefix))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errs.First(err, it.Close()) }()
+	if it.First() {
+		n, err = p.options.Space.DiskBytes(it.Key(), it.Key())
+	}
+	return n, errs.First(err, it.Error())
+}
+
+// size sets about how many entries a path has, by what its ranges take on disk beside the whole of its index, which has
+// about as many as there are documents. It reports false for a path whose entries the engine may have in memory yet, or which has many
+// ranges.
+//
+// The engine adds up whole blocks. A range begins and ends within one, so one block is taken off. Of a path in few blocks the
+// first entries are counted; if there are more, it is taken to have half a block.
+func (p *planner) size(c *costs, a *Path) (bool, error) {
+	if a.estimate > 0 && !a.more || len(a.Ranges) == 0 {
+		return true, nil
+	}
+	f, err := p.figures(c, a.Index)
+	if err != nil || f.Bytes == 0 || len(a.Ranges) > maxSizedRanges {
+		return false, err
+	}
+	var keys []byte
+	for _, r := range a.Ranges {
+		keys = append(append(append(keys, r.Lo...), 0), r.Hi...)
+	}
+	if n, known := f.Range(keys); known {
+		a.setGuess(n)
+		return true, p.sampleUncovered(a)
+	}
+	size := 0.0
+	for _, r := range a.Ranges {
+		if bytes.Compare(r.Lo, r.Hi) >= 0 {
+			continue // no value satisfies the condition
+		}
+		n, err := p.options.Space.DiskBytes(r.Lo, r.Hi)
+		if err != nil {
+			return false, err
+		}
+		size += max(0, float64(n)-float64(f.Block))
+	}
+	each := float64(f.Bytes) / float64(f.Documents)
+	if size < float64(f.Block)*3/2 {
+		if err := p.estimate(a, fewKeys); err != nil {
+			return false, err
+		}
+		if !a.more {
+			f.SetRange(keys, a.estimate)
+			return true, nil
+		}
+		size = max(size, float64(f.Block)/2) / 2
+	}
+	a.setGuess(max(a.estimate, int(size/each)))
+	f.SetRange(keys, a.estimate)
+	return true, p.sampleUncovered(a)
+}
+
+// setGuess sets how many entries the path has by figures, and that they are not to be counted.
+func (a *Path) setGuess(n int) {
+	a.estimate, a.more, a.guessed, a.uncounted, a.within = n, false, true, nil, 0
+}
+
+// sampleUncovered sets how many entries of a sized path are expected not to be covering, by its first ones.
+func (p *planner) sampleUncovered(a *Path) (err error) {
+	if !a.covers || a.flags&(catalog.FlagMultiple|catalog.FlagCut) == 0 {
+		return nil
+	}
+	it, err := p.snapshot.Iterate(a.Ranges[0].Lo, a.Ranges[0].Hi)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errs.First(err, it.Close()) }()
+	sampled, uncovered := 0, 0
+	for ok := it.First(); ok && sampled < nearEntries; ok = it.Next() {
+		sampled++
+		if NotCovering(it.Value()) {
+			uncovered++
+		}
+	}
+	p.keys += sampled
+	a.uncovered = a.estimate * uncovered / max(1, sampled)
+	return it.Error()
+}
+
+// share returns which share of the documents the conditions of the query let expect. They count as
+// independent of one another, but for those that one index decides together.
+func (p *planner) share(c *costs) float64 {
+	left := make([]bool, len(p.conjuncts))
+	for i := range p.own {
+		left[i] = true
+	}
+	share := 1.0
+	for {
+		var best *Path
+		for _, a := range p.paths {
+			if len(a.used) == 0 || a.more || slices.ContainsFunc(a.used, func(i int) bool { return !left[i] }) {
+				continue
+			}
+			if best == nil || cmp.Or(len(best.used)-len(a.used), a.estimate-best.estimate) < 0 {
+				best = a
+			}
+		}
+		if best == nil {
+			break
+		}
+		for _, i := range best.used {
+			left[i] = false
+		}
+		share *= best.share(c)
+	}
+	for _, unknown := range left {
+		if unknown {
+			share *= unknownShare
+		}
+	}
+	return share
+}
+
+// share returns which share of the documents a path leads to.
+func (a *Path) share(c *costs) float64 {
+	return min(1, float64(max(1, a.estimate))/float64(c.documents))
+}
+
+// unknownShare is which share of the documents is expected to satisfy a condition of which nothing is known.
+const unknownShare = 0.3
