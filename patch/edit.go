@@ -23,6 +23,7 @@ type Edit struct {
 	name   string      // for Rename
 	where  Condition   // for RemoveWhere
 	ops    []operation // for JSONPatch
+	strict bool        // made by Strict
 	err    *Error      // the first error of the arguments
 
 	// replacement returns the value that replaces old, which may be old itself.
@@ -87,7 +88,7 @@ func Increment(path string, by any) Edit {
 // as by Set. Any other value that is not an array is an error. Without values
 // Append changes nothing.
 func Append(path string, values ...any) Edit {
-	e := newEdit("append", path)
+	e := newEdit(verbAppend, path)
 	for _, v := range values {
 		e.addValue(v)
 	}
@@ -100,7 +101,7 @@ func Append(path string, values ...any) Edit {
 // are equal as for Remove, and one that is given twice is added once; elements that
 // are there twice stay. Without values AddToSet changes nothing.
 func AddToSet(path string, values ...any) Edit {
-	e := newEdit("add to set", path)
+	e := newEdit(verbAddToSet, path)
 	for _, v := range values {
 		e.addValue(v)
 	}
@@ -113,7 +114,7 @@ func AddToSet(path string, values ...any) Edit {
 // path leads nowhere, or to null, Remove changes nothing. Any other value that is
 // not an array is an error.
 func Remove(path string, values ...any) Edit {
-	e := newEdit("remove", path)
+	e := newEdit(verbRemove, path)
 	for _, v := range values {
 		e.addValue(v)
 	}
@@ -153,14 +154,14 @@ func RemoveWhere(path string, where Condition) Edit {
 // nowhere, to null or to an empty array, PopFirst changes nothing. Any other value that
 // is not an array is an error.
 func PopFirst(path string) Edit {
-	e := newEdit("pop first", path)
+	e := newEdit(verbPopFirst, path)
 	e.run = (*Edit).runPopFirst
 	return e
 }
 
 // PopLast is PopFirst for the last element.
 func PopLast(path string) Edit {
-	e := newEdit("pop last", path)
+	e := newEdit(verbPopLast, path)
 	e.run = (*Edit).runPopLast
 	return e
 }
@@ -188,7 +189,7 @@ func Rename(path, newName string) Edit {
 // replace those of the document, objects are merged into objects, and null removes
 // a member. New members are added in the order of doc.
 func Merge(doc []byte) Edit {
-	e := Edit{verb: "merge", run: (*Edit).runMerge}
+	e := Edit{verb: verbMerge, run: (*Edit).runMerge}
 	raw, depth, detail := compacted(doc)
 	switch {
 	case detail != "":
@@ -207,7 +208,7 @@ func Merge(doc []byte) Edit {
 // an object only. Negative indexes are errors. A patch has at most 10,000
 // operations. The error of a failed test is ErrTestFailed.
 func JSONPatch(doc []byte) Edit {
-	e := Edit{verb: "JSON Patch", run: (*Edit).runOperations}
+	e := Edit{verb: verbOperations, run: (*Edit).runOperations}
 	e.ops, e.err = parseOperations(doc)
 	return e
 }

@@ -13,7 +13,7 @@ func Strict(e Edit) Edit {
 		return e
 	}
 	run := e.run
-	e.run = func(e *Edit, t *tree) error {
+	e.strict, e.run = true, func(e *Edit, t *tree) error {
 		if err := e.checkThere(t); err != nil {
 			return err
 		}
@@ -50,10 +50,19 @@ func (e *Edit) checkThere(t *tree) error {
 	return err
 }
 
-// Verbs of the edits whose strict form differs from that of edits of an array.
+// Verbs of the edits. The strict form of the first four differs from that of edits of an array.
+//
+// Jay stores a hash of them, and edits are sent by them: they must not change.
 const (
-	verbSet       = "set"
-	verbUnset     = "unset"
-	verbIncrement = "increment"
-	verbRename    = "rename"
+	verbSet        = "set"
+	verbUnset      = "unset"
+	verbIncrement  = "increment"
+	verbRename     = "rename"
+	verbAppend     = "append"
+	verbAddToSet   = "add to set"
+	verbRemove     = "remove"
+	verbPopFirst   = "pop first"
+	verbPopLast    = "pop last"
+	verbMerge      = "merge"
+	verbOperations = "JSON Patch"
 )
