@@ -19,10 +19,16 @@ type Driver struct {
 	// Dial replaces the connection to the socket of the directory, unless it is nil: then what is named is for messages alone. The engine closes the
 	// connection.
 	Dial func() net.Conn
+
+	// OnlyReads has no call carried out, whatever the owner allows.
+	OnlyReads bool
 }
 
-// ErrLooking is returned for what would change the database. It is a storage.ErrReadOnly.
-var ErrLooking = fmt.Errorf("%w: another program has it open, and this one only looks into it: let that program write, or end it", storage.ErrReadOnly)
+// ErrLooking is returned for what would change a database whose owner carries out no calls. It is a storage.ErrReadOnly.
+var ErrLooking = fmt.Errorf("%w: another program has it open, and this one only looks into it", storage.ErrReadOnly)
+
+// ErrNotCarried is returned for a change that the owner carries out for no other program. It is a storage.ErrReadOnly.
+var ErrNotCarried = fmt.Errorf("%w: another program has it open, and makes no such change for this one: let that program make it, or end it", storage.ErrReadOnly)
 
 // Open implements storage.Driver. It connects to the program that has the directory open. The error is a storage.ErrUnavailable
 // if there is none, or it does not answer.
@@ -61,21 +67,31 @@ func Explain(dir string, locked error) error {
 // When the connection has ended, its reads return an ErrUnavailable: the database of a program that has been started
 // again is opened anew.
 type engine struct {
-	hello hello
+	hello     hello
+	onlyReads bool // see Driver
 
 	mu     sync.Mutex // held from a request to its reply
 	wire   *wire      // Guarded by mu.
 	broken error      // why there are no more replies; or nil. Guarded by mu.
+	unsent bool       // it is broken, and the last request was not sent whole. Guarded by mu.
 	stats  statsReply // as last seen. Guarded by mu.
 
 	news *news
 }
 
 func (d Driver) connect(dir string) (*engine, error) {
+	var e *engine
+	var err error
 	if d.Dial != nil {
-		return begin(d.Dial(), greeting)
+		e, err = begin(d.Dial(), greeting)
+	} else {
+		e, err = connect(dir, greeting)
 	}
-	return connect(dir, greeting)
+	if err != nil {
+		return nil, err
+	}
+	e.onlyReads = d.OnlyReads
+	return e, nil
 }
 
 // connect connects to the owner of a directory.
@@ -168,6 +184,7 @@ func (e *engine) exchange(kind byte, request []byte) ([]byte, error) {
 		return nil, e.broken
 	}
 	err := e.wire.write(kind, request)
+	e.unsent = err != nil
 	var code byte
 	var reply []byte
 	if err == nil {
@@ -217,12 +234,12 @@ func (e *engine) Snapshot() storage.Snapshot { return e.open() }
 // Latest implements storage.Engine: what others see is what a Snapshot shows.
 func (e *engine) Latest() storage.Snapshot { return e.open() }
 
-// Update implements storage.Engine: it refuses to.
+// Update implements storage.Engine: it refuses to. What the owner carries out goes by Call.
 func (e *engine) Update(ctx context.Context, _ bool, _ func(storage.Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return ErrLooking
+	return e.refuse()
 }
 
 // Sync implements storage.Engine: the owner syncs.
@@ -244,13 +261,13 @@ func (e *engine) StartSequence(uint64) {}
 func (e *engine) Creating() bool { return false }
 
 // FinishCreation implements storage.Engine.
-func (e *engine) FinishCreation() error { return ErrLooking }
+func (e *engine) FinishCreation() error { return e.refuse() }
 
 // Shared implements storage.Engine: the owner writes.
 func (e *engine) Shared() bool { return true }
 
 // Compact implements storage.Engine: it refuses to.
-func (e *engine) Compact(context.Context) error { return ErrLooking }
+func (e *engine) Compact(context.Context) error { return e.refuse() }
 
 // Await implements storage.Engine: no call takes longer than stall.
 func (e *engine) Await(done <-chan struct{}) error {

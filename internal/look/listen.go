@@ -24,6 +24,10 @@ type Source struct {
 
 	// Follow answers the request of a standby until ctx ends, w fails or the stream is at its end. Nil answers none.
 	Follow func(ctx context.Context, w io.Writer, request io.Reader) error
+
+	// Call carries out the calls of clients. Nil carries out none; NoCall then says to them why, such as which option is missing.
+	Call   Call
+	NoCall string
 }
 
 // Answerer answers those who look into a database, on connections that its caller has accepted. Its methods are safe for
@@ -34,10 +38,11 @@ type Answerer struct {
 	ctx    context.Context // of streams
 	cancel context.CancelFunc
 
-	mu      sync.Mutex
-	clients map[net.Conn]struct{} // Guarded by mu.
-	closed  bool                  // Guarded by mu.
-	done    sync.WaitGroup        // the goroutines that answer
+	mu        sync.Mutex
+	clients   map[net.Conn]struct{} // Guarded by mu.
+	arguments int                   // bytes that are held for calls. Guarded by mu.
+	closed    bool                  // Guarded by mu.
+	done      sync.WaitGroup        // the goroutines that answer
 }
 
 // NewAnswerer returns an Answerer, which its caller closes.
@@ -192,6 +197,8 @@ type client struct {
 	page []byte // memory of the last page
 	need func(bytes int64) error
 
+	calls calls // used by the goroutine that answers alone
+
 	mu        sync.Mutex       // held while a request is carried out
 	snapshots map[uint64]*held // by number. Guarded by mu.
 	last      uint64           // number of the last snapshot. Guarded by mu.
@@ -239,7 +246,7 @@ func (c *client) run(refused error) {
 			}
 			continue
 		}
-		if err := c.answer(kind, content{rest: request}); err != nil {
+		if err := c.reply(kind, content{rest: request}); err != nil {
 			return
 		}
 		buffer = request
@@ -267,12 +274,17 @@ func (c *client) greet(refused error) error {
 	if refused != nil {
 		return errors.Join(c.fail(refused), refused)
 	}
-	return c.replyJSON(hello{PID: os.Getpid(), SnapshotAge: c.of.age})
+	writes := ""
+	if c.of.source.Call == nil {
+		writes = c.of.source.noCall()
+	}
+	return c.replyJSON(hello{PID: os.Getpid(), SnapshotAge: c.of.age, Writes: &writes})
 }
 
 // end closes the connection and what it has open.
 func (c *client) end() {
 	_ = c.wire.conn.Close()
+	c.endCalls()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for number := range c.snapshots {
@@ -290,7 +302,22 @@ func (c *client) replyJSON(v any) error {
 	return c.wire.write(0, text)
 }
 
-// answer carries out a request. The error is one of the connection.
+// reply carries out a request. The error is one of the connection.
+func (c *client) reply(kind byte, request content) error {
+	switch kind {
+	case askArguments:
+		return c.addArguments(request.rest)
+	case askCall:
+		return c.beginCall(request)
+	case askAwait:
+		return c.awaitCall(request.number(), 0)
+	case askCancel:
+		return c.cancelCall(request.number())
+	}
+	return c.answer(kind, request)
+}
+
+// answer carries out a request to read. The error is one of the connection.
 func (c *client) answer(kind byte, request content) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package look lets other processes of the same user read a database that a program has open.
+// Package look lets other processes of the same user read a database that a program has open, and have that program write, if it allows that.
 //
 // The owner of a directory calls [Listen], which answers on a socket, and [Driver] opens what is there as a
 // storage.Engine that only reads: snapshots, values, pages of keys. So the database above it is the same code on
@@ -8,6 +8,9 @@
 // The socket is the file [Name] in the directory. Where that cannot be, as the path is too long for a socket or the file
 // system has none, it is in the user's runtime directory, and the file Name has its path. The holder of the directory's
 // lock alone makes and removes them, so what it finds there is left over.
+//
+// Nothing is written by keys. If the Source has a Call, the owner carries out calls of clients: names and arguments that the rooms above agree on
+// ([Call]). Without it, each call is refused, whatever a client says that it may.
 //
 // # Who gets in
 //
@@ -70,6 +73,10 @@ const (
 	askCheckFile            // name → a fileReply, again and again; but to the last, the client answers with an askGo
 	askGo                   //
 	askMany                 // number, or 0 for one of now; keys → for the first of them, as many as a page has, 0, or 1 and the value
+	askArguments            // the first part of the arguments of the call that comes next, behind those sent before → an empty reply
+	askCall                 // name, and the rest of the arguments → a flag, the number of the call, its progress, and if the flag is 1 its result
+	askAwait                // number → the same as of askCall
+	askCancel               // number → the same as of askCall
 )
 
 // Flags of requests.
@@ -82,4 +89,7 @@ const (
 type hello struct {
 	PID         int           `json:"pid"`
 	SnapshotAge time.Duration `json:"snapshotAgeNs"`
+
+	// Writes says why the owner carries out no calls, and is empty if it does. Older owners do not send it.
+	Writes *string `json:"writes,omitempty"`
 }

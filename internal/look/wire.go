@@ -146,6 +146,7 @@ func (c *content) flag() byte {
 var codes = []error{
 	storage.ErrNotFound, storage.ErrSnapshotExpired, storage.ErrCorrupt, storage.ErrUnreadable,
 	storage.ErrUnknownOutcome, storage.ErrFailed, storage.ErrUnavailable,
+	storage.ErrReadOnly, storage.ErrTooLarge,
 }
 
 const otherError = 255
