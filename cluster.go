@@ -1,14 +1,8 @@
 package jay
 
 import (
-	"context"
-	"errors"
-
 	"github.com/jaydb/jay/cluster"
-	"github.com/jaydb/jay/internal/accord"
 	"github.com/jaydb/jay/internal/errs"
-	"github.com/jaydb/jay/internal/requests"
-	"github.com/jaydb/jay/internal/write"
 )
 
 // Errors of databases with Options.Cluster.
@@ -67,67 +61,4 @@ func clusterStats(db *DB) *ClusterStats {
 		out.Refusal = status.Refusal.Error()
 	}
 	return out
-}
-
-// clusterIdentity carries out NextIdentity or SeedIdentity in a cluster. The coordinator
-// keeps the counter; the database keeps the result of a call with a request ID, and the
-// numbers that no document has.
-func clusterIdentity(ctx context.Context, db *DB, call identityCall, request string, once *requests.Request) (n int64, err error) {
-	name, node := db.core.Env.Rules.Fold(request), db.core.Writer.Cluster
-	if once != nil {
-		// If an earlier run has reserved a number for this call, that number is the
-		// result.
-		if err := node.Recovered(ctx); err != nil {
-			return 0, err
-		}
-		if err := once.Find(db.core.Env.Engine); err != nil {
-			_, err = repeated(err, &n)
-			return n, err
-		}
-	}
-	if call.seed {
-		n, err = node.Seed(ctx, name, call.value, call.force, once)
-	} else if err = db.core.Writer.CheckFloor(name); err == nil {
-		n, err = db.core.Writer.DrawFree(ctx, name, request, 0, func(above int64) (int64, error) { return node.Next(ctx, name, above, once) })
-	}
-	if err != nil {
-		return 0, err
-	}
-	// Store the result of the call. A number that NextIdentity returns has no document so
-	// far, so it is recorded as lost; the database's own counter follows that of the
-	// cluster.
-	err = db.core.Writer.Transact(ctx, true, func(t *write.Txn) error {
-		if once != nil {
-			if err := once.Find(t.Tx); err != nil {
-				return err
-			}
-			if err := once.Keep(t.Tx, n); err != nil {
-				return err
-			}
-		}
-		if !call.seed {
-			if err := accord.AddLostNumber(t.Tx, name, n); err != nil {
-				return err
-			}
-		} else if call.force {
-			return t.SetIdentity(name, n)
-		}
-		_, err := t.RaiseIdentity(name, n)
-		return err
-	})
-	// Report the fate of the number to the node, unless the commit is in doubt.
-	again := requests.Repetition(err) != nil // a concurrent call with the same request ID has committed first
-	switch {
-	case err == nil || call.seed && again:
-		node.SettleRequest(name, once)
-		if !call.seed {
-			node.Settle(name, n, n, accord.Written)
-		}
-	case !call.seed && !errors.Is(err, ErrUnknownOutcome):
-		node.Settle(name, n, n, accord.Unwritten)
-	}
-	if again {
-		_, err = repeated(err, &n)
-	}
-	return n, err
 }

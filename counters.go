@@ -3,13 +3,9 @@ package jay
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/core"
-	"github.com/jaydb/jay/internal/errs"
-	"github.com/jaydb/jay/internal/requests"
-	"github.com/jaydb/jay/internal/write"
 )
 
 // Counters are the counters of a database. An export carries them, so that a copy
@@ -137,20 +133,7 @@ func (db *DB) NewHiLoClient() *HiLoClient {
 // With RequestID a repeated call returns the number of the first one. With Options.Cluster
 // it must be repeated on the same node, and no other node ever gets the number.
 func (db *DB) NextIdentity(ctx context.Context, name string, opts ...CallOption) (n int64, err error) {
-	return db.onIdentity(ctx, identityCall{verb: "next", name: name}, opts, func(t *write.Txn, request string) (int64, error) {
-		if _, _, err := db.core.Resolver.Make(ids.Identity, t, request); err != nil {
-			return 0, err
-		}
-		return t.Identity(db.core.Env.Rules.Fold(request))
-	})
-}
-
-// identityCall is a call of NextIdentity or SeedIdentity.
-type identityCall struct {
-	verb, name string
-	seed       bool
-	value      int64
-	force      bool
+	return onIdentity(ctx, db, core.IdentityCall{Name: name}, opts)
 }
 
 // SeedIdentity sets the last used number of an identity to value, so that the next
@@ -170,13 +153,7 @@ func (db *DB) SeedIdentity(ctx context.Context, name string, value int64, force 
 	if value < 0 {
 		return 0, fmt.Errorf("seed identity %.100q: %w: the last used number must not be negative, got %d", name, ErrUsage, value)
 	}
-	return db.onIdentity(ctx, identityCall{"seed", name, true, value, force}, opts, func(t *write.Txn, request string) (int64, error) {
-		counter := db.core.Env.Rules.Fold(request)
-		if force {
-			return value, t.SetIdentity(counter, value)
-		}
-		return t.RaiseIdentity(counter, value)
-	})
+	return onIdentity(ctx, db, core.IdentityCall{Name: name, Seed: true, Value: value, Force: force}, opts)
 }
 
 // Identities returns the last used number of every identity, by the folded
@@ -189,47 +166,14 @@ func (db *DB) Identities(ctx context.Context) (map[string]int64, error) {
 	return counters.Identities, err
 }
 
-// onIdentity runs fn in a synced transaction with the request that name stands for, and
-// returns its result. With a request ID it runs once.
-func (db *DB) onIdentity(ctx context.Context, call identityCall, opts []CallOption, fn func(t *write.Txn, request string) (int64, error)) (n int64, err error) {
-	verb, name, details := call.verb, call.name, ""
-	if call.seed {
-		details = fmt.Sprintf(" %d %t", call.value, call.force)
+// onIdentity carries out NextIdentity and SeedIdentity.
+func onIdentity(ctx context.Context, db *DB, call core.IdentityCall, opts []CallOption) (int64, error) {
+	var o callOptions
+	for _, option := range opts {
+		option.call(&o)
 	}
-	if err := db.core.Env.Enter(); err != nil {
-		return 0, err
+	if o.given {
+		call.RequestID = &o.id
 	}
-	defer db.core.Env.Exit()
-	request, _ := db.core.Resolver.Request(name)
-	if !strings.HasSuffix(request, ids.IdentityMark) {
-		request += ids.IdentityMark
-	}
-	err = db.core.CheckIdentity(name, request)
-	var once *requests.Request
-	if err == nil {
-		once, err = requestOf(opts, verb+" "+db.core.Env.Rules.Fold(request)+details)
-	}
-	if err == nil {
-		err = db.core.Writer.NoCluster
-	}
-	if err == nil && db.core.Writer.Cluster != nil {
-		n, err = clusterIdentity(ctx, db, call, request, once)
-	} else if err == nil {
-		err = db.core.Writer.Transact(ctx, true, func(t *write.Txn) (err error) {
-			if once != nil {
-				if err := once.Find(t.Tx); err != nil {
-					return err
-				}
-			}
-			if n, err = fn(t, request); err == nil && once != nil {
-				err = once.Keep(t.Tx, n)
-			}
-			return err
-		})
-		_, err = repeated(err, &n)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("%s identity %q: %w", verb, errs.Shorten(name), err)
-	}
-	return n, nil
+	return db.core.OnIdentity(ctx, call)
 }

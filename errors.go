@@ -224,7 +224,7 @@ var (
 	ErrUnknownOutcome = storage.ErrUnknownOutcome
 
 	// ErrReadOnly is returned by every write to a database that was opened with
-	// Options.ReadOnly.
+	// Options.ReadOnly, and by one of a database of Look that its program does not carry out.
 	ErrReadOnly = storage.ErrReadOnly
 
 	// ErrFailed is returned by writes after an unknown outcome or a failure of

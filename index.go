@@ -145,7 +145,7 @@ func (db *DB) EnsureIndexes(ctx context.Context, collection string, indexes []In
 	for _, option := range opts {
 		option(&o)
 	}
-	return db.core.Indexer.EnsureIndexes(ctx, collection, indexes, o.inner)
+	return db.core.EnsureIndexes(ctx, collection, indexes, o.inner)
 }
 
 // DropIndex removes an index of a collection and its entries. Queries that have
@@ -154,7 +154,7 @@ func (db *DB) EnsureIndexes(ctx context.Context, collection string, indexes []In
 // ends before the index is removed, DropIndex returns its error and the drop
 // continues; if the process ends, the next Open continues it.
 func (db *DB) DropIndex(ctx context.Context, collection, name string) error {
-	return db.core.Indexer.DropIndex(ctx, collection, name)
+	return db.core.DropIndex(ctx, collection, name)
 }
 
 // EnsureIndexes makes sure that the collection has the indexes declared by the tags

@@ -9,6 +9,7 @@ import (
 	"net"
 
 	"github.com/jaydb/jay/internal/accord"
+	"github.com/jaydb/jay/internal/calls"
 	"github.com/jaydb/jay/internal/core"
 	"github.com/jaydb/jay/internal/hilo"
 	"github.com/jaydb/jay/internal/look"
@@ -41,16 +42,19 @@ func OpenMemory(opts *Options) (*DB, error) {
 	return open("memory", opts, opening{inMemory: true})
 }
 
-// Look opens the database that another program has open in directory dir, to be read only. The other program answers
-// through a socket that only processes of its user can use, unless its Options.NoLook is set. Nothing
-// is written, neither by Look nor by what the DB does.
+// Look opens the database that another program has open in directory dir, to be read. The other program answers
+// through a socket that only processes of its user can use, unless its Options.NoLook is set.
+//
+// If its Options.LookWrites is set, it carries out writes, as calls of its own: see there which. If it ends during such a call, the error is
+// ErrUnknownOutcome; with RequestID the call can be repeated. All other writes return ErrReadOnly, and all writes if the option is not set, or if
+// ReadOnly is set in opts.
 //
 // Each call sees what is committed by then, in the other program, as on a shared store (Options.Engine); nothing is
-// remembered between calls. Writes return ErrReadOnly. One moment is shown for 15 minutes: a query, an export or a
+// remembered between calls. One moment is shown for 15 minutes: a query, an export or a
 // backup that takes longer ends with ErrSnapshotExpired. When the other program closes the database or ends, calls
 // return ErrUnavailable, and Look has to be called again.
 //
-// Options are those of a database that is ReadOnly, which Look sets. FS, Engine and the options of the default engine
+// Options are those of a database that is ReadOnly. FS, Engine and the options of the default engine
 // are ErrOption, DocumentCacheBytes above 0 is ErrShared. Look returns ErrUnavailable if no program answers, and
 // ErrNewerFormat if the database uses what this version does not know. Every error names dir.
 func Look(dir string, opts *Options) (*DB, error) {
@@ -61,12 +65,12 @@ func Look(dir string, opts *Options) (*DB, error) {
 	if o.FS != nil || o.Engine != nil {
 		return nil, fmt.Errorf("look %q: %w: FS and Engine are those of the program that has the database open", dir, ErrOption)
 	}
-	o.ReadOnly, o.Engine = true, look.Driver{}
+	o.ReadOnly, o.Engine = true, look.Driver{OnlyReads: o.ReadOnly}
 	return open(dir, &o, opening{})
 }
 
-// LookThrough is Look for a database on the other side of a connection, on which its program answers with AnswerLook. It takes
-// the connection over, and Close of the DB closes it. name is what Dir returns and errors have.
+// LookThrough is Look for a database on the other side of a connection, on which its program answers with AnswerLook. Nothing is written
+// through it. It takes the connection over, and Close of the DB closes it. name is what Dir returns and errors have.
 //
 // A call waits 30 seconds for an answer, and LookThrough 5. If conn is no net.Conn, it is closed when they are over, and Close of conn must end its Read and Write.
 func LookThrough(conn io.ReadWriteCloser, name string, opts *Options) (*DB, error) {
@@ -78,7 +82,7 @@ func LookThrough(conn io.ReadWriteCloser, name string, opts *Options) (*DB, erro
 		return nil, errors.Join(fmt.Errorf("look %q: %w: FS and Engine are those of the program that has the database open", name, ErrOption), conn.Close())
 	}
 	through := look.AsConn(conn)
-	o.ReadOnly, o.Engine = true, look.Driver{Dial: func() net.Conn { return through }}
+	o.ReadOnly, o.Engine = true, look.Driver{Dial: func() net.Conn { return through }, OnlyReads: o.ReadOnly}
 	db, err := open(name, &o, opening{})
 	if err != nil {
 		_ = through.Close() // a refused option leaves it open; a second Close is harmless
@@ -145,6 +149,10 @@ func (o *Options) inner() *core.Options {
 		OnMachine: o.Engine == nil && o.FS == nil,
 		Stream:    recovery.Stream,
 		NoLook:    o.NoLook,
+
+		LookWrites: o.LookWrites,
+		Call:       calls.Answer,
+
 		Engine: storage.OpenOptions{
 			ReadOnly:     o.ReadOnly,
 			MustExist:    o.MustExist,

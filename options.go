@@ -354,6 +354,19 @@ type Options struct {
 	// The default is false.
 	NoLook bool
 
+	// LookWrites has the database carry out the writes of programs that look into it through its socket (Look), which only reads without it: of the
+	// same user, and on Linux of root. So "jay --db DIR put" and its like work while this program runs. Each write is a call of this
+	// program: IDs come from its counters, its options apply, and its observers see it. What such a program may do:
+	// put, patch and delete documents, one by one, in batches and by query; draw and set identities, raise counters; change
+	// compare-exchange values; create and drop indexes, rename and drop collections; compact; switch expiration and refresh. Other writes,
+	// transactions above all, return ErrReadOnly there. What a program takes is bounded: see docs/limits.md.
+	//
+	// It goes without NoLook. It has no effect on what has no socket: a database in memory, one that is ReadOnly, and one with
+	// an FS or an Engine. AnswerLook never writes.
+	//
+	// The default is false.
+	LookWrites bool
+
 	// Logger receives messages about the health of the database. Its handler is
 	// called while locks are held, and must not call the database. A handler that
 	// panics loses the record, and nothing else. The default is no logging.
@@ -553,6 +566,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("%w: ReadOnly goes without CopyTag and AcceptLoss, which write", ErrOption)
 	case o.ReadOnly && o.PrefixCollections != PrefixCollectionsStored && o.PrefixCollections != PrefixCollectionsIgnored:
 		return fmt.Errorf("%w: ReadOnly goes without PrefixCollections, which is stored", ErrOption)
+	case o.NoLook && o.LookWrites:
+		return fmt.Errorf("%w: LookWrites goes without NoLook: no other program can look into the database", ErrOption)
 	case o.SlowOperation < 0 || o.SlowOperation > 0 && o.Logger == nil:
 		return fmt.Errorf("%w: SlowOperation is %v: it must not be negative, and needs a Logger", ErrOption, o.SlowOperation)
 	case o.MinFreeBytes < 0:

@@ -197,7 +197,7 @@ func patchThrough(ctx context.Context, a access, o *op) (PatchResult, error) {
 		return kept
 	}}
 	var kept requests.Written
-	again, err := repeated(a.write(ctx, ops), &kept)
+	again, err := requests.Decode(a.write(ctx, ops), &kept)
 	if err != nil {
 		return PatchResult{}, err
 	}

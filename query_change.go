@@ -43,14 +43,12 @@ func (q Query[T]) Patch(ctx context.Context, opts ...PatchOption) (Changed, erro
 	if err := checkEdits(opts); err != nil {
 		return Changed{}, fmt.Errorf("patch by query: %w", err)
 	}
+	if q.def.IsOwned() {
+		done, err := q.def.Ask(ctx, newPatch("", opts))
+		return Changed(done), err
+	}
 	done, err := q.def.Change(ctx, "patch by query", func(t *txn.Tx, id string, done *builder.Changed) error {
-		r, err := (*Tx)(t).Patch(ctx, id, opts...)
-		if r.Status == PatchNotModified {
-			done.Unchanged++
-		} else {
-			done.Documents++
-		}
-		return err
+		return builder.PatchOne(ctx, t, newPatch(id, opts), done)
 	})
 	return Changed(done), err
 }

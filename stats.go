@@ -358,7 +358,7 @@ func (m *measure) prefix(prefix []byte) int64 {
 // reuse go at the next Open.
 func (db *DB) Compact(ctx context.Context) error {
 	run := func(ctx context.Context, _ *observe.Operation) error {
-		if err := db.compact(ctx); err != nil {
+		if err := db.core.Compact(ctx); err != nil {
 			return fmt.Errorf("compact: %w", err)
 		}
 		return nil
@@ -367,26 +367,4 @@ func (db *DB) Compact(ctx context.Context) error {
 		return run(ctx, nil)
 	}
 	return db.core.Watch.Do(ctx, observe.Operation{Verb: "compact"}, run)
-}
-
-func (db *DB) compact(ctx context.Context) error {
-	ctx, cancel := db.core.Horizon.Context(ctx)
-	defer cancel()
-	for more := true; more; {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
-		err := db.core.Inside(func() (err error) {
-			more, err = db.core.Horizon.RemoveSome(ctx)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	err := db.core.Inside(func() error { return db.core.Env.Engine.Compact(ctx) })
-	if errors.Is(err, context.Canceled) {
-		return context.Cause(ctx)
-	}
-	return err
 }

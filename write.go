@@ -119,7 +119,7 @@ func (db *DB) applyOnce(ctx context.Context, b *Batch, opts []CallOption) ([]Met
 		defer func() { b.ops[0].Once = nil }()
 	}
 	var kept []requests.Written
-	if found, err := repeated(db.write(ctx, b.ops), &kept); err != nil {
+	if found, err := requests.Decode(db.write(ctx, b.ops), &kept); err != nil {
 		return nil, err
 	} else if found {
 		all := keptResults(kept)
@@ -411,19 +411,6 @@ func requestOf(opts []CallOption, call string) (*requests.Request, error) {
 	return &requests.Request{ID: o.id, Call: call}, requests.CheckID(o.id)
 }
 
-// repeated decodes the result of a call that was carried out before, if err says that it
-// was.
-func repeated(err error, result any) (found bool, _ error) {
-	again := requests.Repetition(err)
-	if again == nil {
-		return false, err
-	}
-	if err := json.Unmarshal(again.Result, result); err != nil {
-		return true, fmt.Errorf("result of a request: %w: %w", errs.ErrCorrupt, err)
-	}
-	return true, nil
-}
-
 // takeRequest makes the request of the first of ops, which one call has made with its options, one of
 // the call.
 func takeRequest(a access, ops []*op) (*requests.Request, error) {
@@ -449,7 +436,7 @@ func writeOnce(ctx context.Context, a access, ops []*op) (all []Metadata, again 
 	}
 	keepResults(a, ops, r)
 	var kept []requests.Written
-	if again, err = repeated(a.write(ctx, ops), &kept); err != nil {
+	if again, err = requests.Decode(a.write(ctx, ops), &kept); err != nil {
 		return nil, again, err
 	}
 	if !again {

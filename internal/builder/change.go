@@ -27,6 +27,9 @@ type ChangeFunc func(t *txn.Tx, id string, done *Changed) error
 
 // Delete deletes the documents that the query finds.
 func (q Definition) Delete(ctx context.Context) (Changed, error) {
+	if q.IsOwned() {
+		return q.Ask(ctx, nil)
+	}
 	return q.Change(ctx, "delete by query", func(t *txn.Tx, id string, done *Changed) error {
 		done.Documents++
 		return t.Write(ctx, []*write.Op{{Request: write.Request{Verb: write.Delete, RequestID: id}}})

@@ -12,6 +12,7 @@ import (
 	"fmt"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/ask"
 	"github.com/jaydb/jay/internal/builder"
 	"github.com/jaydb/jay/internal/core"
 	"github.com/jaydb/jay/internal/errs"
@@ -22,6 +23,10 @@ import (
 // Drop deletes the documents of a collection, and then drops its indexes: see DB.DropCollection
 // of package jay. progress is called after each batch; nil for none.
 func Drop(ctx context.Context, db *core.Database, name string, progress func(documents int64)) (documents int64, err error) {
+	if db.Owner != nil {
+		err = core.Ask(ctx, db, ask.DropCollection, ask.CollectionArguments{Name: name}, &documents, progress)
+		return documents, err
+	}
 	if err := metadata.CheckCollection(name); err != nil {
 		return 0, fmt.Errorf("drop collection: %w", err)
 	}
@@ -47,7 +52,7 @@ func dropIndexes(ctx context.Context, db *core.Database, collection string) erro
 	indexes, err := db.ListIndexes(ctx, collection)
 	for _, ix := range indexes {
 		if err == nil {
-			err = db.Indexer.DropIndex(ctx, collection, ix.Name)
+			err = db.DropIndex(ctx, collection, ix.Name)
 		}
 		if errors.Is(err, errs.ErrIndex) {
 			err = nil // another call has dropped it meanwhile

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/internal/ask"
 	"github.com/jaydb/jay/internal/builder"
 	"github.com/jaydb/jay/internal/bulk"
 	"github.com/jaydb/jay/internal/catalog"
@@ -28,6 +29,10 @@ import (
 // many it has moved: see DB.RenameCollection of package jay. progress is called after each batch; nil
 // for none.
 func Rename(ctx context.Context, db *core.Database, from, to string, progress func(documents int64)) (documents int64, err error) {
+	if db.Owner != nil {
+		err = core.Ask(ctx, db, ask.RenameCollection, ask.CollectionArguments{Name: from, To: to}, &documents, progress)
+		return documents, err
+	}
 	r := renaming{db: db, Rename: format.Rename{From: from, To: to}, progress: progress}
 	if err = r.checkNames(); err == nil {
 		err = ctx.Err()
@@ -164,7 +169,7 @@ func (r *renaming) copyIndexes(ctx context.Context) error {
 	for i, ix := range all {
 		declared[i] = ix.Index
 	}
-	return r.db.Indexer.EnsureIndexes(ctx, r.To, declared, indexer.Options{})
+	return r.db.EnsureIndexes(ctx, r.To, declared, indexer.Options{})
 }
 
 // renamePasses is how often the old collection is walked at most: writers that do not

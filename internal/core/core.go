@@ -14,6 +14,7 @@ import (
 	"weak"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/ask"
 	"github.com/jaydb/jay/internal/attachments"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/counters"
@@ -50,6 +51,7 @@ type Database struct {
 	shared  *shared.Engine // that of Env, on a shared store; nil on a store of one's own
 	looked  *look.Listener // nil if no other process can look into the database
 	answers *look.Answerer // to those who come another way than through a socket
+	Owner   *ask.Owner     // the program that has the database open, if this one looks into it; else nil
 	alone   bool           // no other process can have a shared store open: Restore has not made it whole yet
 
 	Reserved *counters.Reserved
@@ -155,6 +157,9 @@ func (db *Database) Flush(ctx context.Context) error {
 func (db *Database) ConfigureDue(ctx context.Context, what string, kind byte, disabled bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if db.Owner != nil {
+		return Ask[any, any](ctx, db, ask.ConfigureDue, ask.DueArguments{What: what, Kind: kind, Disabled: disabled}, new(any), nil)
 	}
 	if err := db.Env.Enter(); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/ask"
 	"github.com/jaydb/jay/internal/budget"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/shared"
@@ -36,6 +37,9 @@ func (db *Database) Counters(ctx context.Context) (c Counters, err error) {
 
 // RaiseCounters raises counters to what c names.
 func (db *Database) RaiseCounters(ctx context.Context, c Counters) error {
+	if db.Owner != nil {
+		return Ask[any, any](ctx, db, ask.RaiseCounters, ask.CountersArguments(c), new(any), nil)
+	}
 	if err := db.Env.Enter(); err != nil {
 		return err
 	}

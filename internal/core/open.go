@@ -12,6 +12,7 @@ import (
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/accord"
 	"github.com/jaydb/jay/internal/agenda"
+	"github.com/jaydb/jay/internal/ask"
 	"github.com/jaydb/jay/internal/attachments"
 	"github.com/jaydb/jay/internal/backup"
 	"github.com/jaydb/jay/internal/budget"
@@ -77,6 +78,12 @@ type Options struct {
 	// database then, but with NoLook.
 	OnMachine, NoLook bool
 
+	// LookWrites has the database carry out the calls of those who look into it through the socket, by Call.
+	LookWrites bool
+
+	// Call carries out a call of another program: see look.Call.
+	Call func(ctx context.Context, db *Database, name string, arguments []byte, progress func([]byte)) ([]byte, error)
+
 	// Stream answers the request of a standby of a database that others look into.
 	Stream func(ctx context.Context, db *Database, w io.Writer, request io.Reader) error
 
@@ -106,6 +113,9 @@ func (db *Database) Open(dir string, o *Options) (err error) {
 			err = errors.Join(err, engine.Close())
 		}
 	}()
+	if caller, is := engine.(ask.Caller); is {
+		db.Owner = &ask.Owner{Caller: caller}
+	}
 	db.Standbys = follow.NewSource(engine, rand.Text(), cmp.Or(knobs.FollowedBytes, follow.MemoryBytes))
 	if engine.Shared() {
 		if o, err = o.forShared(); err != nil {
@@ -135,9 +145,16 @@ func (db *Database) listen(dir string, o *Options) {
 	if o.Stream != nil {
 		source.Follow = func(ctx context.Context, w io.Writer, request io.Reader) error { return o.Stream(ctx, db, w, request) }
 	}
+	source.NoCall = "the way through which it looks only reads"
 	db.answers = look.NewAnswerer(source)
 	if !o.OnMachine || o.NoLook || db.readOnly || o.Restoring || o.Rebuilding {
 		return
+	}
+	source.NoCall = "that program would write for others if it set Options.LookWrites"
+	if o.LookWrites && o.Call != nil {
+		source.Call = func(ctx context.Context, name string, arguments []byte, progress func([]byte)) ([]byte, error) {
+			return o.Call(ctx, db, name, arguments, progress)
+		}
 	}
 	var err error
 	db.looked, err = look.Listen(dir, source)

@@ -38,6 +38,9 @@ func (db *Database) writeOps(ctx context.Context, ops []*write.Op) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if db.Owner != nil {
+		return db.writeByOwner(ctx, ops)
+	}
 	if err := db.Env.Enter(); err != nil {
 		return err
 	}

@@ -59,6 +59,19 @@ func Repetition(err error) *Repeated {
 	return again
 }
 
+// Decode decodes the result of a call that was carried out before, if err says that it
+// was.
+func Decode(err error, result any) (found bool, _ error) {
+	again := Repetition(err)
+	if again == nil {
+		return false, err
+	}
+	if err := json.Unmarshal(again.Result, result); err != nil {
+		return true, fmt.Errorf("result of a request: %w: %w", errs.ErrCorrupt, err)
+	}
+	return true, nil
+}
+
 // Written is the metadata of a write in the result of a call.
 //
 // Part of the on-disk format.

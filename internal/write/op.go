@@ -116,9 +116,10 @@ type Prepared struct {
 
 // Result is what the transaction decided. Each run overwrites it.
 type Result struct {
-	Outcome Outcome
-	idInUse bool // a made ID turned out to be in use
-	redraws int  // how often
+	Outcome  Outcome
+	answered *metadata.Metadata // what another process has decided; nil for none
+	idInUse  bool               // a made ID turned out to be in use
+	redraws  int                // how often
 }
 
 // Outcome is the outcome of an op.
@@ -135,6 +136,9 @@ const (
 // is none now; that of a delete that found a document has its etag, too. The caller owns it. It is made on request: bulk loads never ask for
 // it.
 func (w *Writer) ResultOf(o *Op) metadata.Metadata {
+	if o.answered != nil {
+		return *o.answered
+	}
 	if o.Exchanging != nil {
 		return o.exchangeResult()
 	}
