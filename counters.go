@@ -2,7 +2,6 @@ package jay
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/core"
@@ -150,9 +149,6 @@ func (db *DB) NextIdentity(ctx context.Context, name string, opts ...CallOption)
 // numbers that was reserved before stays reserved, and the counter continues after
 // it, higher than it was forced to. Seed it again.
 func (db *DB) SeedIdentity(ctx context.Context, name string, value int64, force bool, opts ...CallOption) (last int64, err error) {
-	if value < 0 {
-		return 0, fmt.Errorf("seed identity %.100q: %w: the last used number must not be negative, got %d", name, ErrUsage, value)
-	}
 	return onIdentity(ctx, db, core.IdentityCall{Name: name, Seed: true, Value: value, Force: force}, opts)
 }
 

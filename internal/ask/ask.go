@@ -12,6 +12,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 
 	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/errs"
@@ -158,7 +159,7 @@ func Decode(text []byte, arguments any) error {
 	if err := d.Decode(arguments); err != nil {
 		return fmt.Errorf("%w: arguments that this version does not know: %w", errCall, err)
 	}
-	if d.More() {
+	if _, err := d.Token(); err != io.EOF {
 		return fmt.Errorf("%w: more than its arguments", errCall)
 	}
 	return nil

@@ -33,8 +33,8 @@ func owned(t testing.TB, dir string, o jay.Options) *jay.DB {
 	return db
 }
 
-// look opens what another DB of this process has open.
-func look(t testing.TB, dir string) *jay.DB {
+// lookInto opens what another DB of this process has open.
+func lookInto(t testing.TB, dir string) *jay.DB {
 	t.Helper()
 	db, err := jay.Look(dir, nil)
 	jaytest.Must(t, err)
@@ -238,7 +238,7 @@ func TestCalls(t *testing.T) {
 	want := writeAll(t, alone)
 	dir := filepath.Join(t.TempDir(), "db")
 	db := owned(t, dir, fixed())
-	there := look(t, dir)
+	there := lookInto(t, dir)
 	got := writeAll(t, there)
 	for i := range min(len(got), len(want)) {
 		if got[i] != want[i] {
@@ -258,7 +258,7 @@ func TestCalls_Observed(t *testing.T) {
 	dir := t.TempDir()
 	o := new(verbs)
 	owned(t, dir, jay.Options{Observer: o})
-	there := look(t, dir)
+	there := lookInto(t, dir)
 	jaytest.Put(t, there, "users/1", `{"n":1}`, jay.InCollection("Users"))
 	_, err := there.Query("Users").Delete(ctx)
 	jaytest.Must(t, err)
@@ -317,7 +317,7 @@ func TestCalls_Refused(t *testing.T) {
 	}
 	jaytest.Must(t, only.Close())
 
-	there = look(t, dir)
+	there = lookInto(t, dir)
 	put := func(tx *jay.Tx) error {
 		_, err := tx.Put(ctx, "x", json.RawMessage(`{}`))
 		return err
@@ -383,7 +383,7 @@ func TestCalls_Concurrently(t *testing.T) {
 	}
 	var group sync.WaitGroup
 	for me := range writers {
-		there := look(t, dir)
+		there := lookInto(t, dir)
 		group.Go(func() { write(t, there, me) })
 	}
 	for me := range 4 {
@@ -460,7 +460,7 @@ func TestCalls_Kill(t *testing.T) {
 		}
 	}
 	i := len(acknowledged)
-	m, err := look(t, dir).Store(ctx, "Users", json.RawMessage(fmt.Sprintf(`{"i":%d}`, i)), jay.RequestID(last))
+	m, err := lookInto(t, dir).Store(ctx, "Users", json.RawMessage(fmt.Sprintf(`{"i":%d}`, i)), jay.RequestID(last))
 	jaytest.Must(t, err)
 	count, err := db.Query("Users").Where(jay.Eq("i", i)).Count(ctx)
 	jaytest.Must(t, err)
@@ -545,7 +545,7 @@ func BenchmarkPut(b *testing.B) {
 			dir := b.TempDir()
 			db := owned(b, dir, jay.Options{})
 			if through {
-				db = look(b, dir)
+				db = lookInto(b, dir)
 			}
 			n := 0
 			for b.Loop() {

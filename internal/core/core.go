@@ -21,9 +21,11 @@ import (
 	"github.com/jaydb/jay/internal/counts"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/expiry"
 	"github.com/jaydb/jay/internal/feed"
 	"github.com/jaydb/jay/internal/follow"
+	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/hilo"
 	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/indexer"
@@ -157,6 +159,9 @@ func (db *Database) Flush(ctx context.Context) error {
 func (db *Database) ConfigureDue(ctx context.Context, what string, kind byte, disabled bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if kind != format.DueExpiry && kind != format.DueRefresh {
+		return fmt.Errorf("configure %s: %w: there is no kind %d of what is due", errs.Shorten(what), ids.ErrUsage, kind)
 	}
 	if db.Owner != nil {
 		return Ask[any, any](ctx, db, ask.ConfigureDue, ask.DueArguments{What: what, Kind: kind, Disabled: disabled}, new(any), nil)

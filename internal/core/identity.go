@@ -48,6 +48,9 @@ func (c *IdentityCall) request(folded string) (*requests.Request, error) {
 // OnIdentity carries out a call in a synced transaction, with the request that its name stands for, and returns the
 // number. With a request ID it is carried out once.
 func (db *Database) OnIdentity(ctx context.Context, call IdentityCall) (n int64, err error) {
+	if call.Value < 0 {
+		return 0, fmt.Errorf("seed identity %.100q: %w: the last used number must not be negative, got %d", call.Name, ids.ErrUsage, call.Value)
+	}
 	if db.Owner != nil {
 		return n, Ask[int64, any](ctx, db, ask.Identity, ask.IdentityArguments(call), &n, nil)
 	}
