@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"maps"
 	"net/http/httptest"
@@ -334,6 +335,34 @@ func TestLook_Studio(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(dir, "LOOK")); err != nil {
 		t.Error(err)
+	}
+}
+
+// Ensure that the studio writes documents through a program that lets others write.
+func TestLook_StudioWrites(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "shop")
+	shop(t, dir)
+	db, err := jay.Open(dir, &jay.Options{LookWrites: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	r := startStudio(t, &studioCommand{}, dir, jay.Options{})
+	u, own := r.address(), browser(t)
+	if status, _ := visit(t, own, "GET", u, "", ""); status != 200 {
+		t.Fatalf("the studio: got %d", status)
+	}
+	if status, text := visit(t, own, "PUT", u, "/databases/shop/docs?id=orders/9", `{"Total":9}`); status != 201 {
+		t.Errorf("a write: got %d %s", status, text)
+	}
+	if doc, err := db.Get(t.Context(), "orders/9"); err != nil || string(doc.Body()) != `{"Total":9}` {
+		t.Errorf("the program has %v, %v", doc, err)
+	}
+	if status, text := visit(t, own, "DELETE", u, "/databases/shop/docs?id=orders/9", ""); status != 204 {
+		t.Errorf("a deletion: got %d %s", status, text)
+	}
+	if _, err := db.Get(t.Context(), "orders/9"); !errors.Is(err, jay.ErrNotFound) {
+		t.Errorf("the program still has it: %v", err)
 	}
 }
 

@@ -83,13 +83,13 @@ func (c *studioCommand) serve(ctx context.Context, a *app, l net.Listener, own s
 		mounted, failed := c.lookInto(ctx, a, err)
 		defer func() {
 			for _, db := range mounted {
-				_ = db.Close() // only read
+				_ = db.Close() // its program writes
 			}
 		}()
 		if err = failed; err == nil {
 			options.Data, options.Directories, options.Mounted = own, nil, mounted
 			s, err = server.Open(options)
-			right = server.ReadRight
+			right = rightThrough(ctx, mounted)
 		}
 	}
 	if err != nil {
@@ -130,7 +130,18 @@ func (c *studioCommand) serve(ctx context.Context, a *app, l net.Listener, own s
 	}
 }
 
-// lookInto opens what another program has open of the directory, to be read only: a database, or those of a data directory that the server has
+// rightThrough returns the right of a studio on databases that other programs have open: to write if all of them carry that out. Raising no counter
+// changes nothing, and is refused as any other write.
+func rightThrough(ctx context.Context, mounted map[string]*jay.DB) server.Right {
+	for _, db := range mounted {
+		if err := db.RaiseCounters(ctx, jay.Counters{}); err != nil {
+			return server.ReadRight // the error would be that of each write
+		}
+	}
+	return server.WriteRight
+}
+
+// lookInto opens what another program has open of the directory: a database, or those of a data directory that the server has
 // open now. locked is the error of opening it here. The caller closes the databases, also after an error.
 func (c *studioCommand) lookInto(ctx context.Context, a *app, locked error) (all map[string]*jay.DB, err error) {
 	all = make(map[string]*jay.DB)
