@@ -110,7 +110,7 @@ var meetings = []mutation{
 	},
 	{
 		name:  "meeting: a number of an identity that is asked for again is another one",
-		edits: []edit{{"counters.go", "\t\t\t\tif err := once.Find(t.Tx); err != nil {", "\t\t\t\tif err := once.Find(t.Tx); false && err != nil {"}},
+		edits: []edit{{"internal/core/identity.go", "func(t *write.Txn) (err error) {\n\t\tif once != nil {\n\t\t\tif err := once.Find(t.Tx); err != nil {", "func(t *write.Txn) (err error) {\n\t\tif once != nil {\n\t\t\tif err := once.Find(t.Tx); false && err != nil {"}},
 		tests: simulated,
 	},
 }

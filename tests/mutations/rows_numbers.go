@@ -158,7 +158,7 @@ var generations = []mutation{
 	},
 	{
 		name:  "a seed is not synced",
-		edits: []edit{{"counters.go", "db.core.Writer.Transact(ctx, true, func(t *write.Txn) (err error) {", "db.core.Writer.Transact(ctx, false, func(t *write.Txn) (err error) {"}},
+		edits: []edit{{"internal/core/identity.go", "db.Writer.Transact(ctx, true, func(t *write.Txn) (err error) {", "db.Writer.Transact(ctx, false, func(t *write.Txn) (err error) {"}},
 		tests: []tests{{"tests/model", "TestModel$"}},
 	},
 	{

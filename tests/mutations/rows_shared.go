@@ -94,6 +94,36 @@ var sharing = []mutation{
 		tests: []tests{{"internal/shared", "TestOwner$"}},
 	},
 	{
+		name:  "calls: an owner without the option carries out the calls of a client that lies",
+		edits: []edit{{"internal/look/call.go", "\tif c.of.source.Call == nil {\n\t\treturn fmt", "\tif false {\n\t\treturn fmt"}},
+		tests: []tests{{"internal/look", "TestCall_Refused$"}},
+	},
+	{
+		name:  "calls: a client may have any number of calls",
+		edits: []edit{{"internal/look/call.go", "case len(c.calls.running) >= maxCalls:", "case false:"}},
+		tests: []tests{{"internal/look", "TestCall_Bounds$"}},
+	},
+	{
+		name:  "calls: a connection that ends in a call says that nothing was changed",
+		edits: []edit{{"internal/look/call.go", "\tif err != nil && e.broken != nil {", "\tif false {"}},
+		tests: []tests{{"internal/look", "TestCall_Ends$"}, {"internal/calls", "TestCalls_Kill$"}},
+	},
+	{
+		name:  "calls: a member of the arguments that is not known is ignored",
+		edits: []edit{{"internal/ask/ask.go", "\td.DisallowUnknownFields()\n", ""}},
+		tests: []tests{{"internal/calls", "TestCalls_Hostile$"}},
+	},
+	{
+		name:  "calls: the condition of a write is left out on the way",
+		edits: []edit{{"internal/write/carried.go", "\t\tExpected: c.Expected, Body: c.Body", "\t\tBody: c.Body"}},
+		tests: []tests{{"internal/calls", "TestCalls$"}},
+	},
+	{
+		name:  "calls: the socket writes without the option",
+		edits: []edit{{"internal/core/open.go", "if o.LookWrites && o.Call != nil {", "if o.Call != nil {"}},
+		tests: []tests{{"internal/calls", "TestCalls_Refused$"}},
+	},
+	{
 		name:  "look: the credentials of another user are not compared",
 		edits: []edit{{"internal/look/peer_linux.go", "case peer.Uid != 0 &&", "case false &&"}},
 		tests: []tests{{"internal/look", "TestLook_OtherUser$"}},
