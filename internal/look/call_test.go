@@ -89,9 +89,7 @@ func TestCall(t *testing.T) {
 	if got, err := e.Call(ctx, "echo", []byte("x"), nil); string(got) != "x" || err != nil {
 		t.Errorf("after all that: %q, %v", got, err)
 	}
-	if o.arguments != 0 {
-		t.Errorf("%d bytes of arguments are held", o.arguments)
-	}
+	o.checkReleased(t)
 }
 
 // Ensure that a call is canceled by its context, by a client that leaves or asks no more, and by Close, which leaves no goroutine.
@@ -195,30 +193,32 @@ func TestCall_Bounds(t *testing.T) {
 			break
 		}
 	}
-	if o.arguments != 0 {
-		t.Errorf("%d bytes are held of a call that is too large", o.arguments)
-	}
-	o.arguments = maxArguments - 10
+	o.checkReleased(t)
+	must(t, o.reserve(maxArguments-10))
 	if _, err := e.Call(ctx, "echo", piece, nil); !errors.Is(err, storage.ErrUnavailable) || errors.Is(err, storage.ErrUnknownOutcome) {
 		t.Errorf("more than may be held: %v", err)
 	}
-	o.arguments = 0
+	must(t, o.reserve(10-maxArguments))
 	if _, err := liar.ask(askArguments, piece); err != nil {
 		t.Fatal(err)
 	}
 	must(t, liar.Close())
-	for deadline := time.Now().Add(5 * time.Second); o.held() > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d bytes are held of a client that has left", o.held())
-		}
-	}
+	o.checkReleased(t)
 }
 
-// held returns how many bytes of arguments are held.
-func (a *Answerer) held() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.arguments
+// checkReleased checks that no arguments are held any more, soon.
+func (c *carried) checkReleased(t *testing.T) {
+	t.Helper()
+	held := func() int {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.arguments
+	}
+	for deadline := time.Now().Add(5 * time.Second); held() > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d bytes of arguments are held", held())
+		}
+	}
 }
 
 // Ensure that an owner without calls carries out none, also for a client that does not ask whether it may, that the error says what its Source says, and that
