@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -95,6 +96,9 @@ func (d *Disk) inject(op errorfs.Op) error {
 			return &fs.PathError{Op: "read", Path: op.Path, Err: ErrInjected} // as the system's errors are
 		}
 		return nil
+	}
+	if d.repeatable {
+		runtime.Gosched()
 	}
 	if isSync(op.Kind) && strings.HasSuffix(op.Path, ".log") {
 		d.syncs.Add(1)
