@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,8 +86,11 @@ func (q *request) send(breaks bool) {
 // inTurn has some requests that are all begun come to their ends one after another, in an order of the step's.
 func inTurn(w *world) { w.meet(false) }
 
-// atOnce has some requests come to their ends at once. Which comes first is told by their answers.
-func atOnce(w *world) { w.meet(true) }
+// atOnce has some requests come to their ends at once, on all processors. Which comes first is told by their answers.
+func atOnce(w *world) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.NumCPU()))
+	w.meet(true)
+}
 
 func (w *world) meet(atOnce bool) {
 	faulty := w.cut != nil || w.failed || w.front.lost

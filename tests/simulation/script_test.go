@@ -65,9 +65,14 @@ func weighted(r *rand.Rand, weights []int) int {
 }
 
 // simulate runs a script in a bubble of its own. The error is what it has found.
+//
+// It has one processor. With several, a goroutine that was woken runs at once or later, as the machine has time for it, and what is
+// written without a sync reaches the disk or stays in memory accordingly. With one, goroutines take turns where they wait and at the
+// operations of the disk.
 func simulate(t *testing.T, seed uint64, script []step, log io.Writer, figures *figures) (err error) {
 	t.Helper()
 	s := draw(seed)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer set(&knobs.FloorEtags, 1<<60)() // raised etags count as changes that nobody has read
 	if s.small {
 		defer set(&knobs.KeptEtags, 8)()
