@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
+
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/sample"
@@ -54,6 +56,7 @@ var thresholds = []threshold{
 	{name: "operations of a batch", grow: growBatch, quick: true},
 	{name: "documents that expire at one instant", grow: growExpiry},
 	{name: "documents of one content", grow: growContents, long: true},
+	{name: "levels of the tree", grow: growLevels},
 	{name: "acknowledgements of a subscription", grow: growAcknowledgements, long: true},
 	{name: "indexes that were there", grow: growIndexes, long: true},
 	{name: "attachments of a document", grow: growAttachments, long: true, options: jay.Options{MaxAttachments: 10_000}},
@@ -118,6 +121,50 @@ func (g *grown) bulk(n int, id func(i int) string, body func(i int) string, opts
 	}
 	g.must(load.Close())
 }
+
+// growLevels writes more than the base level of Pebble's tree holds, so that the tables lie on several levels, the last one among them.
+func growLevels(g *grown) func() {
+	const n, size = 120_000, 1000
+	body := func(i int) string {
+		text := make([]byte, size*3/4)
+		_, _ = rand.NewChaCha8([32]byte{byte(i), byte(i >> 8), byte(i >> 16)}).Read(text) // it never fails
+		return fmt.Sprintf(`{"n":%d,"x":%q}`, i, base64.StdEncoding.EncodeToString(text))
+	}
+	id := func(i int) string { return fmt.Sprintf("users/%d", (i*7919)%n) } // each table overlaps the others
+	g.bulk(n, id, body, jay.InCollection("Users"))
+	return func() {
+		for i := 0; i < n; i += 97 {
+			d, err := g.db.Get(ctx, id(i))
+			g.must(err)
+			g.equal(string(d.Body()), body(i))
+		}
+		tables := g.levels()
+		g.Logf("tables by level: %d", tables)
+		if tables[6] == 0 || tables[5] == 0 {
+			g.Errorf("tables by level are %d, want some on levels 5 and 6", tables)
+		}
+	}
+}
+
+// levels returns how many tables there are on each level, as another process would find them now.
+func (g *grown) levels() (tables [7]int64) {
+	g.Helper()
+	found := g.disk.Crash(100, rand.New(rand.NewPCG(0, 0)))
+	db, err := pebble.Open(dir, &pebble.Options{FS: found, ReadOnly: true, FormatMajorVersion: pebble.FormatNewest, Logger: quiet{}})
+	g.must(err)
+	for i, level := range db.Metrics().Levels {
+		tables[i] = level.TablesCount
+	}
+	g.must(db.Close())
+	return tables
+}
+
+// quiet is a pebble.Logger.
+type quiet struct{}
+
+func (quiet) Infof(string, ...any)              {}
+func (quiet) Errorf(string, ...any)             {}
+func (quiet) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
 
 func growDocuments(g *grown) func() {
 	for _, ix := range []jay.Index{{Name: "v", Fields: []string{"v"}}, {Name: "n", Fields: []string{"n"}, Unique: true}} {
