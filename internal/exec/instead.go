@@ -198,7 +198,7 @@ func (r *Run) change(ctx context.Context) error {
 func (r *Run) reopen(ctx context.Context, pl *plan.Plan) error {
 	err := r.source.close()
 	r.plan, r.covers = pl, nil
-	where := r.residual()
+	where := r.overlay.residual(r.q, r.plan)
 	if err = errs.First(err, r.compile(where)); err != nil {
 		return err
 	}

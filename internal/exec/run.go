@@ -226,7 +226,7 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 	if err := checkQuery(r.q); err != nil {
 		return err
 	}
-	if r.plan, err = plan.New(r.q, c, r.snapshot, r.env.Rules, plan.Options{Counting: r.options.Counting, NoScan: r.options.NoScan, MaxBytes: r.env.MaxQueryBytes, Size: r.size, Space: r.space()}); err != nil {
+	if r.plan, err = plan.New(r.q, c, r.snapshot, r.env.Rules, plan.Options{Counting: r.options.Counting, NoScan: r.options.NoScan, MaxBytes: r.env.MaxQueryBytes, Size: r.size, Space: spaceOf(r.env)}); err != nil {
 		return err
 	}
 	if r.options.NoScan && r.plan.IsScan() && !r.wantsAll() {
@@ -239,7 +239,7 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 		r.left = r.q.Limit
 	}
 
-	where := r.residual()
+	where := r.overlay.residual(r.q, r.plan)
 	if err := r.compile(where); err != nil {
 		return err
 	}
@@ -259,16 +259,16 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 	return err
 }
 
-// residual returns the part of the condition that is to be checked on documents: all of it for a transaction's own, which are in no
-// index yet.
-func (r *Run) residual() query.Expr {
-	if len(r.overlay.Written) > 0 {
-		r.plan.CountOnly = false
+// residual returns the part of the condition of a query that is to be checked on the documents of a plan: all of it for a
+// transaction's own, which are in no index yet.
+func (o *Overlay) residual(q *query.Query, pl *plan.Plan) query.Expr {
+	if len(o.Written) > 0 {
+		pl.CountOnly = false
 	}
-	if len(r.overlay.Own) > 0 {
-		return r.q.Where
+	if len(o.Own) > 0 {
+		return q.Where
 	}
-	return r.plan.Residual
+	return pl.Residual
 }
 
 // compile makes the matcher of the condition that is left to check.
@@ -284,12 +284,12 @@ func (r *Run) compile(where query.Expr) (err error) {
 	return nil
 }
 
-// space returns what knows the sizes of ranges, or nil. On a shared store it would be asked through a network.
-func (r *Run) space() storage.SpaceMeasurer {
-	if r.env.Fresh != nil {
+// spaceOf returns what knows the sizes of ranges, or nil. On a shared store it would be asked through a network.
+func spaceOf(e *env.Env) storage.SpaceMeasurer {
+	if e.Fresh != nil {
 		return nil
 	}
-	m, _ := r.env.Engine.(storage.SpaceMeasurer)
+	m, _ := e.Engine.(storage.SpaceMeasurer)
 	return m
 }
 
