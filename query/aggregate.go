@@ -126,42 +126,56 @@ func (g *Groups) SetPace(p *Pace) {
 // summed is beyond MaxExponent.
 func (g *Groups) Add(doc Doc) error {
 	g.added++
-	g.reader.Reset(doc)
-	combinations := 1
-	for i := range g.axes {
-		n, err := g.lay(&g.axes[i])
-		if err != nil {
-			return err
-		}
-		if n > 1 {
-			if combinations *= n; combinations > maxGroupsPerDocument {
-				return &LimitError{"groups of one document", maxGroupsPerDocument, combinations}
-			}
-		}
+	combinations, err := g.begin(doc)
+	if err != nil {
+		return err
 	}
-
-	// choice counts through all combinations, its first axis fastest.
-	clear(g.choice)
 	for range combinations {
-		if err := g.addTo(g.chosen()); err != nil {
+		if err := g.addTo(g.chosen(g.value)); err != nil {
 			return err
 		}
-		for i := range g.choice { // the next combination
-			if g.choice[i]++; g.choice[i] < g.axes[i].values {
-				break
-			}
-			g.choice[i] = 0
-		}
+		g.advance()
 	}
 	return g.pace.Err()
 }
 
-// chosen returns the group of the current combination, which it makes if there is
+// begin makes doc the present document, and its first combination of values the current one. It returns how many
+// there are.
+func (g *Groups) begin(doc Doc) (combinations int, err error) {
+	g.reader.Reset(doc)
+	combinations = 1
+	for i := range g.axes {
+		n, err := g.lay(&g.axes[i])
+		if err != nil {
+			return 0, err
+		}
+		if n > 1 {
+			if combinations *= n; combinations > maxGroupsPerDocument {
+				return 0, &LimitError{"groups of one document", maxGroupsPerDocument, combinations}
+			}
+		}
+	}
+	clear(g.choice)
+	return combinations, nil
+}
+
+// advance makes the next combination of values the current one. choice counts through all of them, its first
+// axis fastest.
+func (g *Groups) advance() {
+	for i := range g.choice {
+		if g.choice[i]++; g.choice[i] < g.axes[i].values {
+			break
+		}
+		g.choice[i] = 0
+	}
+}
+
+// chosen returns the group of which the fields of the group by have these values. It makes the group if there is
 // none.
-func (g *Groups) chosen() *group {
+func (g *Groups) chosen(value func(field int) Value) *group {
 	g.key = g.key[:0]
 	for i := range g.by {
-		g.key = appendIdentity(g.key, g.value(i))
+		g.key = appendIdentity(g.key, value(i))
 	}
 	g.pace.Spend(len(g.key))
 	if found, ok := g.groups[string(g.key)]; ok {
@@ -170,7 +184,7 @@ func (g *Groups) chosen() *group {
 
 	made := &group{cells: make([]cell, len(g.columns))}
 	for i := range g.by {
-		made.keys = append(made.keys, canonical(g.value(i)))
+		made.keys = append(made.keys, canonical(value(i)))
 	}
 	g.groups[string(g.key)] = made
 	g.ordered = append(g.ordered, made)
@@ -181,15 +195,22 @@ func (g *Groups) chosen() *group {
 
 // value returns the value of a field of the group by in the current combination.
 func (g *Groups) value(field int) Value {
-	at := g.axisOf[field]
-	if a := &g.axes[at]; a.rows != nil {
-		if v := a.rows[g.choice[at]][field]; !v.IsMissing() {
-			return v
-		}
-	} else if values := g.reader.Values(field); len(values) > 0 {
-		return values[g.choice[at]]
+	if v := g.reached(field); !v.IsMissing() {
+		return v
 	}
 	return null
+}
+
+// reached is value, but missing where there is none.
+func (g *Groups) reached(field int) (v Value) {
+	at := g.axisOf[field]
+	if a := &g.axes[at]; a.rows != nil {
+		return a.rows[g.choice[at]][field]
+	}
+	if values := g.reader.Values(field); len(values) > 0 {
+		return values[g.choice[at]]
+	}
+	return v
 }
 
 // Bytes returns about how many bytes the groups take.

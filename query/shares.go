@@ -1,0 +1,214 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Shares finds what single documents give to groups, by the rules of [Groups]: in which groups they are, and the
+// numbers of sums. An index that keeps groups is made of it.
+//
+// Shares is not safe for concurrent use.
+type Shares struct {
+	groups *Groups
+	count  int // of the combinations of the present document
+	pace   Pace
+}
+
+// NewShares returns the Shares of groups with these members, at least one, and of sums of these fields.
+func NewShares(members, sums []Field) (*Shares, error) {
+	columns := make([]Column, len(sums))
+	for i, f := range sums {
+		columns[i] = Column{Name: fmt.Sprint(i), Func: FuncSum, Field: f}
+	}
+	g, err := NewGroups(members, columns, 0)
+	if err != nil {
+		return nil, err
+	}
+	s := &Shares{groups: g}
+	g.SetPace(&s.pace)
+	return s, nil
+}
+
+// Begin makes doc the present document, and returns in how many combinations of values it is, at least one. It returns
+// a *LimitError if there are more than 10,000.
+func (s *Shares) Begin(doc Doc) (combinations int, err error) {
+	s.pace = Pace{}
+	s.count, err = s.groups.begin(doc)
+	if s.pace.Err() != nil {
+		return 0, s.pace.Err()
+	}
+	return s.count, err
+}
+
+// Each calls fn with the members of each combination, until it returns an error. A member is missing if
+// its field reaches nothing. Combinations with equal members are one group, and missing counts as null. The members are valid until fn
+// returns. Each returns a *LimitError if the expressions among the members compute too much. It can be called once for a document.
+func (s *Shares) Each(fn func(members []Value) error) error {
+	members := make([]Value, s.groups.by)
+	for range s.count {
+		for i := range members {
+			members[i] = s.groups.reached(i)
+		}
+		if err := s.pace.Err(); err != nil {
+			return err
+		}
+		if err := fn(members); err != nil {
+			return err
+		}
+		s.groups.advance()
+	}
+	return nil
+}
+
+// Numbers calls fn with each number that the field of a sum reaches in the present document. It returns a *LimitError if
+// the expressions of the document compute too much.
+func (s *Shares) Numbers(sum int, fn func(number Value)) error {
+	s.groups.reader.Each(s.groups.by+sum, func(v Value) bool {
+		if v.kind == KindNumber {
+			fn(v)
+		}
+		return true
+	})
+	return s.pace.Err()
+}
+
+// AppendMember appends a member of a group as a part of a key, as AppendKey does. Whole reports that DecodeKey returns
+// the member as Groups shows it: a long text is cut, and so is a long number.
+func AppendMember(dst []byte, v Value) (key []byte, whole bool) {
+	dst, truncated := AppendKey(dst, v, false)
+	if !truncated && v.kind == KindNumber {
+		_, small := smallInt(v.raw)
+		truncated = !small && parseNumber(v.raw).beyond
+	}
+	return dst, !truncated
+}
+
+// Share is what some documents give to one group.
+type Share struct {
+	Documents int64
+	Sums      []SumShare // parallel to the columns of Groups; those of other functions than sum and avg are not read
+}
+
+// SumShare is what documents give to a sum.
+type SumShare struct {
+	Count  int64    // of the numbers in Limbs
+	Limbs  Limbs    // their sum
+	Others [][]byte // further numbers, as JSON
+}
+
+// AddShare adds what was kept of documents to the group with these members, one for each field of the group by, as Add
+// adds a document to it. Of several calls for one group each adds to it. It returns ErrColumn for a column with min or max, of
+// which nothing can be kept in sums, a *LimitError if the groups exceed their memory, and ErrNumber for a number
+// beyond MaxExponent.
+func (g *Groups) AddShare(members []Value, s Share) error {
+	to := g.chosen(func(i int) Value {
+		if members[i].IsMissing() {
+			return null
+		}
+		return members[i]
+	})
+	for i, c := range g.columns {
+		t, err := &to.cells[i].total, error(nil)
+		switch c.Func {
+		case FuncNone:
+		case FuncCount:
+			t.count += s.Documents
+		case FuncSum, FuncAvg:
+			sum := &s.Sums[i]
+			g.used += sumTextBytes * t.addLimbs(sum.Count, sum.Limbs)
+			for _, raw := range sum.Others {
+				if err = g.addNumber(t, raw); err != nil {
+					break
+				}
+			}
+		default:
+			err = fmt.Errorf("%w: %s() is not kept", ErrColumn, funcNames[c.Func])
+		}
+		if err != nil {
+			return fmt.Errorf("column %q: %w", c.Name, err)
+		}
+	}
+	if g.limit > 0 && g.used > g.limit {
+		return &LimitError{"bytes of groups", g.limit, g.used}
+	}
+	return g.pace.Err()
+}
+
+// errNotKept is why a condition cannot be decided by the members of groups.
+var errNotKept = errors.New("a condition that looks at more than the members of groups")
+
+// OfMembers returns a condition on documents as one on their group: mapped has the field of a row in place of each
+// member. It returns false for a condition that looks at something else, or that tells a missing member from
+// an empty array. What it returns decides the condition only for documents in which no member reaches several values.
+func OfMembers(e Expr, mapped func(Field) (Field, bool)) (Expr, bool) {
+	if !looksAtValues(e) {
+		return nil, false
+	}
+	e, err := MapFields(e, func(f Field) (Field, error) {
+		f, found := mapped(f)
+		if !found {
+			return f, errNotKept
+		}
+		return f, nil
+	})
+	return e, err == nil
+}
+
+// looksAtValues reports whether a condition looks at nothing but the values that fields reach.
+func looksAtValues(e Expr) bool {
+	all := func(list []Expr) bool {
+		for _, kid := range list {
+			if !looksAtValues(kid) {
+				return false
+			}
+		}
+		return true
+	}
+	switch e := e.(type) {
+	case And:
+		return all(e)
+	case Or:
+		return all(e)
+	case Not:
+		return looksAtValues(e.Expr)
+	case Compare, CompareFields, Between, In, StartsWith, EndsWith, Contains, Regexp:
+		return true
+	}
+	return false
+}
+
+// Functions returns the names of the operators and functions of the expression, each once, those of its conditions
+// included.
+func (x *Expression) Functions() []string {
+	var names []string
+	seen := make(map[string]bool)
+	x.functions(func(name string) {
+		if !seen[name] {
+			seen[name], names = true, append(names, name)
+		}
+	})
+	return names
+}
+
+// functions calls fn with the name of each operator and function.
+func (x *Expression) functions(fn func(name string)) {
+	var walk func(o *operation)
+	walk = func(o *operation) {
+		if o.function == nil {
+			return
+		}
+		fn(o.function.name)
+		for _, operand := range o.operands {
+			walk(operand)
+		}
+	}
+	walk(x.root)
+	for _, e := range x.conditions {
+		for _, f := range Fields(e) {
+			if f.Expression != nil {
+				f.Expression.functions(fn)
+			}
+		}
+	}
+}
