@@ -768,6 +768,54 @@ func TestFormat8_DeletedIDs(t *testing.T) {
 	jaytest.Verify(t, db)
 }
 
+// Ensure that the database of format 9 with kept sums (internal/fixture) opens, answers as it did, and goes on; and that a
+// program which does not know them refuses it by that name.
+func TestFormat9_KeptSums(t *testing.T) {
+	dir := t.TempDir()
+	copyTree(t, filepath.Join("testdata", "format9", "kept-sums"), dir)
+	before := hashesOf(t, dir)
+	older := storage.Features{storage.FeatureDefinitions, storage.FeatureUTC, storage.FeatureStandby, storage.FeatureDeletedIDs}
+	_, err := jay.Open(dir, &jay.Options{Engine: lsm.Driver{Options: lsm.Options{Features: older}}})
+	var newer *jay.FormatError
+	if !errors.As(err, &newer) || newer.Found != 9 || newer.Newest != 8 || !slices.Equal(newer.Features, []string{"kept sums"}) {
+		t.Errorf("an older program: got %v", err)
+	}
+	equal(t, slices.Equal(before, hashesOf(t, dir)), true)
+
+	said := func(db *jay.DB) string {
+		t.Helper()
+		q, err := db.RQL("from Orders group by Customer, year(At) order by Customer select Customer, year(At) as Year, count() as N, sum(Total) as T, avg(Total) as A, sum(Price * Quantity) as P", nil)
+		must(t, err)
+		rows, err := q.NoScan().All(ctx)
+		must(t, err)
+		text := ""
+		for _, row := range rows {
+			text += strings.ReplaceAll(string(row.JSON), strings.Repeat("x", 600), "x…") + "\n"
+		}
+		return text
+	}
+	const want = `{"Customer":null,"Year":null,"N":1,"T":0,"A":null,"P":0}
+{"Customer":"Ann","Year":"2026","N":2,"T":12,"A":6,"P":12}
+{"Customer":"Bob","Year":null,"N":1,"T":1e+300,"A":1e+300,"P":1234567890123.000000001}
+{"Customer":"x…","Year":null,"N":1,"T":7,"A":7,"P":0}
+`
+	db := open(t, dir, &jay.Options{ReadOnly: true})
+	equal(t, said(db), want)
+	closeDB(t, db)
+
+	db = open(t, dir, &jay.Options{MustExist: true})
+	defer closeDB(t, db)
+	equal(t, said(db), want)
+	jaytest.Verify(t, db)
+	must(t, db.Delete(ctx, "orders/2"))
+	put(t, db, "orders/0", `{"Customer":"Ann","At":"2026-01-31T12:00:00Z","Total":1}`, jay.InCollection("Orders"))
+	equal(t, said(db), `{"Customer":null,"Year":null,"N":1,"T":0,"A":null,"P":0}
+{"Customer":"Ann","Year":"2026","N":2,"T":0.5,"A":0.25,"P":0}
+{"Customer":"x…","Year":null,"N":1,"T":7,"A":7,"P":0}
+`)
+	jaytest.Verify(t, db)
+}
+
 // hashesOf returns the names of all files below dir, with their sizes, times of change and hashes.
 func hashesOf(t testing.TB, dir string) (out []string) {
 	t.Helper()

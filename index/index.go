@@ -45,8 +45,11 @@ type Index struct {
 	// the same condition. The default is none.
 	Where string `json:"where,omitempty"`
 
-	// Kind is the kind of the index. This version has one, the ordered index, whose
-	// name is "": it serves comparisons, ranges, prefixes and orders. Another name is
+	// Kind is the kind of the index. The ordered index, whose name is "", serves comparisons,
+	// ranges, prefixes and orders. "groups" keeps the number of documents of each group, and sums, for
+	// queries with group by: then Fields are the members of a group, fields of the body or expressions such as
+	// "year(At)", and the option "sums" has fields or expressions of numbers, such as "Total, Price * Quantity", up
+	// to 8. The first such index of a database raises its format: older versions then refuse it. Another name is
 	// refused with a *KindError.
 	Kind string `json:"kind,omitempty"`
 

@@ -25,7 +25,7 @@ type Feature struct {
 // Tx.RequireFeature where it is first written.
 //
 // Part of the on-disk format. A row must not change.
-var AllFeatures = [...]Feature{FeatureDefinitions, FeatureUTC, FeatureStandby, FeatureDeletedIDs}
+var AllFeatures = [...]Feature{FeatureDefinitions, FeatureUTC, FeatureStandby, FeatureDeletedIDs, FeatureKeptSums}
 
 // FeatureDefinitions are definitions that are kept in the database.
 var FeatureDefinitions = Feature{5, "definitions"}
@@ -40,6 +40,9 @@ var FeatureStandby = Feature{7, "standby"}
 // FeatureDeletedIDs is the change of a deleted document whose ID was not written as it is
 // folded: it has the ID as it was written.
 var FeatureDeletedIDs = Feature{8, "deleted ids"}
+
+// FeatureKeptSums is an index of the kind "groups", which keeps counts and sums.
+var FeatureKeptSums = Feature{9, "kept sums"}
 
 // Features are what a program, or an engine of it, knows: AllFeatures, or those of another version in
 // tests. There are at most 64.

@@ -54,6 +54,7 @@ type Index struct {
 	Settler    Settler    // the Stager, or nil
 	Ordered    bool       // it is of the ordered kind
 	options    []Option   // of its kind
+	feature    storage.Feature
 
 	// Figures are what plans have found out about the entries, nil for nothing yet. It is the only part that changes.
 	Figures atomic.Pointer[Figures]
@@ -66,10 +67,16 @@ type Field struct {
 	Date       query.Date
 	UTC        bool
 	Descending bool
+	own        *query.Field // what the kind has parsed, if it parses its fields; then path is empty for an expression
 }
 
 // Query returns the field as queries have it.
-func (f Field) Query() query.Field { return query.Field{Path: f.path, Date: f.Date, UTC: f.UTC} }
+func (f Field) Query() query.Field {
+	if f.own != nil {
+		return *f.own
+	}
+	return query.Field{Path: f.path, Date: f.Date, UTC: f.UTC}
+}
 
 // Catalog holds all indexes at one time. It is immutable.
 type Catalog struct {
@@ -78,6 +85,7 @@ type Catalog struct {
 	ByCollection map[string]*Collection // those that writes maintain
 	AllOrdered   bool                   // they are, in all collections
 	UTC          bool                   // a field of an index, or of a condition, is read as utc
+	Features     []storage.Feature      // that the kinds of the indexes need
 }
 
 // Collection holds what a write needs to know of the indexes of one collection.
@@ -98,6 +106,9 @@ func New(record Record) (*Catalog, error) {
 			return nil, err
 		}
 		c.All, c.UTC = append(c.All, ix), c.UTC || ix.isUTC()
+		if ix.feature.Format != 0 && !slices.Contains(c.Features, ix.feature) {
+			c.Features = append(c.Features, ix.feature)
+		}
 	}
 	for _, ix := range c.All {
 		if ix.Info.State == index.Dropping {
@@ -148,6 +159,9 @@ func (ci *Collection) Prepare() {
 		}
 		var slots []int
 		for _, f := range ix.Fields {
+			if f.own != nil {
+				continue // the Keeper reads it
+			}
 			slot, found := known[f.Text]
 			if !found {
 				slot = len(fields)
@@ -174,12 +188,12 @@ func Open(e RecordEntry) (*Index, error) {
 	if _, ix.Unknown = kind.canonical(e.Index, e.Collection); ix.Unknown != nil {
 		return ix, nil
 	}
-	ix.options = kind.Options
+	ix.options, ix.feature = kind.Options, kind.Feature
 	if ix.Ordered = e.Kind == ""; !ix.Ordered && e.Unique {
 		return nil, fmt.Errorf("%w: index %q: only an ordered index can be unique", errs.ErrIndex, e.Name)
 	}
 	for _, text := range e.Fields {
-		f, err := parseIndexField(text)
+		f, err := kind.parseField(text)
 		if err != nil {
 			return nil, fmt.Errorf("index %q: %w", e.Name, err)
 		}
@@ -217,6 +231,18 @@ func Open(e RecordEntry) (*Index, error) {
 
 func usesMetadata(e query.Expr) bool {
 	return slices.ContainsFunc(query.Fields(e), func(f query.Field) bool { return f.Meta != query.MetaNone })
+}
+
+// parseField parses a field of a declaration.
+func (k Kind) parseField(text string) (Field, error) {
+	if k.Field == nil {
+		return parseIndexField(text)
+	}
+	f, err := k.Field(text)
+	if err != nil {
+		return Field{}, err
+	}
+	return Field{path: f.Path, Text: f.String(), Date: f.Date, UTC: f.UTC, own: &f}, nil
 }
 
 func parseIndexField(text string) (Field, error) {
@@ -393,6 +419,9 @@ func (r *Record) Replace(number uint32) {
 
 // Is reports whether field is this field of the index.
 func (f Field) Is(field query.Field) bool {
+	if f.own != nil {
+		return f.own.String() == field.String()
+	}
 	return f.Date == field.Date && f.UTC == field.UTC && f.HasPath(field)
 }
 

@@ -26,11 +26,11 @@ func Canonical(ix index.Index, collection string) (index.Index, error) {
 	fields := make([]string, len(ix.Fields))
 	seen := make(map[string]bool)
 	for i, text := range ix.Fields {
-		f, err := parseIndexField(strings.TrimSpace(text))
+		f, err := kind.parseField(strings.TrimSpace(text))
 		if err != nil {
 			return ix, fmt.Errorf("%w: %w", errs.ErrIndex, err)
 		}
-		if step := f.path.At(0); step.Name == "id()" || step.Name == "@metadata" {
+		if kind.Field == nil && (f.path.At(0).Name == "id()" || f.path.At(0).Name == "@metadata") {
 			return ix, fmt.Errorf("%w: %s is no field of the body, and cannot be indexed; orders and ranges by id() and @metadata.@etag need no index", errs.ErrIndex, f.Text)
 		}
 		if seen[f.Text] {

@@ -36,6 +36,13 @@ type Kind struct {
 
 	// Options are those that a declaration may have.
 	Options []Option
+
+	// Field parses a field of a declaration, in place of a path; nil for a kind whose fields are paths. A Keeper of such
+	// a kind reads the bodies of documents itself: Document.Values and Document.Reached are not for it.
+	Field func(text string) (query.Field, error)
+
+	// Feature is what the format of a database needs that has an index of the kind; the zero Feature is nothing.
+	Feature storage.Feature
 }
 
 // Keeper decides what documents have in one index. All it knows of a document is its body. It is
@@ -137,6 +144,41 @@ type Candidates interface {
 	Close() error
 }
 
+// GroupAnswerer is a Keeper of an index that keeps counts and sums of groups of documents.
+type GroupAnswerer interface {
+	// AnswerGroups returns how the index answers a query of groups, or nil if it cannot.
+	AnswerGroups(q *GroupQuestion) *GroupAnswer
+}
+
+// GroupQuestion is what a query of groups asks of an index. Its documents are those of one collection, and those with
+// the condition of a partial index.
+type GroupQuestion struct {
+	GroupBy    []query.Field
+	Columns    []query.Column // what is wanted of each group, for its condition included
+	Conditions []query.Expr   // on documents: all of them must be true
+	Several    bool           // a document may be in several groups of the index
+	Ranges     []GroupRange   // of the groups that the conditions leave, ascending; nil for all
+}
+
+// GroupRange is a range of groups by what AppendKey makes of their members, one behind the other: from Lo up to but not
+// including Hi, or those that begin with Lo if Hi is nil.
+type GroupRange struct{ Lo, Hi []byte }
+
+// GroupAnswer is how an index answers a query of groups.
+type GroupAnswer struct {
+	Text string // says how, for Explain
+
+	// Read adds all groups to groups, which has the GroupBy and the Columns of the question. It returns how many keys it
+	// has examined. The changes are what the query sees and r does not.
+	Read func(r storage.Reader, changes GroupChanges, groups *query.Groups) (keys int64, err error)
+}
+
+// GroupChanges are documents that a query sees, and those that it does not see, other than the index has them.
+type GroupChanges struct {
+	Hidden map[string]bool // by folded ID: what the index has of them does not count
+	Bodies [][]byte        // of documents of the collection that count, too
+}
+
 // Precision is how closely Keeper.Bytes counts.
 type Precision int
 
@@ -170,6 +212,17 @@ func Register(name string, kind Kind) (undo func()) {
 		known[name] = kind
 	})
 	return func() { change(func(known map[string]Kind) { delete(known, name) }) }
+}
+
+// Forget makes a kind that is known unknown in this process, for tests, and returns what makes it known again. A
+// database must not be open in between.
+func Forget(name string) (restore func()) {
+	kinds.Lock()
+	defer kinds.Unlock()
+	kind := kinds.byName[name]
+	kinds.byName = maps.Clone(kinds.byName)
+	delete(kinds.byName, name)
+	return func() { Register(name, kind) }
 }
 
 // kindOf returns the kind with a name, if it is known.

@@ -166,7 +166,21 @@ func (r *Reader) ExistsAlive(from Getter, key []byte) (bool, error) {
 
 // EachGone calls fn with the folded collections of the documents in a snapshot that have
 // expired at a moment, none of them before from, until fn returns false.
-func EachGone(r storage.Reader, from, moment time.Time, fn func(foldedCollection []byte) bool) (err error) {
+func EachGone(r storage.Reader, from, moment time.Time, fn func(foldedCollection []byte) bool) error {
+	return eachGone(r, from, moment, func(_, value []byte) (bool, error) { return fn(value), nil })
+}
+
+// EachGoneID calls fn with the folded IDs of these documents, of all collections.
+func EachGoneID(r storage.Reader, from, moment time.Time, fn func(folded string)) error {
+	return eachGone(r, from, moment, func(key, value []byte) (bool, error) {
+		due, err := format.DecodeDue(key, value)
+		fn(due.FoldedID)
+		return true, err
+	})
+}
+
+// eachGone calls fn with the entries of these documents, until it returns false or an error.
+func eachGone(r storage.Reader, from, moment time.Time, fn func(key, value []byte) (more bool, err error)) (err error) {
 	if from.After(moment) {
 		return nil
 	}
@@ -175,7 +189,10 @@ func EachGone(r storage.Reader, from, moment time.Time, fn func(foldedCollection
 		return err
 	}
 	defer func() { err = errs.First(err, it.Close()) }()
-	for ok := it.First(); ok && fn(it.Value()); ok = it.Next() {
+	for ok := it.First(); ok; ok = it.Next() {
+		if more, err := fn(it.Key(), it.Value()); !more || err != nil {
+			return err
+		}
 	}
 	return it.Error()
 }

@@ -40,17 +40,24 @@ func (r *Run) groupAnswers(ctx context.Context) (answers, error) {
 			return matcher.Match(query.Doc{Body: body})
 		}
 	}
-	err = r.each(ctx, func(doc query.Doc) error {
-		held := groups.Bytes()
-		err := groups.Add(doc)
-		if err == nil {
-			return r.payer.Pay(groups.Bytes() - held)
-		}
-		if err == r.pace.Err() {
-			return err
-		}
-		return fmt.Errorf("%w: document %q: %w", errs.ErrQuery, doc.Meta.AppendMeta(nil, query.MetaID), err)
-	})
+	if r.plan.Kept != nil {
+		kept := keptGroups{r.plan.Kept, r.snapshot, &r.overlay, r.gone, r.dueFrom, r.moment}
+		var keys int64
+		keys, err = kept.readInto(groups, r.payer.Pay)
+		r.stats.keys += keys
+	} else {
+		err = r.each(ctx, func(doc query.Doc) error {
+			held := groups.Bytes()
+			err := groups.Add(doc)
+			if err == nil {
+				return r.payer.Pay(groups.Bytes() - held)
+			}
+			if err == r.pace.Err() {
+				return err
+			}
+			return fmt.Errorf("%w: document %q: %w", errs.ErrQuery, doc.Meta.AppendMeta(nil, query.MetaID), err)
+		})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +122,7 @@ func (r *Run) rowsOf(groups *query.Groups, keep func(row []query.Value) bool) an
 
 // countedGroup answers "select count()" without making documents, or returns nil.
 func (r *Run) countedGroup(ctx context.Context) (answers, error) {
-	if len(r.q.GroupBy) > 0 || r.q.Having != nil {
+	if len(r.q.GroupBy) > 0 || r.q.Having != nil || r.plan.Kept != nil {
 		return nil, nil
 	}
 	for _, c := range r.q.Select {

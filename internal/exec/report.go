@@ -43,6 +43,8 @@ func (r *Run) steps() []string {
 		steps = append(steps, r.instead.text)
 	}
 	switch {
+	case pl.Kept != nil:
+		steps = append(steps, pl.Kept.String()+asked(pl), "read no documents")
 	case pl.IDsOnly:
 		steps = append(steps, fmt.Sprintf("look up %d documents by ID", len(pl.IDs)))
 	case len(pl.Access) > 1:
@@ -80,7 +82,7 @@ func (r *Run) steps() []string {
 	case len(pl.Access) > 0 || pl.Changes != nil:
 		steps = append(steps, "read documents")
 	}
-	if r.matcher != nil {
+	if r.matcher != nil && pl.Kept == nil {
 		residual := pl.Residual
 		if len(r.overlay.Own) > 0 {
 			residual = r.q.Where
@@ -92,7 +94,7 @@ func (r *Run) steps() []string {
 	} else if len(r.q.OrderBy) > 0 && pl.Ordered {
 		steps = append(steps, "already in order")
 	}
-	if IsGrouped(r.q) && !r.stats.minMax {
+	if IsGrouped(r.q) && !r.stats.minMax && pl.Kept == nil {
 		steps = append(steps, "group in memory")
 	}
 	if len(pl.Estimates) == 2 {

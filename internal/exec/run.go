@@ -51,6 +51,7 @@ type Run struct {
 	key      []byte          // scratch
 	moment   time.Time       // at which documents that have expired are left out; zero for none
 	gone     bool            // there are such documents
+	dueFrom  time.Time       // none of them has expired before
 	accept   docs.Filter     // matches, made once
 	all      bool            // it accepts every candidate
 	header   metadata.Header // scratch
@@ -205,6 +206,7 @@ func (r *Run) findGone(from time.Time) (err error) {
 	if r.moment.IsZero() {
 		return nil
 	}
+	r.dueFrom = from
 	r.gone, err = docs.AnyGone(r.snapshot, from, r.moment)
 	return err
 }
@@ -366,6 +368,8 @@ func (r *Run) wantsAll() bool {
 
 func (r *Run) openSource(ctx context.Context) (source, error) {
 	switch {
+	case r.plan.Kept != nil:
+		return &idSource{r: r}, nil // no document is read
 	case r.plan.IDsOnly:
 		return &idSource{r: r, ids: r.plan.IDs}, nil
 	case len(r.plan.Access) > 0:

@@ -139,6 +139,9 @@ func (in *Indexer) tryChange(edit func(*catalog.Record) error) (*catalog.Catalog
 		if c.UTC {
 			tx.RequireFeature(storage.FeatureUTC)
 		}
+		for _, f := range c.Features {
+			tx.RequireFeature(f)
+		}
 		return env.SetJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.IndexesName), record)
 	})
 }

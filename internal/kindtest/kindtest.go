@@ -31,7 +31,8 @@ type Subject struct {
 	Index jay.Index    // a declaration; its name and kind are set
 
 	Body      func(r *rand.Rand) string // of a document
-	Condition func(r *rand.Rand) string // in RQL, some of which the index answers
+	Condition func(r *rand.Rand) string // in RQL, some of which the index answers; nil for a kind that answers groups only
+	Groups    func(r *rand.Rand) string // what follows from and its collection, of a query of groups; nil for a kind that answers none
 	Order     string                    // in RQL, in which the index gives answers; "" for none
 
 	Explained string      // what Explain says of an answer, beside the name of the index
@@ -238,6 +239,14 @@ func (p *pair) agree(t *testing.T) {
 	t.Helper()
 	jaytest.Must(t, checks.Indexes(p.with))
 	jaytest.Verify(t, p.with)
+	if p.s.Groups != nil {
+		for range 15 {
+			p.compareGroups(t)
+		}
+	}
+	if p.s.Condition == nil {
+		return
+	}
 	for range 10 {
 		p.compare(t, p.s.Condition(p.random))
 	}
@@ -275,6 +284,26 @@ func (p *pair) compare(t *testing.T, where string) {
 	if used(t, p.with, text) && strings.Contains(explained(t, p.with, text), "already in order") {
 		p.ordered++
 	}
+}
+
+// compareGroups compares the groups of a query.
+func (p *pair) compareGroups(t *testing.T) {
+	t.Helper()
+	rql := p.s.query(p.random, p.collection)
+	if got, want := sortedRows(t, p.with, rql), sortedRows(t, p.without, rql); !slices.Equal(got, want) {
+		t.Fatalf("%s: got %q with the index, and %q without", rql, got, want)
+	}
+	if used(t, p.with, rql) {
+		p.answered++
+	}
+}
+
+// query returns a random query, of groups if the kind answers such.
+func (s *Subject) query(r *rand.Rand, collection string) string {
+	if s.Groups != nil {
+		return "from " + collection + " " + s.Groups(r)
+	}
+	return "from " + collection + " where " + s.Condition(r)
 }
 
 // pages returns the IDs that a query finds, page by page.
@@ -352,9 +381,9 @@ func (s *Subject) histories(t *testing.T) {
 // inTransaction compares queries of a transaction, which see what it has written.
 func (p *pair) inTransaction(t *testing.T) {
 	t.Helper()
-	body, where := json.RawMessage(p.s.Body(p.random)), p.s.Condition(p.random)
+	body, rql := json.RawMessage(p.s.Body(p.random)), p.s.query(p.random, p.collection)
 	if p.s.Order != "" {
-		where += " order by " + p.s.Order
+		rql += " order by " + p.s.Order
 	}
 	var found [2][]string
 	for i, db := range []*jay.DB{p.with, p.without} {
@@ -362,7 +391,7 @@ func (p *pair) inTransaction(t *testing.T) {
 			if _, err := tx.Put(ctx, "own/1", body, jay.InCollection(p.collection)); err != nil {
 				return err
 			}
-			q, err := tx.RQL("from "+p.collection+" where "+where, nil)
+			q, err := tx.RQL(rql, nil)
 			if err != nil {
 				return err
 			}
@@ -371,7 +400,11 @@ func (p *pair) inTransaction(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				found[i] = append(found[i], row.Document.ID())
+				if row.Document != nil {
+					found[i] = append(found[i], row.Document.ID())
+				} else {
+					found[i] = append(found[i], string(row.JSON))
+				}
 			}
 			return nil
 		}))
@@ -380,7 +413,7 @@ func (p *pair) inTransaction(t *testing.T) {
 		}
 	}
 	if !slices.Equal(found[0], found[1]) {
-		t.Fatalf("in a transaction, %s: got %q with the index, and %q without", where, found[0], found[1])
+		t.Fatalf("in a transaction, %s: got %q with the index, and %q without", rql, found[0], found[1])
 	}
 }
 
@@ -474,7 +507,7 @@ func (s *Subject) answersAlike(t *testing.T, db *jay.DB) {
 	var found [][]string
 	answered := false
 	for range 20 {
-		rql := "from " + things + " where " + s.Condition(r)
+		rql := s.query(r, things)
 		queries, found = append(queries, rql), append(found, sortedRows(t, db, rql))
 		answered = answered || used(t, db, rql)
 	}
@@ -617,11 +650,15 @@ func (s *Subject) damaged(t *testing.T) {
 
 // withoutKind opens a database in a process that does not know the kind.
 func (s *Subject) withoutKind(t *testing.T, dir string) {
-	if s.Kind.Open == nil {
-		return
+	if s.Name == "" {
+		return // each version knows it
 	}
-	s.forget()
-	defer func() { s.forget = catalog.Register(s.Name, s.Kind) }()
+	if s.Kind.Open == nil {
+		defer catalog.Forget(s.Name)()
+	} else {
+		s.forget()
+		defer func() { s.forget = catalog.Register(s.Name, s.Kind) }()
+	}
 	db := jaytest.Open(t, dir, nil)
 	defer jaytest.Close(t, db)
 	_, err := db.Put(ctx, "things/1", json.RawMessage(`{}`), jay.InCollection(things))
@@ -653,7 +690,7 @@ func (s *Subject) figures(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(5, 0))
 	for range 50 {
-		rql := "from " + things + " where " + s.Condition(r)
+		rql := s.query(r, things)
 		if text := explained(t, db, rql); strings.Contains(text, cmp.Or(s.Explained, indexName)) && strings.Contains(text, indexName) {
 			return
 		}

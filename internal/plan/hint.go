@@ -29,6 +29,12 @@ func (p *planner) hinted(c *catalog.Catalog) (*Plan, error) {
 		return nil, p.refuseHint(fmt.Sprintf("it has only documents with %.300s, and the query does not have this condition in these words", ix.Info.Where))
 	}
 	p.hint, p.indexes = true, []*catalog.Index{ix}
+	if pl, err := p.kept(); pl != nil || err != nil {
+		if pl != nil {
+			pl.Hinted = true
+		}
+		return pl, err
+	}
 	if err := p.addPath(ix); err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 
 // Plan is how a query is answered.
 type Plan struct {
+	Kept      *Kept      // instead of documents: the groups that an index keeps
 	Access    []*Path    // the access paths of candidates: several are a union, none means a scan
 	IDs       []string   // instead of paths: the folded IDs that can match, if IDsOnly
 	IDsOnly   bool       // IDs has all candidates
@@ -133,6 +134,9 @@ func New(q *query.Query, c *catalog.Catalog, snapshot storage.Reader, rules ids.
 func (p *planner) plan() (*Plan, error) {
 	if pl := p.byID(); pl != nil {
 		return pl, nil
+	}
+	if pl, err := p.kept(); pl != nil || err != nil {
+		return pl, err
 	}
 	for _, ix := range p.indexes {
 		if err := p.addPath(ix); err != nil {
@@ -317,5 +321,5 @@ func (p *planner) residual(paths ...*Path) query.Expr {
 // IsScan reports whether the plan looks at every document, or at those in a range of
 // IDs that may have all of them.
 func (pl *Plan) IsScan() bool {
-	return !pl.IDsOnly && len(pl.Access) == 0 && pl.Prefix == "" && pl.Changes == nil && !pl.Few
+	return pl.Kept == nil && !pl.IDsOnly && len(pl.Access) == 0 && pl.Prefix == "" && pl.Changes == nil && !pl.Few
 }

@@ -1,0 +1,51 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/plan"
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/query"
+	"github.com/jaydb/jay/storage"
+)
+
+// keptGroups are groups that an index keeps, as a query sees them.
+type keptGroups struct {
+	*plan.Kept
+	snapshot        storage.Reader
+	overlay         *Overlay
+	gone            bool // documents have expired, none of them before dueFrom
+	dueFrom, moment time.Time
+}
+
+// readInto adds the groups to groups, and returns how many keys it has examined. What the transaction has written, and what has
+// expired and is not deleted yet, is in the index otherwise than the query sees it: it is corrected by what the index
+// has of these documents.
+func (k *keptGroups) readInto(groups *query.Groups, pay func(bytes int) error) (keys int64, err error) {
+	changes := catalog.GroupChanges{Hidden: make(map[string]bool)}
+	for folded := range k.overlay.Written {
+		changes.Hidden[folded] = true
+	}
+	for _, doc := range k.overlay.Own {
+		changes.Bodies = append(changes.Bodies, doc.JSON())
+	}
+	if k.gone {
+		err := docs.EachGoneID(k.snapshot, k.dueFrom, k.moment, func(folded string) { changes.Hidden[folded] = true })
+		if err != nil {
+			return 0, err
+		}
+	}
+	keys, err = k.Read(k.snapshot, changes, groups)
+	if large, refused := (*query.LimitError)(nil), (*metadata.Error)(nil); errors.As(err, &large) || errors.Is(err, query.ErrNumber) || errors.As(err, &refused) {
+		err = fmt.Errorf("%w: %w", errs.ErrQuery, err)
+	}
+	if err == nil {
+		err = pay(groups.Bytes())
+	}
+	return keys, err
+}

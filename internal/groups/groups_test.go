@@ -1,0 +1,312 @@
+package groups_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jaydb/jay"
+	private "github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/jaytest"
+	"github.com/jaydb/jay/storage/memory"
+)
+
+// dashboard is the query of an index with orders by customer.
+const dashboard = "from Orders group by Customer order by Customer select Customer, count() as N, sum(Total) as T"
+
+// orders declares an index by customer, with the sum of the total.
+func orders(t testing.TB, db *jay.DB) {
+	t.Helper()
+	private.Must(t, db.EnsureIndex(ctx, "Orders", jay.Index{Name: "ByCustomer", Kind: "groups", Fields: []string{"Customer"}, Options: map[string]string{"sums": "Total"}}))
+}
+
+// put stores an order.
+func put(t testing.TB, db *jay.DB, id, body string, options ...jay.WriteOption) {
+	t.Helper()
+	_, err := db.Put(ctx, id, json.RawMessage(body), append(options, jay.InCollection("Orders"))...)
+	private.Must(t, err)
+}
+
+// explained returns the plan of a query, as one text.
+func explained(t testing.TB, from querier, rql string) string {
+	t.Helper()
+	q, err := from.RQL(rql, nil)
+	private.Must(t, err)
+	x, err := q.Explain(ctx)
+	private.Must(t, err)
+	return strings.Join(x.Plan, "; ")
+}
+
+// Ensure that writers of one group do not meet, and that no addition is lost: 64 goroutines add to it, take from it and change it.
+func TestWriters_OneGroup(t *testing.T) {
+	db := private.Memory(t, &jay.Options{Durability: jay.Relaxed})
+	orders(t, db)
+	const goroutines, rounds = 64, 20
+	var wg sync.WaitGroup
+	for g := range goroutines {
+		wg.Go(func() {
+			for i := range rounds {
+				id := fmt.Sprintf("orders/%d-%d", g, i)
+				if err := db.Update(ctx, func(tx *jay.Tx) error {
+					_, err := tx.Put(ctx, id, json.RawMessage(fmt.Sprintf(`{"Customer":"Ann","Total":%d.01}`, i)), jay.InCollection("Orders"))
+					return err
+				}); err != nil {
+					t.Errorf("%s: %v", id, err)
+				}
+				switch i % 4 {
+				case 1:
+					if err := db.Delete(ctx, id); err != nil {
+						t.Error(err)
+					}
+				case 2:
+					if _, err := db.Patch(ctx, id, jay.Set("Total", 0.25)); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	// Of 20 rounds 5 are deleted and 5 are 0.25; the others are 0, 3, 4, 7, 8, 11, 12, 15, 16 and 19, each with a cent.
+	rows := private.Rows(t, db, dashboard)
+	if want := fmt.Sprintf(`{"Customer":"Ann","N":%d,"T":%d.4}`, goroutines*15, goroutines*95+goroutines*135/100); len(rows) != 1 || rows[0] != want {
+		t.Errorf("got %v, want %s", rows, want)
+	}
+	private.Verify(t, db)
+}
+
+// Ensure that a transaction sees the groups with what it has written, and not with what others have written since; that it fails
+// if it has read groups and a document of the collection has changed since, whatever its group; and that one that has only
+// written does not.
+func TestTransactions(t *testing.T) {
+	db := private.Memory(t, nil)
+	orders(t, db)
+	put(t, db, "orders/1", `{"Customer":"Ann","Total":1}`)
+	put(t, db, "orders/2", `{"Customer":"Bob","Total":2}`)
+	h := &history{t: t}
+	said := func(tx *jay.Tx) string { return fmt.Sprintf("%s", h.rows(tx, dashboard)) }
+
+	private.Must(t, db.Update(ctx, func(tx *jay.Tx) error {
+		if _, err := tx.Put(ctx, "orders/3", json.RawMessage(`{"Customer":"Cyd","Total":1e40}`), jay.InCollection("Orders")); err != nil {
+			return err
+		}
+		if err := tx.Delete(ctx, "orders/2"); err != nil {
+			return err
+		}
+		if _, err := tx.Put(ctx, "orders/1", json.RawMessage(`{"Customer":"Ann","Total":10}`)); err != nil {
+			return err
+		}
+		private.Equal(t, said(tx), `[{"Customer":"Ann","N":1,"T":10} {"Customer":"Cyd","N":1,"T":1e+40}]`)
+		if plan := explained(t, tx, dashboard); !strings.Contains(plan, "ByCustomer") {
+			t.Errorf("answered by %s", plan)
+		}
+		return nil
+	}))
+	private.Equal(t, fmt.Sprint(private.Rows(t, db, dashboard)), `[{"Customer":"Ann","N":1,"T":10} {"Customer":"Cyd","N":1,"T":1e+40}]`)
+
+	beside := func(read bool, id, customer string) error {
+		t.Helper()
+		return db.Update(ctx, func(tx *jay.Tx) error {
+			if read {
+				said(tx)
+			}
+			put(t, db, id, fmt.Sprintf(`{"Customer":%q,"Total":1}`, customer))
+			_, err := tx.Put(ctx, "orders/own", json.RawMessage(`{"Customer":"Ann","Total":5}`), jay.InCollection("Orders"))
+			return err
+		})
+	}
+	private.Must(t, beside(false, "orders/4", "Ann"))
+	for _, customer := range []string{"Ann", "Dan"} {
+		if err := beside(true, "orders/"+customer, customer); !errors.Is(err, jay.ErrConflict) || !strings.Contains(err.Error(), "Orders") {
+			t.Errorf("an order of %s beside the transaction: got %v", customer, err)
+		}
+	}
+}
+
+// Ensure that a document that has expired counts no more, before it is deleted and after.
+func TestExpired(t *testing.T) {
+	db := jaytest.Open(t, &jay.Options{ExactExpiry: true})
+	orders(t, db.DB)
+	put(t, db.DB, "orders/1", `{"Customer":"Ann","Total":1}`)
+	put(t, db.DB, "orders/2", `{"Customer":"Ann","Total":1e30}`, jay.ExpiresAt(db.Clock.Now().Add(time.Minute)))
+	put(t, db.DB, "orders/3", `{"Customer":"`+strings.Repeat("x", 600)+`"}`, jay.ExpiresAt(db.Clock.Now().Add(time.Minute)))
+	private.Equal(t, private.Rows(t, db.DB, dashboard)[0], `{"Customer":"Ann","N":2,"T":1.000000000000000000000000000001e+30}`)
+	db.Clock.Advance(time.Hour)
+	private.Equal(t, fmt.Sprint(private.Rows(t, db.DB, dashboard)), `[{"Customer":"Ann","N":1,"T":1}]`)
+	swept, err := db.Sweep(ctx)
+	private.Must(t, err)
+	t.Log(swept)
+	private.Equal(t, fmt.Sprint(private.Rows(t, db.DB, dashboard)), `[{"Customer":"Ann","N":1,"T":1}]`)
+}
+
+// Ensure that queries say which groups they read, that NoScan accepts them, and that what is not kept is scanned.
+func TestPlans(t *testing.T) {
+	db := private.Memory(t, nil)
+	private.Must(t, db.EnsureIndexes(ctx, "Orders", []jay.Index{
+		{Name: "Fine", Kind: "groups", Fields: []string{"Customer", "day(At)"}, Options: map[string]string{"sums": "Total,Price*Quantity"}},
+		{Name: "Coarse", Kind: "groups", Fields: []string{"Customer"}, Options: map[string]string{"sums": "Total"}},
+		{Name: "Open", Kind: "groups", Fields: []string{"Warehouse"}, Where: "State = 'open'"},
+		{Name: "Plain", Fields: []string{"Customer"}},
+	}))
+	for i := range 50 {
+		put(t, db, fmt.Sprint("orders/", i), fmt.Sprintf(`{"Customer":"c%d","At":"2026-01-%02dT00:00:00Z","Total":%d,"Price":2,"Quantity":%d,"State":"open","Warehouse":%d}`, i%7, 1+i%20, i, i%3, i%2))
+	}
+	for _, row := range []struct{ rql, index string }{
+		{"from Orders group by Customer select Customer, sum(Total) as T", "Coarse"},
+		{"from Orders group by Customer order by avg(Total) desc select key() as C, avg(Total) as A limit 3", "Coarse"},
+		{"from Orders group by Customer select Customer, sum(Price * Quantity) as P", "Fine"},
+		{"from Orders group by day(At), Customer select Customer, day(At) as Day, count()", "Fine"},
+		{"from Orders group by day(At) where sum(Total) > 10 select key() as Day, count() as N", "Fine"},
+		{"from Orders where Customer = 'c1' select sum(Total) as T", "Coarse"},
+		{"from Orders select sum(Total) as T, count() as N", "Coarse"},
+		{"from Orders group by Customer where Customer in ('c1', 'C2') and day(At) >= '2026-01-05' select Customer, count() as N", "Fine"},
+		{"from Orders group by Warehouse where State = 'open' and Warehouse = 1 select Warehouse, count()", "Open"},
+		{"from Orders group by Warehouse select Warehouse, count()", ""},                          // only the open ones are kept
+		{"from Orders group by Customer select Customer, max(Total) as M", ""},                    // no extremes
+		{"from Orders group by Customer select Customer, sum(Price) as P", ""},                    // another sum
+		{"from Orders group by Customer where Total > 3 select Customer, count()", ""},            // not a member
+		{"from Orders group by Customer where exists(Customer) select Customer, count()", ""},     // tells [] from nothing
+		{"from Orders group by Customer where length(Customer) > 1 select Customer, count()", ""}, // computed from a member
+		{"from Orders group by Customer where id() > 'orders/3' select Customer, count()", ""},    // not a member
+		{"from @all_docs group by Customer select Customer, count()", ""},                         // of all collections
+		{"from Orders group by Customer, State select Customer, State, sum(Total) as T", ""},      // another member
+		{"from Orders select count() as N", ""},                                                   // kept without an index
+	} {
+		q, err := db.RQL(row.rql, nil)
+		private.Must(t, err)
+		got := private.Rows(t, db, row.rql)
+		want, err := q.NoIndex().All(ctx)
+		private.Must(t, err)
+		var texts []string
+		for _, r := range want {
+			texts = append(texts, string(r.JSON))
+		}
+		if !strings.Contains(row.rql, "order by") {
+			slices.Sort(got)
+			slices.Sort(texts)
+		}
+		if !slices.Equal(got, texts) {
+			t.Errorf("%s: got %v, want %v", row.rql, got, texts)
+		}
+		plan := explained(t, db, row.rql)
+		if row.index == "" {
+			if strings.Contains(plan, "kept") {
+				t.Errorf("%s: %s", row.rql, plan)
+			}
+			continue
+		}
+		if !strings.Contains(plan, fmt.Sprintf("index %q, kept counts", row.index)) || !strings.Contains(plan, "read no documents") || strings.Contains(plan, "group in memory") {
+			t.Errorf("%s: %s", row.rql, plan)
+		}
+		if _, err := q.NoScan().All(ctx); err != nil {
+			t.Errorf("%s: %v", row.rql, err)
+		}
+		x, err := q.Explain(ctx)
+		private.Must(t, err)
+		if x.Documents != 0 {
+			t.Errorf("%s has read %d documents", row.rql, x.Documents)
+		}
+	}
+	q, err := db.RQL("from Orders group by Customer select Customer, sum(Total) as T", nil)
+	private.Must(t, err)
+	x, err := q.UseIndex("Fine").Explain(ctx)
+	if err != nil || !strings.Contains(x.Plan[0], `"Fine"`) || !strings.Contains(x.Plan[0], "as the query asks") {
+		t.Errorf("got %v, %v", x.Plan, err)
+	}
+	if _, err := q.UseIndex("Open").All(ctx); !errors.Is(err, jay.ErrNoIndex) {
+		t.Errorf("an index that does not have it: got %v", err)
+	}
+	// A range of the first member, and a point before a range, examine the groups in it only.
+	narrow, err := db.RQL("from Orders group by Customer, day(At) where Customer = 'c3' and day(At) < '2026-01-10' select Customer, day(At) as D, count()", nil)
+	private.Must(t, err)
+	if x, err = narrow.Explain(ctx); err != nil || x.Keys > 20 || !strings.Contains(x.Plan[0], "one range of groups") {
+		t.Errorf("%d keys, %v, %v", x.Keys, x.Plan, err)
+	}
+}
+
+// Ensure that a declaration that cannot be kept is refused, and says what and why.
+func TestRefused(t *testing.T) {
+	db := private.Memory(t, nil)
+	for _, row := range []struct {
+		field, sums string
+		want        string
+	}{
+		{"-Customer", "", `"-Customer": groups have no order of their own`},
+		{"id()", "", "id() is no field of the body"},
+		{"@metadata.@etag", "", "@metadata.@etag is no field of the body"},
+		{"lower(Name)", "", "lower() depends on tables that change"},
+		{"day(At, 'Europe/Zurich')", "", "the rules of time zones change"},
+		{"1 + 2", "", "it refers to no field of the document"},
+		{"Customer", "upper(Name)", "upper() depends on tables that change"},
+		{"Customer", "Total, Total", "1 to 8 different fields or expressions"},
+		{"Customer", "Total,", "1 to 8 different fields or expressions"},
+		{"Customer", "Total as date", "1 to 8 different fields or expressions"},
+	} {
+		ix := jay.Index{Name: "x", Kind: "groups", Fields: []string{row.field}}
+		if row.sums != "" {
+			ix.Options = map[string]string{"sums": row.sums}
+		}
+		err := db.EnsureIndex(ctx, "Orders", ix)
+		var option *jay.OptionError
+		if !errors.Is(err, jay.ErrIndex) || !strings.Contains(err.Error(), row.want) || errors.As(err, &option) != (row.sums != "") {
+			t.Errorf("%s, %s: got %v", row.field, row.sums, err)
+		}
+	}
+	list, err := db.Indexes(ctx, "Orders")
+	if err != nil || len(list) != 0 {
+		t.Errorf("got %v, %v", list, err)
+	}
+	// The canonical spelling is what is compared.
+	first := jay.Index{Name: "x", Kind: "groups", Fields: []string{" Price*Quantity "}, Options: map[string]string{"sums": " concat(A,',',B)=>"}}
+	first.Options["sums"] = "Total,round( Price*Quantity ,2)"
+	private.Must(t, db.EnsureIndex(ctx, "Orders", first))
+	first.Fields[0], first.Options["sums"] = "Price * Quantity", "Total, round(Price * Quantity, 2)"
+	private.Must(t, db.EnsureIndex(ctx, "Orders", first))
+	list, err = db.Indexes(ctx, "Orders")
+	if err != nil || len(list) != 1 || list[0].Fields[0] != first.Fields[0] || list[0].Options["sums"] != first.Options["sums"] || list[0].Kind != "groups" {
+		t.Errorf("got %+v, %v", list, err)
+	}
+}
+
+// Ensure that a document which would be in more than 10,000 groups is refused, and one whose expressions compute too much, by errors that
+// name the index; and that they change nothing.
+func TestRefused_Documents(t *testing.T) {
+	db := private.Memory(t, nil)
+	private.Must(t, db.EnsureIndex(ctx, "Orders", jay.Index{Name: "ByTags", Kind: "groups", Fields: []string{"A", "B"}, Options: map[string]string{"sums": "length(replace(Text, 'x', Other))"}}))
+	many := "[" + strings.TrimSuffix(strings.Repeat("1,2,3,4,5,6,7,8,9,0,", 11), ",") + "]"
+	_, err := db.Put(ctx, "orders/1", json.RawMessage(fmt.Sprintf(`{"A":%s,"B":%s}`, many, many)), jay.InCollection("Orders"))
+	var invalid *jay.DocumentError
+	if !errors.As(err, &invalid) || invalid.Limit != 10_000 || invalid.Actual != 12_100 || !strings.Contains(err.Error(), `"ByTags"`) {
+		t.Errorf("groups: got %v", err)
+	}
+	if rows := private.Rows(t, db, "from Orders"); len(rows) != 0 {
+		t.Errorf("got %v", rows)
+	}
+}
+
+// Ensure that two processes on a shared store add to the same groups.
+func TestShared(t *testing.T) {
+	driver := &memory.Driver{Shared: true}
+	open := func() *jay.DB { return private.Open(t, "db", &jay.Options{Engine: driver}) }
+	a, b := open(), open()
+	defer private.Close(t, a)
+	defer private.Close(t, b)
+	orders(t, a)
+	var wg sync.WaitGroup
+	for i, db := range []*jay.DB{a, b} {
+		wg.Go(func() {
+			for j := range 50 {
+				put(t, db, fmt.Sprintf("orders/%d-%d", i, j), fmt.Sprintf(`{"Customer":"c%d","Total":%d}`, j%2, j))
+			}
+		})
+	}
+	wg.Wait()
+	for _, db := range []*jay.DB{a, b} {
+		private.Equal(t, fmt.Sprint(private.Rows(t, db, dashboard)), `[{"Customer":"c0","N":50,"T":1200} {"Customer":"c1","N":50,"T":1250}]`)
+	}
+}

@@ -1,0 +1,168 @@
+// Package groups is the kind of index that keeps the number of documents of each group, and sums of their numbers: in
+// the commit that changes a document, by additions, so that the writers of a group do not meet. docs/format.md
+// describes its keys, docs/aggregates.md its use.
+package groups
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/query"
+	"github.com/jaydb/jay/storage"
+)
+
+// Name is the name of the kind in declarations. Part of the on-disk format. Must not change.
+const Name = "groups"
+
+// MaxSums bounds the sums of one index.
+const MaxSums = 8
+
+// The option of the kind. Part of the on-disk format. Must not change.
+const (
+	optionSums = "sums"
+	noSums     = "-" // the default: documents are counted, and nothing is summed
+)
+
+// Kind is the kind.
+var Kind = catalog.Kind{
+	Open:    open,
+	Field:   parseField,
+	Feature: storage.FeatureKeptSums,
+	Options: []catalog.Option{{
+		Name:    optionSums,
+		Default: noSums,
+		Rule:    fmt.Sprintf("1 to %d different fields or expressions of numbers, separated by commas, such as Total, Price * Quantity; - for none", MaxSums),
+		Check:   canonicalSums,
+	}},
+}
+
+// keeper is the Keeper of an index.
+type keeper struct {
+	ix      *catalog.Index
+	members []query.Field
+	sums    []query.Field
+	readers *sync.Pool // of *reader
+}
+
+// open is catalog.Kind.Open.
+func open(ix *catalog.Index) (catalog.Keeper, error) {
+	k := keeper{ix: ix}
+	for _, f := range ix.Fields {
+		k.members = append(k.members, f.Query())
+	}
+	sums, _ := parseSums(ix.Option(optionSums)) // the catalog has checked it
+	for _, f := range sums {
+		if why := notKept(f); why != "" {
+			return nil, &index.OptionError{Index: ix.Info.Name, Collection: ix.Info.Collection, Kind: Name, Option: optionSums, Value: ix.Info.Options[optionSums], Rule: why}
+		}
+	}
+	k.sums = sums
+	if len(k.members) == 0 { // a record that is damaged
+		return k, nil
+	}
+	if _, err := query.NewShares(k.members, k.sums); err != nil {
+		return nil, fmt.Errorf("%w: %w", errs.ErrIndex, err)
+	}
+	k.readers = &sync.Pool{New: func() any { return k.newReader() }}
+	return k, nil
+}
+
+// parseField parses a member of groups, for catalog.Kind.Field: a field of the body, also as date or as utc, or an expression.
+func parseField(text string) (query.Field, error) {
+	if strings.HasPrefix(text, "-") {
+		return query.Field{}, fmt.Errorf("%.100q: groups have no order of their own: leave the sign out, and write 0 - X for an expression", text)
+	}
+	path, as := catalog.CutDate(text)
+	f, err := query.ParseExpression(path)
+	if err != nil {
+		return f, err
+	}
+	if as != "" {
+		if f.Date != query.DateNone || f.Meta != query.MetaNone {
+			return f, fmt.Errorf("%.100q: only a field of the body is read%s", text, as)
+		}
+		f.Date, f.UTC = query.DateInstant, as == catalog.AsUTC
+	}
+	if why := notKept(f); why != "" {
+		return f, fmt.Errorf("%.100q: %s", text, why)
+	}
+	return f, nil
+}
+
+// unstable are the functions whose results follow the tables of Unicode that a program was built with: what one
+// version has added, the next one could not take back.
+var unstable = []string{"lower", "trim", "upper"}
+
+// notKept says why a field cannot be a member or a sum, or is "".
+func notKept(f query.Field) string {
+	operands := []query.Field{f}
+	if f.Expression != nil {
+		operands = f.Expression.Fields()
+		if len(operands) == 0 {
+			return "it refers to no field of the document"
+		}
+		for _, name := range f.Expression.Functions() {
+			if slices.Contains(unstable, name) {
+				return name + "() depends on tables that change from one version to the next, and cannot be kept: keep the result in a field"
+			}
+		}
+	}
+	for _, f := range operands {
+		switch {
+		case f.Expression != nil:
+			if why := notKept(f); why != "" {
+				return why
+			}
+		case f.Meta != query.MetaNone:
+			return fmt.Sprintf("%s is no field of the body, and cannot be kept", f)
+		case f.Zone != nil:
+			return fmt.Sprintf("the rules of time zones change, and %s cannot be kept: keep the result in a field, or group by the part in UTC", f)
+		}
+	}
+	return ""
+}
+
+// parseSums parses the option: the fields, in the order of the text. It returns false for one that is not valid.
+func parseSums(text string) (sums []query.Field, ok bool) {
+	if text == noSums {
+		return nil, true
+	}
+	rest := strings.Split(text, ",")
+	for len(rest) > 0 {
+		found := false
+		for n := 1; n <= len(rest) && !found; n++ { // a comma may also be in parentheses, or in quotes
+			f, err := query.ParseExpression(strings.Join(rest[:n], ","))
+			if found = err == nil; found {
+				sums, rest = append(sums, f), rest[n:]
+			}
+		}
+		if !found || len(sums) > MaxSums {
+			return nil, false
+		}
+	}
+	for i, f := range sums {
+		if slices.ContainsFunc(sums[:i], func(g query.Field) bool { return g.String() == f.String() }) {
+			return nil, false
+		}
+	}
+	return sums, true
+}
+
+// canonicalSums is the Check of the option.
+func canonicalSums(text string) (canonical string, ok bool) {
+	text = strings.TrimSpace(text)
+	sums, ok := parseSums(text)
+	if !ok || len(sums) == 0 {
+		return text, ok
+	}
+	texts := make([]string, len(sums))
+	for i, f := range sums {
+		texts[i] = f.String()
+	}
+	return strings.Join(texts, ", "), true
+}

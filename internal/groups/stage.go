@@ -1,0 +1,194 @@
+package groups
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/storage"
+)
+
+// The keys of an index, behind its number:
+//
+//	67 group i         numbers of storage.Tx.Add. i is 00: how many documents the group has, and of its first sum the
+//	                   count and the limbs; 01 to 07: count and limbs of a further sum
+//	6d id 00           what a document has added: for each of its shares uvarint length, key, uvarint length, value
+//	72 group id 00     the value of a share of which the numbers of its group do not have all
+//	72 group id 00 h   the same of a share with 02; h is the SHA-256 of its value
+//
+// Part of the on-disk format. Must not change.
+const (
+	keyGroup  = 'g'
+	keyMember = 'm'
+	keyRest   = 'r'
+)
+
+// appendKey appends the beginning of a key.
+func (k keeper) appendKey(dst []byte, kind byte) []byte {
+	return append(format.AppendIndexPrefix(dst, k.ix.Number), kind)
+}
+
+func (k keeper) memberKey(folded string) []byte {
+	return append(append(k.appendKey(nil, keyMember), folded...), 0)
+}
+
+// restKey returns the key of the record of a share that has one.
+func (k keeper) restKey(group, value []byte, folded string) []byte {
+	key := append(append(append(k.appendKey(nil, keyRest), group...), folded...), 0)
+	if value[0]&flagLong != 0 {
+		hash := sha256.Sum256(value)
+		key = append(key, hash[:]...)
+	}
+	return key
+}
+
+// groupKeys is how many keys a group has.
+func (k keeper) groupKeys() int { return max(1, len(k.sums)) }
+
+// numbers returns what a share adds to key i of its group: nothing if it has records only.
+func (s *share) numbers(dst []int64, i int) []int64 {
+	if dst = dst[:0]; s == nil || s.long != nil {
+		return dst
+	}
+	if i == 0 {
+		dst = append(dst, 1)
+	}
+	if i < len(s.sums) {
+		sum := &s.sums[i]
+		dst = append(append(dst, sum.Count), sum.Limbs[:]...)
+	}
+	return dst
+}
+
+// stored is a share as it is stored.
+type stored struct {
+	share
+	value []byte
+}
+
+// Stage implements catalog.Stager.
+func (k keeper) Stage(tx storage.Tx, folded string, given []catalog.Entry) error {
+	mine := k.memberKey(folded)
+	var value []byte
+	for i := range given {
+		group, share := given[i].Given()
+		value = appendBytes(appendBytes(value, group), share)
+	}
+	before, err := valueAt(tx, mine)
+	if err != nil || bytes.Equal(before, value) {
+		return err
+	}
+	old, err := k.sharesIn(before)
+	if err != nil {
+		return fmt.Errorf("what %q has added: %w", folded, err)
+	}
+	now, err := k.sharesIn(value)
+	if err != nil {
+		return err
+	}
+	for i := range old {
+		if isRest(old[i].value) {
+			tx.Delete(k.restKey(old[i].key, old[i].value, folded))
+		}
+	}
+	for i := range now {
+		if isRest(now[i].value) {
+			tx.Set(k.restKey(now[i].key, now[i].value, folded), now[i].value, nil)
+		}
+	}
+	if value == nil {
+		tx.Delete(mine)
+	} else {
+		tx.Set(mine, value, nil)
+	}
+	for len(old) > 0 || len(now) > 0 { // both are sorted by group
+		var from, to *share
+		order := compareFirst(old, now)
+		if order <= 0 {
+			from, old = &old[0].share, old[1:]
+		}
+		if order >= 0 {
+			to, now = &now[0].share, now[1:]
+		}
+		k.stageGroup(tx, from, to)
+	}
+	return nil
+}
+
+// compareFirst compares the groups of the first shares of two lists, of which one has some. What is not there comes last.
+func compareFirst(old, now []stored) int {
+	switch {
+	case len(old) == 0:
+		return 1
+	case len(now) == 0:
+		return -1
+	}
+	return bytes.Compare(old[0].key, now[0].key)
+}
+
+// stageGroup stages that a document has given one share to a group, nil for none, and now gives another one.
+func (k keeper) stageGroup(tx storage.Tx, from, to *share) {
+	group := to
+	if to == nil {
+		group = from
+	}
+	var before, after [storage.MaxNumbers]int64
+	for i := range k.groupKeys() {
+		var deltas [storage.MaxNumbers]int64
+		most := 0
+		for j, n := range from.numbers(before[:0], i) {
+			deltas[j] -= n
+		}
+		for j, n := range to.numbers(after[:0], i) {
+			deltas[j] += n
+		}
+		for j, n := range deltas {
+			if n != 0 {
+				most = j + 1
+			}
+		}
+		if most > 0 {
+			tx.Add(append(append(k.appendKey(nil, keyGroup), group.key...), byte(i)), deltas[:most]...)
+		}
+	}
+}
+
+// sharesIn returns what a document has added, in the memory of value.
+func (k keeper) sharesIn(value []byte) (list []stored, err error) {
+	d := decoder{rest: value}
+	for len(d.rest) > 0 {
+		group, share := d.bytes(), d.bytes()
+		if _, rest, ok := k.cutKey(group); d.bad || !ok || len(rest) > 0 {
+			return nil, fmt.Errorf("the shares %x: %w", value, errs.ErrCorrupt)
+		}
+		s, err := k.decode(group, share)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, stored{s, share})
+	}
+	return list, nil
+}
+
+// valueAt returns a copy of the value at a key, nil if there is none.
+func valueAt(r getter, key []byte) ([]byte, error) {
+	value, closer, err := r.Get(key)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	value = append([]byte{}, value...)
+	return value, closer.Close()
+}
+
+// getter is a storage.Reader or a storage.Tx.
+type getter interface {
+	Get(key []byte) (value []byte, closer io.Closer, err error)
+}

@@ -1,0 +1,90 @@
+package plan
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/query"
+)
+
+// Kept is how an index that keeps counts and sums answers a query of groups.
+type Kept struct {
+	Index *catalog.Index
+	*catalog.GroupAnswer
+}
+
+// String describes the index, for Explain.
+func (k *Kept) String() string {
+	kind := k.Index.Info.Kind
+	if options := k.Index.Info.OptionTexts(); len(options) > 0 {
+		kind += " (" + strings.Join(options, ", ") + ")"
+	}
+	return fmt.Sprintf("%s index %q, %s", kind, k.Index.Info.Name, k.Text)
+}
+
+// kept returns the plan of the index that keeps what a query of groups asks for, or nil. Of several the one with the
+// fewest members answers, as it has the fewest groups.
+func (p *planner) kept() (*Plan, error) {
+	if !p.isGrouped() || !slices.ContainsFunc(p.indexes, func(ix *catalog.Index) bool { _, ok := ix.Keeper.(catalog.GroupAnswerer); return ok }) {
+		return nil, nil
+	}
+	columns, _, err := p.q.GroupColumns()
+	if err != nil {
+		return nil, nil // the executor says why
+	}
+	if len(p.q.GroupBy) == 0 && p.q.Where == nil && !slices.ContainsFunc(columns, func(c query.Column) bool { return c.Func != query.FuncCount }) {
+		return nil, nil // the number of documents is kept beside
+	}
+	var best *Kept
+	for _, ix := range p.indexes {
+		k, ok := ix.Keeper.(catalog.GroupAnswerer)
+		if !ok || best != nil && len(best.Index.Fields) <= len(ix.Fields) {
+			continue
+		}
+		flags, err := catalog.ReadFlags(p.snapshot, ix.Number)
+		if err != nil {
+			return nil, err
+		}
+		q := &catalog.GroupQuestion{
+			GroupBy:    p.q.GroupBy,
+			Columns:    columns,
+			Conditions: conjunctsOf(p.residual(&Path{Index: ix})),
+			Several:    flags&catalog.FlagMultiple != 0,
+			Ranges:     p.groupRanges(ix, flags),
+		}
+		if a := k.AnswerGroups(q); a != nil {
+			best = &Kept{ix, a}
+		}
+	}
+	if best == nil {
+		return nil, nil
+	}
+	return &Plan{Kept: best}, nil
+}
+
+// groupRanges returns the ranges of the groups of an index that the conditions leave, ascending, or nil for all.
+func (p *planner) groupRanges(ix *catalog.Index, flags byte) []catalog.GroupRange {
+	bounded, ranges := false, []KeyRange{{}}
+	for _, f := range ix.Fields {
+		bound := p.bind(f, flags)
+		if bound == nil || len(ranges)*len(bound.ranges) > MaxRanges {
+			break
+		}
+		bounded, ranges = true, extend(ranges, bound.ranges)
+		if !bound.point {
+			break
+		}
+	}
+	if !bounded {
+		return nil
+	}
+	slices.SortFunc(ranges, func(x, y KeyRange) int { return bytes.Compare(x.Lo, y.Lo) })
+	out := make([]catalog.GroupRange, len(ranges))
+	for i, r := range ranges {
+		out[i] = catalog.GroupRange{Lo: r.Lo, Hi: r.Hi}
+	}
+	return out
+}
