@@ -90,6 +90,12 @@ type Stager interface {
 	StoredFacts(key, value []byte, add func(fact []byte, weight int64) error) error
 }
 
+// NewStager is a Stager that has less to do for a document that was not there before.
+type NewStager interface {
+	// StageNew is Stage for a document of which nothing is staged: the index is ready, and there is no document of this ID.
+	StageNew(tx storage.Tx, folded string, given []Entry) error
+}
+
 // Settler is a Stager with work in the background. Its Stage does little for each document, such as noting in a tail what
 // has changed, and Answer.Open reads the tail, too, so that each snapshot answers exactly. Settle moves what is in the tail to where
 // it is found faster, or merges what has become many.

@@ -43,7 +43,7 @@ func explained(t testing.TB, from querier, rql string) string {
 }
 
 // Ensure that writers of one group do not meet, and that no addition is lost: 64 goroutines add to it, take from it and change it.
-func TestWriters_OneGroup(t *testing.T) {
+func TestGroups_ManyWriters(t *testing.T) {
 	db := private.Memory(t, &jay.Options{Durability: jay.Relaxed})
 	orders(t, db)
 	const goroutines, rounds = 64, 20
@@ -83,7 +83,7 @@ func TestWriters_OneGroup(t *testing.T) {
 // Ensure that a transaction sees the groups with what it has written, and not with what others have written since; that it fails
 // if it has read groups and a document of the collection has changed since, whatever its group; and that one that has only
 // written does not.
-func TestTransactions(t *testing.T) {
+func TestGroups_InTransaction(t *testing.T) {
 	db := private.Memory(t, nil)
 	orders(t, db)
 	put(t, db, "orders/1", `{"Customer":"Ann","Total":1}`)
@@ -129,7 +129,7 @@ func TestTransactions(t *testing.T) {
 }
 
 // Ensure that a document that has expired counts no more, before it is deleted and after.
-func TestExpired(t *testing.T) {
+func TestGroups_Expired(t *testing.T) {
 	db := jaytest.Open(t, &jay.Options{ExactExpiry: true})
 	orders(t, db.DB)
 	put(t, db.DB, "orders/1", `{"Customer":"Ann","Total":1}`)
@@ -145,7 +145,7 @@ func TestExpired(t *testing.T) {
 }
 
 // Ensure that queries say which groups they read, that NoScan accepts them, and that what is not kept is scanned.
-func TestPlans(t *testing.T) {
+func TestGroups_Plans(t *testing.T) {
 	db := private.Memory(t, nil)
 	private.Must(t, db.EnsureIndexes(ctx, "Orders", []jay.Index{
 		{Name: "Fine", Kind: "groups", Fields: []string{"Customer", "day(At)"}, Options: map[string]string{"sums": "Total,Price*Quantity"}},
@@ -230,7 +230,7 @@ func TestPlans(t *testing.T) {
 }
 
 // Ensure that a declaration that cannot be kept is refused, and says what and why.
-func TestRefused(t *testing.T) {
+func TestGroups_Declaration_Refused(t *testing.T) {
 	db := private.Memory(t, nil)
 	for _, row := range []struct {
 		field, sums string
@@ -275,7 +275,7 @@ func TestRefused(t *testing.T) {
 
 // Ensure that a document which would be in more than 10,000 groups is refused, and one whose expressions compute too much, by errors that
 // name the index; and that they change nothing.
-func TestRefused_Documents(t *testing.T) {
+func TestGroups_Document_Refused(t *testing.T) {
 	db := private.Memory(t, nil)
 	private.Must(t, db.EnsureIndex(ctx, "Orders", jay.Index{Name: "ByTags", Kind: "groups", Fields: []string{"A", "B"}, Options: map[string]string{"sums": "length(replace(Text, 'x', Other))"}}))
 	many := "[" + strings.TrimSuffix(strings.Repeat("1,2,3,4,5,6,7,8,9,0,", 11), ",") + "]"
@@ -284,13 +284,19 @@ func TestRefused_Documents(t *testing.T) {
 	if !errors.As(err, &invalid) || invalid.Limit != 10_000 || invalid.Actual != 12_100 || !strings.Contains(err.Error(), `"ByTags"`) {
 		t.Errorf("groups: got %v", err)
 	}
+	// Each of 20 texts has 900 KB: together they are more than what may be computed of one document.
+	private.Must(t, db.EnsureIndex(ctx, "Orders", jay.Index{Name: "ByLength", Kind: "groups", Fields: []string{strings.TrimSuffix(strings.Repeat("length(concat(T, 'a')) + ", 20), "+ ")}}))
+	_, err = db.Put(ctx, "orders/2", json.RawMessage(`{"T":"`+strings.Repeat("x", 900_000)+`"}`), jay.InCollection("Orders"))
+	if invalid = nil; !errors.As(err, &invalid) || invalid.Limit != 16<<20 || !strings.Contains(err.Error(), `"ByLength"`) {
+		t.Errorf("expressions: got %v", err)
+	}
 	if rows := private.Rows(t, db, "from Orders"); len(rows) != 0 {
 		t.Errorf("got %v", rows)
 	}
 }
 
 // Ensure that two processes on a shared store add to the same groups.
-func TestShared(t *testing.T) {
+func TestGroups_Shared(t *testing.T) {
 	driver := &memory.Driver{Shared: true}
 	open := func() *jay.DB { return private.Open(t, "db", &jay.Options{Engine: driver}) }
 	a, b := open(), open()

@@ -403,7 +403,7 @@ func shown(row map[string]any, products bool) string {
 
 // Ensure that kept sums are what the documents add up to, to the last digit, in histories of all that changes documents and
 // indexes: in the newest state, in transactions, in restored backups, and wherever the power is cut.
-func TestHistory(t *testing.T) {
+func TestGroups_History(t *testing.T) {
 	sample.OneGoroutine(t)
 	const histories, steps = 14, 800
 	today := sample.Of(t, histories)

@@ -73,15 +73,28 @@ type stored struct {
 
 // Stage implements catalog.Stager.
 func (k keeper) Stage(tx storage.Tx, folded string, given []catalog.Entry) error {
+	before, err := valueAt(tx, k.memberKey(folded))
+	if err != nil {
+		return err
+	}
+	return k.stage(tx, folded, before, given)
+}
+
+// StageNew implements catalog.NewStager.
+func (k keeper) StageNew(tx storage.Tx, folded string, given []catalog.Entry) error {
+	return k.stage(tx, folded, nil, given)
+}
+
+// stage is Stage for a document whose record is before, nil for none.
+func (k keeper) stage(tx storage.Tx, folded string, before []byte, given []catalog.Entry) error {
 	mine := k.memberKey(folded)
 	var value []byte
 	for i := range given {
 		group, share := given[i].Given()
 		value = appendBytes(appendBytes(value, group), share)
 	}
-	before, err := valueAt(tx, mine)
-	if err != nil || bytes.Equal(before, value) {
-		return err
+	if bytes.Equal(before, value) {
+		return nil
 	}
 	old, err := k.sharesIn(before)
 	if err != nil {

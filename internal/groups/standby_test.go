@@ -12,7 +12,7 @@ import (
 )
 
 // Ensure that a standby has the groups of its source, though the source raises its format by them while the standby follows.
-func TestStandby(t *testing.T) {
+func TestGroups_Standby(t *testing.T) {
 	source := private.Memory(t, nil)
 	put(t, source, "orders/1", `{"Customer":"Ann","Total":1}`)
 	s, err := standby.Open(filepath.Join(t.TempDir(), "copy"), standby.From(source), standby.Options{Database: &jay.Options{NoLook: true}, Retry: 100 * time.Millisecond})

@@ -482,7 +482,11 @@ func (t *Txn) StageIndexes(ci *catalog.Collection, id, folded string, before *Ol
 	}
 	if ci != nil {
 		for _, ix := range ci.Stagers {
-			if err := ix.Stager.Stage(t.Tx, folded, after.Of(ix)); err != nil {
+			stage := ix.Stager.Stage
+			if n, ok := ix.Stager.(catalog.NewStager); ok && before.Size == 0 && before.Body == nil && ix.Info.State == index.Ready {
+				stage = n.StageNew // a build knows nothing of what was there
+			}
+			if err := stage(t.Tx, folded, after.Of(ix)); err != nil {
 				return fmt.Errorf("index %q: %w", ix.Info.Name, err)
 			}
 			t.unsettled = t.unsettled || ix.Settler != nil
