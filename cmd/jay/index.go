@@ -20,11 +20,13 @@ type indexCommand struct {
 
 // createIndexCommand creates an index.
 type createIndexCommand struct {
-	Name       string `placeholder:"NAME" help:"Name of the index. The default is its fields."`
-	Unique     bool   `help:"Refuse documents that have the values of another one."`
-	Where      string `placeholder:"CONDITION" help:"Enter only documents of which this is true, such as \"Status = 'open'\"."`
-	Collection string `arg:"" help:"The collection."`
-	Fields     string `arg:"" name:"field[,field...]" help:"Paths such as Name or Lines.Product, most significant first; -Name is descending, and 'At as date' holds instants, 'At as utc' those of text without an offset, too."`
+	Name       string   `placeholder:"NAME" help:"Name of the index. The default is its fields."`
+	Unique     bool     `help:"Refuse documents that have the values of another one."`
+	Where      string   `placeholder:"CONDITION" help:"Enter only documents of which this is true, such as \"Status = 'open'\"."`
+	Kind       string   `placeholder:"KIND" help:"Kind of the index: groups keeps counts and sums for group by. The default is an ordered one."`
+	Option     []string `sep:"none" placeholder:"NAME=VALUE" help:"An option of the kind, such as \"sums=Total, Price * Quantity\"; may be repeated."`
+	Collection string   `arg:"" help:"The collection."`
+	Fields     string   `arg:"" name:"field[,field...]" help:"Paths such as Name or Lines.Product, most significant first; -Name is descending, and 'At as date' holds instants, 'At as utc' those of text without an offset, too."`
 }
 
 // Help is shown by jay index create --help.
@@ -41,7 +43,8 @@ Examples:
     jay index create Orders -- -h                    one whose name is a flag
     jay index create Events "At as date"             instants: texts of RFC 3339, by time
     jay index create Users Email --unique
-    jay index create Orders ShipTo.City --where "Status = 'open'" --name open-by-city`
+    jay index create Orders ShipTo.City --where "Status = 'open'" --name open-by-city
+    jay index create Orders "Company,month(OrderedAt)" --kind groups --option "sums=Total, Total - Discount"`
 }
 
 // indexResult is what index create prints with --json.
@@ -54,7 +57,17 @@ type indexResult struct {
 
 // Run creates the index and prints a summary.
 func (c *createIndexCommand) Run(ctx context.Context, a *app) error {
-	ix := jay.Index{Name: c.Name, Fields: splitFields(c.Fields), Unique: c.Unique, Where: c.Where}
+	ix := jay.Index{Name: c.Name, Fields: splitFields(c.Fields), Unique: c.Unique, Where: c.Where, Kind: c.Kind}
+	for _, option := range c.Option {
+		name, value, found := strings.Cut(option, "=")
+		if !found || name == "" {
+			return usageError{text: fmt.Sprintf("--option %q: it is NAME=VALUE", option)}
+		}
+		if ix.Options == nil {
+			ix.Options = make(map[string]string)
+		}
+		ix.Options[name] = value
+	}
 	return a.withDatabase(false, func(db *jay.DB) error {
 		before, err := db.Indexes(ctx, c.Collection)
 		if err != nil {
@@ -148,17 +161,22 @@ func findBuilt(before, after []jay.IndexInfo, ix jay.Index) (info jay.IndexInfo,
 	return after[max(i, 0)], false
 }
 
-// splitFields splits a list at the commas outside of quotes.
+// splitFields splits a list at the commas outside of quotes and parentheses.
 func splitFields(list string) []string {
 	var fields []string
-	start, quoted := 0, false
+	start, quoted, depth := 0, false, 0
 	for i := 0; i < len(list); i++ {
 		switch {
 		case quoted && list[i] == '\\':
 			i++
 		case list[i] == '\'':
 			quoted = !quoted
-		case list[i] == ',' && !quoted:
+		case quoted:
+		case list[i] == '(':
+			depth++
+		case list[i] == ')':
+			depth--
+		case list[i] == ',' && depth <= 0:
 			fields = append(fields, strings.TrimSpace(list[start:i]))
 			start = i + 1
 		}
