@@ -315,6 +315,7 @@ bench-smoke:
 	cd bench && $(GO) test ./...
 	cd bench && $(GO) run ./ids -smoke
 	cd bench && $(GO) run ./contended -smoke
+	cd bench && $(GO) run ./sums -smoke
 	cd bench && $(GO) run ./attachments -smoke
 	cd bench && $(GO) run ./revisions -smoke
 	cd bench && $(GO) run ./feeds -smoke
