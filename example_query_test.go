@@ -770,3 +770,42 @@ func ExampleDefinitionChange() {
 	// names {}
 	// true
 }
+
+// A shop's dashboard: orders and their total by customer and year, kept in the commit that changes an order, and read without
+// reading an order.
+func ExampleIndex_groups() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	check(db.EnsureIndex(ctx, "Orders", jay.Index{
+		Name:    "ByCustomer",
+		Kind:    "groups",
+		Fields:  []string{"Customer", "year(At)"},
+		Options: map[string]string{"sums": "Total"},
+	}))
+	for id, order := range map[string]string{
+		"orders/1": `{"Customer":"Ann","At":"2025-12-31T12:00:00Z","Total":20.10}`,
+		"orders/2": `{"Customer":"Ann","At":"2026-01-01T12:00:00Z","Total":5}`,
+		"orders/3": `{"Customer":"Bob","At":"2026-01-02T12:00:00Z","Total":0.2}`,
+		"orders/4": `{"Customer":"Ann","At":"2026-02-01T12:00:00Z","Total":1.1}`,
+	} {
+		_, err := db.Put(ctx, id, json.RawMessage(order), jay.InCollection("Orders"))
+		check(err)
+	}
+	check(db.Delete(ctx, "orders/2"))
+
+	dashboard, err := db.RQL("from Orders group by Customer, year(At) order by Customer, year(At) select Customer, year(At) as Year, count() as Orders, sum(Total) as Total, avg(Total) as Average", nil)
+	check(err)
+	for row, err := range dashboard.NoScan().Iter(ctx) {
+		check(err)
+		fmt.Println(string(row.JSON))
+	}
+	x, err := dashboard.Explain(ctx)
+	check(err)
+	fmt.Println(x.Plan[0])
+	// Output:
+	// {"Customer":"Ann","Year":"2025","Orders":1,"Total":20.1,"Average":20.1}
+	// {"Customer":"Ann","Year":"2026","Orders":1,"Total":1.1,"Average":1.1}
+	// {"Customer":"Bob","Year":"2026","Orders":1,"Total":0.2,"Average":0.2}
+	// groups (sums=Total) index "ByCustomer", kept counts and sums
+}
