@@ -1,9 +1,12 @@
 package groups_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +14,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/checks"
 	private "github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/jaytest"
 	"github.com/jaydb/jay/storage/memory"
@@ -164,6 +168,7 @@ func TestGroups_Plans(t *testing.T) {
 		{"from Orders group by day(At) where sum(Total) > 10 select key() as Day, count() as N", "Fine"},
 		{"from Orders where Customer = 'c1' select sum(Total) as T", "Coarse"},
 		{"from Orders select sum(Total) as T, count() as N", "Coarse"},
+		{"from Orders where Customer = 'c1' select count() as N", "Coarse"},
 		{"from Orders group by Customer where Customer in ('c1', 'C2') and day(At) >= '2026-01-05' select Customer, count() as N", "Fine"},
 		{"from Orders group by Warehouse where State = 'open' and Warehouse = 1 select Warehouse, count()", "Open"},
 		{"from Orders group by Warehouse select Warehouse, count()", ""},                          // only the open ones are kept
@@ -292,6 +297,61 @@ func TestGroups_Document_Refused(t *testing.T) {
 	}
 	if rows := private.Rows(t, db, "from Orders"); len(rows) != 0 {
 		t.Errorf("got %v", rows)
+	}
+}
+
+// Ensure that a document counts once that was written while the index was built, though the build goes on in another process, which
+// meets it.
+func TestGroups_BuildResumed(t *testing.T) {
+	db := jaytest.Open(t, nil)
+	for i := range 9 {
+		put(t, db.DB, fmt.Sprint("orders/", i), `{"Customer":"Ann","Total":1}`)
+	}
+	restore := checks.SetBuildChunks(3, 5)
+	chunks, written := 0, make(chan struct{})
+	undo := checks.OnBuildChunk(func(building context.Context, _ jay.IndexState) {
+		if chunks++; chunks == 2 {
+			put(t, db.DB, "orders/new", `{"Customer":"Ann","Total":10}`)
+			close(written)
+			<-building.Done() // the process ends
+		}
+	})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = db.EnsureIndex(ctx, "Orders", jay.Index{Name: "ByCustomer", Kind: "groups", Fields: []string{"Customer"}, Options: map[string]string{"sums": "Total"}}) // it ends early
+	}()
+	<-written
+	private.Must(t, db.DB.Close())
+	<-ended
+	undo()
+	restore()
+	db.Restart()
+	checks.WaitIndexTasks(db.DB)
+	if plan := explained(t, db.DB, dashboard); !strings.Contains(plan, "ByCustomer") {
+		t.Errorf("answered by %s", plan)
+	}
+	private.Equal(t, fmt.Sprint(private.Rows(t, db.DB, dashboard)), `[{"Customer":"Ann","N":10,"T":19}]`)
+	private.Verify(t, db.DB)
+}
+
+// Ensure that the first index raises the format of its database, and neither another index nor its refusal does.
+func TestGroups_FormatRises(t *testing.T) {
+	dir := t.TempDir()
+	db := private.Open(t, dir, nil)
+	defer private.Close(t, db)
+	risen := func() bool {
+		text, err := os.ReadFile(filepath.Join(dir, "JAY"))
+		private.Must(t, err)
+		return strings.Contains(string(text), "\nfeature 9: kept sums\n")
+	}
+	private.Must(t, db.EnsureIndex(ctx, "Orders", jay.Index{Fields: []string{"Customer"}}))
+	if err := db.EnsureIndex(ctx, "Orders", jay.Index{Name: "x", Kind: "groups", Fields: []string{"id()"}}); err == nil || risen() {
+		t.Errorf("got %v; it has risen: %v", err, risen())
+	}
+	orders(t, db)
+	if !risen() {
+		t.Error("it has not risen")
 	}
 }
 
