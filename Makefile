@@ -280,6 +280,7 @@ hostile:
 fuzz:
 	$(GO) test -run xxx -fuzz FuzzScan -fuzztime 60s ./metadata
 	$(GO) test -run xxx -fuzz FuzzDecode -fuzztime 60s ./metadata
+	$(GO) test -run xxx -fuzz FuzzStored -fuzztime 60s ./internal/groups
 	$(GO) test -run xxx -fuzz FuzzRules -fuzztime 60s ./ids
 	$(GO) test -run xxx -fuzz FuzzExtract -fuzztime 60s ./internal/jsonpath
 	$(GO) test -run xxx -fuzz FuzzApply -fuzztime 60s ./patch
