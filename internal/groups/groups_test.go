@@ -1,6 +1,7 @@
 package groups_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -155,6 +156,8 @@ func TestGroups_Plans(t *testing.T) {
 		{Name: "Fine", Kind: "groups", Fields: []string{"Customer", "day(At)"}, Options: map[string]string{"sums": "Total,Price*Quantity"}},
 		{Name: "Coarse", Kind: "groups", Fields: []string{"Customer"}, Options: map[string]string{"sums": "Total"}},
 		{Name: "Open", Kind: "groups", Fields: []string{"Warehouse"}, Where: "State = 'open'"},
+		{Name: "Moments", Kind: "groups", Fields: []string{"At AS date"}},
+		{Name: "UTC", Kind: "groups", Fields: []string{"day(At as utc)"}},
 		{Name: "Plain", Fields: []string{"Customer"}},
 	}))
 	for i := range 50 {
@@ -168,6 +171,10 @@ func TestGroups_Plans(t *testing.T) {
 		{"from Orders group by day(At) where sum(Total) > 10 select key() as Day, count() as N", "Fine"},
 		{"from Orders where Customer = 'c1' select sum(Total) as T", "Coarse"},
 		{"from Orders select sum(Total) as T, count() as N", "Coarse"},
+		{"from Orders group by At as date select key() as At, count() as N", "Moments"},
+		{"from Orders group by At as date where At as date >= '2026-01-05T00:00:00Z' and not (At as date = '2026-01-07T01:00:00+01:00') select key() as At, count() as N", "Moments"},
+		{"from Orders group by day(At as utc) where day(At as utc) < '2026-01-05' select key() as Day, count() as N", "UTC"},
+		{"from Orders group by At select key() as At, count() as N", ""}, // the texts, and not their instants
 		{"from Orders where Customer = 'c1' select count() as N", "Coarse"},
 		{"from Orders group by Customer where Customer in ('c1', 'C2') and day(At) >= '2026-01-05' select Customer, count() as N", "Fine"},
 		{"from Orders group by Warehouse where State = 'open' and Warehouse = 1 select Warehouse, count()", "Open"},
@@ -333,6 +340,29 @@ func TestGroups_BuildResumed(t *testing.T) {
 	}
 	private.Equal(t, fmt.Sprint(private.Rows(t, db.DB, dashboard)), `[{"Customer":"Ann","N":10,"T":19}]`)
 	private.Verify(t, db.DB)
+}
+
+// Ensure that a chain of backups, of which the index is in a later one, restores the groups of its end.
+func TestGroups_IncrementalBackup(t *testing.T) {
+	db := private.Memory(t, nil)
+	put(t, db, "orders/1", `{"Customer":"Ann","Total":1}`)
+	put(t, db, "orders/2", `{"Customer":"Bob","Total":2}`)
+	info, full := private.BackUp(t, db)
+	orders(t, db)
+	put(t, db, "orders/1", `{"Customer":"Ann","Total":1e30}`)
+	private.Must(t, db.Delete(ctx, "orders/2"))
+	put(t, db, "orders/3", `{"Customer":"Cyd"}`)
+	_, later := private.BackUp(t, db, jay.BackupSince(info.ID))
+	dir := filepath.Join(t.TempDir(), "restored")
+	_, err := jay.Restore(ctx, dir, jay.RestoreOptions{CopyTag: "B"}, bytes.NewReader(full), bytes.NewReader(later))
+	private.Must(t, err)
+	restored := private.Open(t, dir, nil)
+	defer private.Close(t, restored)
+	checks.WaitIndexTasks(restored)
+	private.Equal(t, fmt.Sprint(private.Rows(t, restored, dashboard)), `[{"Customer":"Ann","N":1,"T":1e+30} {"Customer":"Cyd","N":1,"T":0}]`)
+	if plan := explained(t, restored, dashboard); !strings.Contains(plan, "ByCustomer") {
+		t.Errorf("answered by %s", plan)
+	}
 }
 
 // Ensure that the first index raises the format of its database, and neither another index nor its refusal does.
