@@ -50,7 +50,7 @@ func (p *planner) bind(f catalog.Field, flags byte) *binding {
 	}
 	slices.SortStableFunc(all, (*binding).compare)
 	best := all[0]
-	if best.equal || flags&catalog.FlagMultiple != 0 {
+	if flags&catalog.FlagMultiple != 0 {
 		return best // in a document with several values, each may satisfy another condition
 	}
 	for _, other := range all[1:] {
@@ -67,19 +67,30 @@ func (b *binding) compare(other *binding) int {
 	return cmp.Or(bytes.Compare(b.ranges[0].Lo, other.ranges[0].Lo), bytes.Compare(b.ranges[0].Hi, other.ranges[0].Hi))
 }
 
-// and intersects two bindings of one range each.
+// maxIntersected is how many pairs of ranges are intersected.
+const maxIntersected = 4096
+
+// and intersects two bindings of a field that has one value in each document.
 func (b *binding) and(other *binding) *binding {
-	if len(b.ranges) != 1 || len(other.ranges) != 1 {
+	if len(b.ranges)*len(other.ranges) > maxIntersected {
 		return b
 	}
-	r, s := b.ranges[0], other.ranges[0]
-	if bytes.Compare(s.Lo, r.Lo) > 0 {
-		r.Lo = s.Lo
+	both := &binding{used: append(slices.Clip(b.used), other.used...), recheck: b.recheck || other.recheck, rank: b.rank, point: b.point, equal: b.equal}
+	for _, r := range b.ranges {
+		for _, s := range other.ranges {
+			in := r
+			if bytes.Compare(s.Lo, in.Lo) > 0 {
+				in.Lo = s.Lo
+			}
+			if bytes.Compare(s.Hi, in.Hi) < 0 {
+				in.Hi = s.Hi
+			}
+			if bytes.Compare(in.Lo, in.Hi) < 0 {
+				both.ranges = append(both.ranges, in)
+			}
+		}
 	}
-	if bytes.Compare(s.Hi, r.Hi) < 0 {
-		r.Hi = s.Hi
-	}
-	return &binding{ranges: []query.KeyRange{r}, used: append(b.used, other.used...), recheck: b.recheck || other.recheck, rank: b.rank}
+	return both
 }
 
 // binding returns how a conjunct binds a field, or nil. The result is kept, as many

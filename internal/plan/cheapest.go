@@ -103,7 +103,7 @@ func (p *planner) ways(c *costs, known []*Path, begun bool) (ways []way, err err
 		if pl.Residual == nil {
 			found = n
 		}
-		add(pl, n, cost, openPath, found)
+		add(pl, n, cost, openIndex, found)
 	}
 	for i, a := range known {
 		for _, b := range known[i+1:] {
@@ -118,11 +118,11 @@ func (p *planner) ways(c *costs, known []*Path, begun bool) (ways []way, err err
 			if begun && pl.Ordered {
 				continue
 			}
-			n, walk := float64(small.estimate)*large.share(c), float64(large.estimate)*cachedWalk
+			n, walk := float64(small.estimate)*large.share(c), float64(large.estimate)*lookFor
 			if pl.Ordered && need >= 0 {
 				walk *= min(1, need/max(1, answers))
 			}
-			before := 2*openPath + float64(small.estimate)*collect + walk
+			before := 2*openIndex + float64(small.estimate)*collect + walk
 			add(pl, n, func(n float64) float64 { return c.lookUps(n, 0) - n*cachedWalk }, before, min(answers, n))
 		}
 	}
@@ -132,7 +132,7 @@ func (p *planner) ways(c *costs, known []*Path, begun bool) (ways []way, err err
 	}
 	if !p.options.NoScan && !(ordered && need < 0) {
 		scan := p.scan()
-		add(scan, float64(c.documents), func(n float64) float64 { return n * float64(cachedScan+c.bytes*documentByte) }, openPath, answers)
+		add(scan, float64(c.documents), func(n float64) float64 { return n * float64(cachedScan+c.bytes*documentByte) }, openScan, answers)
 	}
 	return ways, nil
 }
@@ -150,6 +150,32 @@ func (p *planner) expected(c *costs, pl *Plan) Estimate {
 // lookUps returns what n entries cost whose documents are looked up, of which a share lies near the one before it. The fewer there are, the
 // more of what is read lies in the processor's caches.
 func (c *costs) lookUps(n, near float64) float64 {
-	far := min(farMost, farLeast+farRoot*math.Sqrt(n))
+	far := min(farMost, farLeast+farRoot*math.Sqrt(n)+farEach*n)
 	return n * (cachedWalk + float64(c.bytes*documentByte) + near*cachedNear + (1-near)*far)
+}
+
+// insteadBySize is Instead where the sizes of all paths are known: a plan gives way when it has cost as much as another one costs in all; without
+// an order only to one that would cost less than all of it, as the answers come the sooner by that.
+func (p *planner) insteadBySize(c *costs, pl *Plan, looked int64) (instead *Plan, after int64, err error) {
+	own := pl.Access[0]
+	instead, least := p.scan(), openScan+float64(c.documents)*float64(cachedScan+c.bytes*documentByte)
+	for _, a := range p.bounded {
+		if a == own {
+			continue
+		}
+		if err := p.sampleNear(c, a); err != nil {
+			return nil, 0, err
+		}
+		if cost := openIndex + c.lookUps(float64(a.estimate), a.near); cost < least {
+			instead, least = p.over(a, nil), cost
+		}
+	}
+	spent := c.lookUps(float64(looked), own.near)
+	switch {
+	case !pl.Ordered && c.lookUps(float64(own.estimate), own.near) <= least:
+		return nil, 0, nil
+	case spent >= least:
+		return instead, 0, nil
+	}
+	return nil, looked + max(1, int64((least-spent)/spent*float64(looked))), nil
 }

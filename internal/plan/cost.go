@@ -25,15 +25,18 @@ const (
 // docs/decisions/0145-sizes-from-the-engine.md.
 const (
 	cachedScan  = 300  // a document that a scan looks at, without its bytes,
-	cachedNear  = 150  // and one that lies near the one before it
-	farLeast    = 800  // one that lies elsewhere, if there are few of them,
-	farRoot     = 18   // and for each of many, times the root of their number,
-	farMost     = 5000 // but no more
+	cachedNear  = 200  // and one that lies near the one before it
+	farLeast    = 700  // one that lies elsewhere, if there are few of them,
+	farRoot     = 16   // and for each of many, times the root of their number,
+	farEach     = .07  // and times their number,
+	farMost     = 5500 // but no more
 	cachedWalk  = 100  // an entry that is walked over
 	cachedCover = 450  // one that answers for its document
-	collect     = 200  // one whose ID is kept, for an intersection
+	collect     = 300  // one whose ID is kept, for an intersection,
+	lookFor     = 150  // and one of the other path, which is looked for among these
 	sortAnswer  = 500  // an answer that is sorted
-	openPath    = 5000 // the beginning of a walk
+	openIndex   = 8000 // the beginning of a path
+	openScan    = 5000 // and of a scan
 )
 
 // ScanFrom is how many entries a plan must have, or documents it must have looked up, before it is compared with a scan: with
@@ -403,6 +406,14 @@ func (pl *Plan) Instead(looked int64) (instead *Plan, after int64, err error) {
 	}
 	if instead = p.scan(); instead.Ordered {
 		return nil, 0, nil // by ID: neither is sorted
+	}
+
+	if own := pl.Access[0]; own.guessed || len(own.used) == 0 && !own.more {
+		if instead, after, err = p.insteadBySize(c, pl, looked); instead != nil {
+			instead.Chosen = true
+			instead.replaces(pl)
+		}
+		return instead, after, err
 	}
 
 	// Counting further must stay cheap beside the look-ups that there were.
