@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jaydb/jay"
@@ -187,4 +188,65 @@ func rows(w *world) {
 	if !slices.Equal(got, want) {
 		w.fail("%s gives %v, want %v", text, got, want)
 	}
+}
+
+// groups counts and adds up documents by a member, of which an index may keep the numbers, also in a transaction that has changed some of
+// them.
+func groups(w *world) {
+	collection, least := w.pick(collections), w.intn(5)
+	use, kept := "", w.model.indexes[collection]["g"]
+	if kept && w.intn(2) == 0 {
+		use = " use index g"
+	}
+	count, sum := make(map[int]int), make(map[int]int)
+	for _, key := range w.model.documents(collection) {
+		if d := w.model.state[key]; d.a >= least {
+			count[d.a]++
+			sum[d.a] += d.n
+		}
+	}
+	var own *doc
+	if w.intn(3) == 0 { // of a transaction that is given up
+		own = &doc{id: "groups/own", collection: collection, n: 1000, a: least, u: -1}
+		count[own.a]++
+		sum[own.a] += own.n
+	}
+	var want []string
+	for _, a := range slices.Sorted(maps.Keys(count)) {
+		want = append(want, fmt.Sprintf(`{"a":%d,"c":%d,"s":%d,"q":%s}`, a, count[a], sum[a], quarter(sum[a])))
+	}
+	text := fmt.Sprintf("from %s%s group by a where a >= %d order by a select a, count() as c, sum(n) as s, sum(n * 0.25) as q", collection, use, least)
+	ask := func(q jay.Query[jay.Row], err error) {
+		w.must(err)
+		var got []string
+		for row, err := range q.Iter(ctx) {
+			w.must(err)
+			got = append(got, string(row.JSON))
+		}
+		if !slices.Equal(got, want) {
+			w.fail("%s gives %v, want %v", text, got, want)
+		}
+	}
+	fmt.Fprintf(w.log, "%s: %d, kept: %v, in a transaction: %v. ", text, len(want), kept, own != nil)
+	if own == nil {
+		ask(w.db.RQL(text, nil))
+		return
+	}
+	enough := errors.New("enough")
+	err := w.db.Update(ctx, func(tx *jay.Tx) error {
+		if _, err := tx.Put(ctx, own.id, own.body(), jay.InCollection(collection)); err != nil {
+			return err
+		}
+		ask(tx.RQL(text, nil))
+		return enough
+	})
+	if err != enough {
+		w.must(err)
+		w.fail("a transaction that is given up is committed")
+	}
+}
+
+// quarter returns a quarter of a number in digits.
+func quarter(n int) string {
+	return strings.TrimSuffix(strconv.Itoa(n/4)+[]string{"", ".25", ".5", ".75"}[n%4], ".")
 }

@@ -56,6 +56,7 @@ func init() {
 		{name: "get", weight: 10, do: get},
 		{name: "query", weight: 15, do: query},
 		{name: "rows", weight: 10, do: rows},
+		{name: "groups", weight: 8, do: groups},
 		{name: "create index", weight: 4, do: createIndex},
 		{name: "drop index", weight: 2, do: dropIndex},
 		{name: "rename collection", weight: 3, do: renameCollection, not: notShared},
@@ -109,6 +110,7 @@ var declarations = map[string]jay.Index{
 	"ta": {Name: "ta", Fields: []string{"t", "-a"}},
 	"u":  {Name: "u", Fields: []string{"u"}, Unique: true},
 	"w":  {Name: "w", Fields: []string{"w as utc", "a"}},
+	"g":  {Name: "g", Kind: "groups", Fields: []string{"a"}, Options: map[string]string{"sums": "n, n * 0.25"}},
 	"aw": {Name: "aw", Fields: []string{"a"}, Where: "w as utc >= '" + noon + "'"},
 }
 
