@@ -33,7 +33,6 @@ type Path struct {
 	within    int        // the position in Ranges of the one that has uncounted
 	near      float64    // the share of its documents that lie near one another, if sampled: see shareNear
 	sampled   bool
-	sized     bool   // the engine was asked: see size
 	guessed   bool   // estimate is by the engine's figures
 	covers    bool   // the entries have all that the query looks at, apart from what the ranges decide
 	lost      string // why the ranges do not have the order of the query, though the fields of the index do; "" if they have it
