@@ -403,7 +403,7 @@ func (w *world) failOver(f *follower, read state) {
 	if lost {
 		for d, err := range w.db.Documents(ctx, jay.Scan{}) {
 			w.must(err)
-			w.model.worked.maybe[ids.Fold(d.ID())] = d.ChangeVector()
+			w.model.worked.suspect(ids.Fold(d.ID()), d.ChangeVector())
 		}
 	}
 	w.rest()

@@ -13,9 +13,9 @@ import (
 
 // worked is what is known of a subscription, by folded ID: change vectors of versions.
 type worked struct {
-	acknowledged map[string]string // they must not be sent again
-	maybe        map[string]string // their acknowledgement is in doubt
-	deletions    map[string]bool   // versions that the worker has seen, whose deletion must be sent
+	acknowledged map[string]string   // they must not be sent again
+	maybe        map[string][]string // their acknowledgement is in doubt: a loss of power may bring an older version back, which was acknowledged
+	deletions    map[string]bool     // versions that the worker has seen, whose deletion must be sent
 }
 
 // learn notes that versions are acknowledged.
@@ -29,17 +29,27 @@ func (s *worked) learn(sent map[string]string) {
 // doubt notes that versions may be acknowledged. What was deleted may have been sent, too.
 func (s *worked) doubt(sent map[string]string) {
 	for key, version := range sent {
-		s.maybe[key] = version
+		s.suspect(key, version)
+		if before, known := s.acknowledged[key]; known {
+			s.suspect(key, before)
+		}
 		delete(s.acknowledged, key)
 	}
 	clear(s.deletions)
+}
+
+// suspect notes that one version may be acknowledged.
+func (s *worked) suspect(key, version string) {
+	if !slices.Contains(s.maybe[key], version) {
+		s.maybe[key] = append(s.maybe[key], version)
+	}
 }
 
 // forget notes that a loss of power may have taken acknowledgements.
 func (s *worked) forget() { s.doubt(maps.Clone(s.acknowledged)) }
 
 func newWorked() worked {
-	return worked{make(map[string]string), make(map[string]string), make(map[string]bool)}
+	return worked{make(map[string]string), make(map[string][]string), make(map[string]bool)}
 }
 
 const subscription = "mail"
@@ -128,7 +138,7 @@ func (w *world) subscribe(since string) error {
 		if err != nil {
 			return err
 		}
-		w.model.worked.maybe[ids.Fold(d.ID())] = d.ChangeVector() // it may be older than that
+		w.model.worked.suspect(ids.Fold(d.ID()), d.ChangeVector()) // it may be older than that
 	}
 	return err
 }
@@ -159,12 +169,12 @@ func (w *world) checkWorked() {
 		w.must(err)
 		key := ids.Fold(d.ID())
 		there[key] = true
-		if s.acknowledged[key] != d.ChangeVector() && s.maybe[key] != d.ChangeVector() {
+		if s.acknowledged[key] != d.ChangeVector() && !slices.Contains(s.maybe[key], d.ChangeVector()) {
 			w.fail("the subscription has not sent %s %s, but %q", d.ID(), d.ChangeVector(), s.acknowledged[key])
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.deletions)) {
-		if !there[key] && s.maybe[key] == "" {
+		if !there[key] && len(s.maybe[key]) == 0 {
 			w.fail("the subscription has not sent the deletion of %s", key)
 		}
 	}
