@@ -440,6 +440,7 @@ func TestEditor_Typing(t *testing.T) {
 	p.until(`document.querySelector('.editor-area').value === ` + quoted("{\"Name\": \"Ann\", \"Tags\": [\"a\", \"b\"],\n\"Sub\": {\n  \"x\": 1.10\n}}"))
 	p.press("Control+s")
 	s.waitStored("a/1", `{"Name":"Ann","Tags":["a","b"],"Sub":{"x":1.10}`)
+	p.until(`document.querySelector('main').innerText.includes('Saved as')`) // the page is told later than the disk
 	// Tab indents; Escape and then Tab leaves the editor.
 	p.focus("textbox", "Text of the new document")
 	p.press("Control+a", "Tab")
