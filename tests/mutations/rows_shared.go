@@ -51,7 +51,7 @@ var sharing = []mutation{
 	{
 		name:  "shared: identities are reserved",
 		edits: []edit{{"internal/counters/counters.go", "\tcase t.Reserved.env.Engine.Shared():\n\t\tt.Tx.RequireSync() // to the other processes, numbers up to a reservation would count as used\n", ""}},
-		tests: []tests{{"tests/shared", "TestNumbers$"}},
+		tests: []tests{{"tests/shared", "TestNumbers_Durable$"}},
 	},
 	{
 		name:  "shared: the last etag is the one that this process knows",

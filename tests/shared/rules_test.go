@@ -213,6 +213,65 @@ func TestNumbers_Closed(t *testing.T) {
 	must(t, errors.Join(a.Close(), b.Close()))
 }
 
+// Ensure that each number of an identity is on disk when it is handed out, also under Relaxed: there are no reservations, as to the other
+// databases the numbers up to one would count as used.
+func TestNumbers_Durable(t *testing.T) {
+	driver := &waiting{Driver: &memory.Driver{Shared: true}}
+	o := jay.Options{Engine: driver, Durability: jay.Relaxed}
+	a, b := jaytest.Open(t, "db", &o), jaytest.Open(t, "db", &o)
+	for i := range 6 {
+		driver.waits.Store(false)
+		m := put(t, []*jay.DB{a, b}[i/2%2], "n|", `{}`)
+		want(t, "identity", m.ID, fmt.Sprint("n/", i+1))
+		if !driver.waits.Load() {
+			t.Errorf("%s does not wait for the disk", m.ID)
+		}
+		driver.waits.Store(false)
+		put(t, a, "other", `{}`)
+		if driver.waits.Load() {
+			t.Error("a write without a number waits for the disk")
+		}
+	}
+	agree(t, a, b)
+	must(t, errors.Join(a.Close(), b.Close()))
+}
+
+// waiting is a driver that notes that a commit was to wait for the disk.
+type waiting struct {
+	storage.Driver
+	waits atomic.Bool
+}
+
+// Open implements storage.Driver.
+func (w *waiting) Open(name string, o storage.OpenOptions) (storage.Engine, error) {
+	e, err := w.Driver.Open(name, o)
+	if err != nil {
+		return nil, err
+	}
+	return &waitingEngine{e, w}, nil
+}
+
+type waitingEngine struct {
+	storage.Engine
+	driver *waiting
+}
+
+// Update implements storage.Engine.
+func (e *waitingEngine) Update(ctx context.Context, sync bool, fn func(storage.Tx) error) error {
+	return e.Engine.Update(ctx, sync, func(tx storage.Tx) error { return fn(waitingTx{tx, e.driver}) })
+}
+
+type waitingTx struct {
+	storage.Tx
+	driver *waiting
+}
+
+// RequireSync implements storage.Tx.
+func (tx waitingTx) RequireSync() {
+	tx.driver.waits.Store(true)
+	tx.Tx.RequireSync()
+}
+
 // Ensure that writes maintain an index that the other database has made, that its queries use it, and that
 // neither does so once it is dropped.
 func TestIndexes(t *testing.T) {
