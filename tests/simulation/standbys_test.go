@@ -390,6 +390,8 @@ func (w *world) failOver(f *follower, read state) {
 	if lost { // neither the reader of the feed nor the worker has seen what is there now
 		w.feed, w.model.seen = "", make(state)
 		w.model.worked = newWorked()
+	} else {
+		w.model.worked.forget() // the standby may have been behind by what was acknowledged
 	}
 	w.disk = f.disk
 	var err error
