@@ -48,6 +48,8 @@ func TestCalls_Hostile(t *testing.T) {
 		{"write", `{"writes":[{"verb":"put","id":"x","body":"e30="}],"request":{"id":"` + strings.Repeat("r", 300) + `","call":"put"}}`},
 		{"identity", `{"name":"","force":true}`},
 		{"identity", `{"name":"bills","seed":true,"value":-5}`},
+		{"identity", `{"name":"bills","force":true}`}, // no seed: it must not set the counter back
+		{"identity", `{"name":"bills","value":7}`},
 		{"raise-counters", `{"identities":{"bills":1}}`},
 		{"ensure-indexes", `{"collection":"Users","indexes":[{"fields":[]}]}`},
 		{"drop-collection", `{"name":"@hilo"}`},

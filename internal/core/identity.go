@@ -51,6 +51,9 @@ func (db *Database) OnIdentity(ctx context.Context, call IdentityCall) (n int64,
 	if call.Value < 0 {
 		return 0, fmt.Errorf("seed identity %.100q: %w: the last used number must not be negative, got %d", call.Name, ids.ErrUsage, call.Value)
 	}
+	if !call.Seed && (call.Force || call.Value != 0) {
+		return 0, fmt.Errorf("next identity %.100q: %w: only a seed has a value", call.Name, ids.ErrUsage)
+	}
 	if db.Owner != nil {
 		return n, Ask[int64, any](ctx, db, ask.Identity, ask.IdentityArguments(call), &n, nil)
 	}
