@@ -35,6 +35,8 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+
+	"github.com/jaydb/jay/bench/stats"
 )
 
 // config is what is measured.
@@ -105,7 +107,7 @@ func run(c config) (err error) {
 	}
 	m := measurer{db: db, now: func() (time.Duration, error) { return time.Since(began), nil }, patience: 1}
 	if c.cpu {
-		m.now, m.patience = cpuTime, 10
+		m.now, m.patience = stats.CPUTime, 10
 	}
 	if c.query != "" {
 		return m.one(c)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/bench/report"
+	"github.com/jaydb/jay/bench/stats"
 )
 
 func main() {
@@ -147,7 +148,7 @@ func line(row string, without, with []float64) {
 
 // measure measures a row of a side once.
 func (o *options) measure(ctx context.Context, s *side, row string, round int) error {
-	computed, err := cpuTime()
+	computed, err := stats.CPUTime()
 	if err != nil {
 		return err
 	}
@@ -164,7 +165,7 @@ func (o *options) measure(ctx context.Context, s *side, row string, round int) e
 		_, err = s.read(ctx)
 	}
 	s.took[row] = append(s.took[row], time.Since(begun).Seconds()/float64(operations))
-	now, failed := cpuTime()
+	now, failed := stats.CPUTime()
 	s.used[row] = append(s.used[row], (now-computed).Seconds()/float64(operations))
 	return errors.Join(err, failed)
 }
