@@ -46,15 +46,15 @@ type Index struct {
 	Unknown    error  // a *index.KindError if no kind of this version has its name, or an *index.OptionError if the kind has no such option; then there is nothing below Collection
 	Collection string // folded
 	Fields     []Field
-	Filter     query.Expr // nil for none
-	Matchers   *sync.Pool // of *query.Matcher, for Filter
-	Keeper     Keeper     // of its kind
-	Decoder    Decoder    // the Keeper, or nil
-	Stager     Stager     // likewise; one of the two is there
-	Settler    Settler    // the Stager, or nil
-	Ordered    bool       // it is of the ordered kind
-	options    []Option   // of its kind
-	feature    storage.Feature
+	Filter     query.Expr      // nil for none
+	Matchers   *sync.Pool      // of *query.Matcher, for Filter
+	Keeper     Keeper          // of its kind
+	Decoder    Decoder         // the Keeper, or nil
+	Stager     Stager          // likewise; one of the two is there
+	Settler    Settler         // the Stager, or nil
+	Ordered    bool            // it is of the ordered kind
+	options    []Option        // of its kind
+	feature    storage.Feature // that its kind needs
 
 	// Figures are what plans have found out about the entries, nil for nothing yet. It is the only part that changes.
 	Figures atomic.Pointer[Figures]
@@ -84,8 +84,7 @@ type Catalog struct {
 	All          []*Index
 	ByCollection map[string]*Collection // those that writes maintain
 	AllOrdered   bool                   // they are, in all collections
-	UTC          bool                   // a field of an index, or of a condition, is read as utc
-	Features     []storage.Feature      // that the kinds of the indexes need
+	Features     []storage.Feature      // that the indexes need
 }
 
 // Collection holds what a write needs to know of the indexes of one collection.
@@ -105,10 +104,11 @@ func New(record Record) (*Catalog, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.All, c.UTC = append(c.All, ix), c.UTC || ix.isUTC()
-		if ix.feature.Format != 0 && !slices.Contains(c.Features, ix.feature) {
-			c.Features = append(c.Features, ix.feature)
+		c.All = append(c.All, ix)
+		if ix.isUTC() {
+			c.require(storage.FeatureUTC)
 		}
+		c.require(ix.feature)
 	}
 	for _, ix := range c.All {
 		if ix.Info.State == index.Dropping {
@@ -130,6 +130,13 @@ func New(record Record) (*Catalog, error) {
 		ci.Prepare()
 	}
 	return c, nil
+}
+
+// require adds a feature to those that are needed, if it is one.
+func (c *Catalog) require(f storage.Feature) {
+	if f.Format != 0 && !slices.Contains(c.Features, f) {
+		c.Features = append(c.Features, f)
+	}
 }
 
 // isUTC reports whether the index takes text without an offset as an instant in UTC.

@@ -23,7 +23,7 @@ func (s *Seen) Get(key []byte) ([]byte, error) {
 	if value, noted := s.values[string(key)]; noted {
 		return value, nil
 	}
-	value, err := valueAt(s.r, key)
+	value, err := ValueAt(s.r, key)
 	if err == nil {
 		s.values[string(key)] = value
 	}
@@ -36,7 +36,7 @@ func (s *Seen) Note(key, value []byte) { s.values[string(key)] = append([]byte{}
 // Holds reports whether a transaction finds at each key what was noted.
 func (s *Seen) Holds(tx storage.Tx) (bool, error) {
 	for key, value := range s.values {
-		now, err := valueAt(tx, []byte(key))
+		now, err := ValueAt(tx, []byte(key))
 		if err != nil || (now == nil) != (value == nil) || !bytes.Equal(now, value) {
 			return false, err
 		}
@@ -44,8 +44,8 @@ func (s *Seen) Holds(tx storage.Tx) (bool, error) {
 	return true, nil
 }
 
-// valueAt returns a copy of the value at key, or nil.
-func valueAt(r interface {
+// ValueAt returns a copy of the value at a key of a storage.Reader or a storage.Tx, nil if there is none.
+func ValueAt(r interface {
 	Get(key []byte) ([]byte, io.Closer, error)
 }, key []byte) ([]byte, error) {
 	value, closer, err := r.Get(key)

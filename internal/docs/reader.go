@@ -174,8 +174,11 @@ func EachGone(r storage.Reader, from, moment time.Time, fn func(foldedCollection
 func EachGoneID(r storage.Reader, from, moment time.Time, fn func(folded string)) error {
 	return eachGone(r, from, moment, func(key, value []byte) (bool, error) {
 		due, err := format.DecodeDue(key, value)
+		if err != nil {
+			return false, err
+		}
 		fn(due.FoldedID)
-		return true, err
+		return true, nil
 	})
 }
 

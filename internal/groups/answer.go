@@ -225,7 +225,7 @@ func (a *answer) beside(r storage.Reader, changes catalog.GroupChanges) (map[str
 		}
 	}
 	for folded := range changes.Hidden {
-		value, err := valueAt(r, a.k.memberKey(folded))
+		value, err := catalog.ValueAt(r, a.k.memberKey(folded))
 		if err != nil {
 			return nil, err
 		}

@@ -3,9 +3,7 @@ package groups
 import (
 	"bytes"
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"io"
 
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/errs"
@@ -73,7 +71,7 @@ type stored struct {
 
 // Stage implements catalog.Stager.
 func (k keeper) Stage(tx storage.Tx, folded string, given []catalog.Entry) error {
-	before, err := valueAt(tx, k.memberKey(folded))
+	before, err := catalog.ValueAt(tx, k.memberKey(folded))
 	if err != nil {
 		return err
 	}
@@ -186,22 +184,4 @@ func (k keeper) sharesIn(value []byte) (list []stored, err error) {
 		list = append(list, stored{s, share})
 	}
 	return list, nil
-}
-
-// valueAt returns a copy of the value at a key, nil if there is none.
-func valueAt(r getter, key []byte) ([]byte, error) {
-	value, closer, err := r.Get(key)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	value = append([]byte{}, value...)
-	return value, closer.Close()
-}
-
-// getter is a storage.Reader or a storage.Tx.
-type getter interface {
-	Get(key []byte) (value []byte, closer io.Closer, err error)
 }

@@ -136,9 +136,6 @@ func (in *Indexer) tryChange(edit func(*catalog.Record) error) (*catalog.Catalog
 		if in.indexes.Load() != old {
 			return errOvertaken
 		}
-		if c.UTC {
-			tx.RequireFeature(storage.FeatureUTC)
-		}
 		for _, f := range c.Features {
 			tx.RequireFeature(f)
 		}
