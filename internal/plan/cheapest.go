@@ -14,8 +14,8 @@ type way struct {
 
 // cheapest returns the plan that is expected to cost least, of all single paths, pairs of paths, covering indexes and the scan. It returns
 // nil if it does not know how large the paths are: then they are counted against one another, see race. In place of
-// a plan that is under way, of which begun is the path, it considers no plan in order.
-func (p *planner) cheapest(begun *Path) (*Plan, error) {
+// a plan that is under way it considers no plan in order.
+func (p *planner) cheapest(underWay bool) (*Plan, error) {
 	if p.options.Space == nil {
 		return nil, nil
 	}
@@ -37,16 +37,16 @@ func (p *planner) cheapest(begun *Path) (*Plan, error) {
 		if err != nil || !sized {
 			return nil, err
 		}
-		if begun == nil && a.Equal > 0 && a.estimate <= raceKeys {
+		if !underWay && a.Equal > 0 && a.estimate <= raceKeys {
 			return p.over(a, nil), nil // little can be saved
 		}
 		known = append(known, a)
 	}
-	if len(known) == 0 && begun == nil {
+	if len(known) == 0 && !underWay {
 		return nil, nil
 	}
 	p.bounded = known
-	ways, err := p.ways(c, known, begun != nil)
+	ways, err := p.ways(c, known, underWay)
 	if err != nil || len(ways) == 0 {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (p *planner) cheapest(begun *Path) (*Plan, error) {
 }
 
 // ways returns all plans that are worth considering.
-func (p *planner) ways(c *costs, known []*Path, begun bool) (ways []way, err error) {
+func (p *planner) ways(c *costs, known []*Path, underWay bool) (ways []way, err error) {
 	share := p.share(c)
 	need := -1.0 // answers, if the plan ends with them
 	if p.mayEndEarly() {
@@ -85,7 +85,7 @@ func (p *planner) ways(c *costs, known []*Path, begun bool) (ways []way, err err
 	answers := share * float64(c.documents)
 	for _, a := range p.paths {
 		pl := p.over(a, nil)
-		if len(a.used) == 0 && !pl.Ordered && !a.replacesScan() || begun && pl.Ordered {
+		if len(a.used) == 0 && !pl.Ordered && !a.replacesScan() || underWay && pl.Ordered {
 			continue
 		}
 		if err := p.sampleNear(c, a); err != nil {
@@ -115,7 +115,7 @@ func (p *planner) ways(c *costs, known []*Path, begun bool) (ways []way, err err
 				continue
 			}
 			pl := p.over(large, small)
-			if begun && pl.Ordered {
+			if underWay && pl.Ordered {
 				continue
 			}
 			n, walk := float64(small.estimate)*large.share(c), float64(large.estimate)*lookFor
@@ -132,7 +132,7 @@ func (p *planner) ways(c *costs, known []*Path, begun bool) (ways []way, err err
 	}
 	if !p.options.NoScan && !(ordered && need < 0) {
 		scan := p.scan()
-		add(scan, float64(c.documents), func(n float64) float64 { return n * float64(cachedScan+c.bytes*documentByte) }, openScan, answers)
+		add(scan, float64(c.documents), c.scanOf, openScan, answers)
 	}
 	return ways, nil
 }
@@ -154,11 +154,14 @@ func (c *costs) lookUps(n, near float64) float64 {
 	return n * (cachedWalk + float64(c.bytes*documentByte) + near*cachedNear + (1-near)*far)
 }
 
+// scanOf returns what n documents of a scan cost.
+func (c *costs) scanOf(n float64) float64 { return n * float64(cachedScan+c.bytes*documentByte) }
+
 // insteadBySize is Instead where the sizes of all paths are known: a plan gives way when it has cost as much as another one costs in all; without
 // an order only to one that would cost less than all of it, as the answers come the sooner by that.
 func (p *planner) insteadBySize(c *costs, pl *Plan, looked int64) (instead *Plan, after int64, err error) {
 	own := pl.Access[0]
-	instead, least := p.scan(), openScan+float64(c.documents)*float64(cachedScan+c.bytes*documentByte)
+	instead, least := p.scan(), openScan+c.scanOf(float64(c.documents))
 	for _, a := range p.bounded {
 		if a == own {
 			continue

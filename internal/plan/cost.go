@@ -161,7 +161,7 @@ func (pl *Plan) Weigh() (better *Plan, err error) {
 	p := pl.planner
 	keys := p.keys
 	defer func() { pl.Keys += p.keys - keys }()
-	better, err = p.cheapest(pl.Access[0])
+	better, err = p.cheapest(true)
 	if better == nil && err == nil {
 		better, err = p.compare(pl)
 	}

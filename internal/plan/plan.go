@@ -158,7 +158,7 @@ func (p *planner) choose() (*Plan, error) {
 		return p.weigh(p.over(a, nil))
 	}
 	if !byEtag {
-		if pl, err := p.cheapest(nil); pl != nil || err != nil {
+		if pl, err := p.cheapest(false); pl != nil || err != nil {
 			return pl, err
 		}
 	}
