@@ -8,7 +8,9 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -307,20 +309,27 @@ func membersOf(t *testing.T, line string) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// Ensure that the studio shows a database that another program has open, follows it, and changes nothing.
-func TestLook_Studio(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "shop")
+// studioBeside makes the shop, opens it as its program would, and starts a studio on it, which a browser has visited.
+func studioBeside(t *testing.T, dir string, opts *jay.Options) (db *jay.DB, at *url.URL, own *http.Client) {
+	t.Helper()
 	shop(t, dir)
-	db, err := jay.Open(dir, nil)
+	db, err := jay.Open(dir, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
 	r := startStudio(t, &studioCommand{}, dir, jay.Options{})
-	u, own := r.address(), browser(t)
-	if status, _ := visit(t, own, "GET", u, "", ""); status != 200 {
+	t.Cleanup(func() { _ = db.Close() })
+	at, own = r.address(), browser(t)
+	if status, _ := visit(t, own, "GET", at, "", ""); status != 200 {
 		t.Fatalf("the studio: got %d", status)
 	}
+	return db, at, own
+}
+
+// Ensure that the studio shows a database that another program has open, follows it, and changes nothing.
+func TestLook_Studio(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "shop")
+	db, u, own := studioBeside(t, dir, nil)
 	if status, text := visit(t, own, "GET", u, "/databases/shop/docs?id=orders/1", ""); status != 200 || !strings.Contains(text, `"Total":1.10`) {
 		t.Errorf("got %d %s", status, text)
 	}
@@ -340,18 +349,7 @@ func TestLook_Studio(t *testing.T) {
 
 // Ensure that the studio writes documents through a program that lets others write.
 func TestLook_StudioWrites(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "shop")
-	shop(t, dir)
-	db, err := jay.Open(dir, &jay.Options{LookWrites: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	r := startStudio(t, &studioCommand{}, dir, jay.Options{})
-	u, own := r.address(), browser(t)
-	if status, _ := visit(t, own, "GET", u, "", ""); status != 200 {
-		t.Fatalf("the studio: got %d", status)
-	}
+	db, u, own := studioBeside(t, filepath.Join(t.TempDir(), "shop"), &jay.Options{LookWrites: true})
 	if status, text := visit(t, own, "PUT", u, "/databases/shop/docs?id=orders/9", `{"Total":9}`); status != 201 {
 		t.Errorf("a write: got %d %s", status, text)
 	}
