@@ -1,0 +1,32 @@
+package catalog
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+)
+
+// Ensure that the size of a range is found out anew after 256 plans, and that neither more ranges are kept than documented nor long keys.
+func TestFigures_Bounds(t *testing.T) {
+	var f Figures
+	f.SetRange([]byte("a"), 7)
+	for i := range 256 {
+		if n, known := f.Range([]byte("a")); !known || n != 7 {
+			t.Fatalf("plan %d: got %d, %v", i, n, known)
+		}
+	}
+	if _, known := f.Range([]byte("a")); known {
+		t.Error("a size is known to the 257th plan")
+	}
+	for i := range 1000 {
+		f.SetRange(fmt.Append(nil, i), i)
+		if n, known := f.Range(fmt.Append(nil, i)); !known || n != i || len(f.ranges) > 256 {
+			t.Fatalf("range %d: got %d, %v of %d ranges", i, n, known, len(f.ranges))
+		}
+	}
+	long := bytes.Repeat([]byte("x"), 513)
+	f.SetRange(long, 1)
+	if _, known := f.Range(long); known {
+		t.Error("keys of 513 bytes are kept")
+	}
+}
