@@ -71,10 +71,15 @@ type DropIndexArguments struct {
 	Name       string `json:"name"`
 }
 
-// CollectionArguments are those of DropCollection and RenameCollection. Progress and result are a number of documents.
-type CollectionArguments struct {
+// DropCollectionArguments are those of DropCollection. Progress and result are a number of documents.
+type DropCollectionArguments struct {
 	Name string `json:"name"`
-	To   string `json:"to,omitempty"`
+}
+
+// RenameCollectionArguments are those of RenameCollection. Progress and result are a number of documents.
+type RenameCollectionArguments struct {
+	Name string `json:"name"`
+	To   string `json:"to"`
 }
 
 // DueArguments are those of ConfigureDue. There is no result.

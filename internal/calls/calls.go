@@ -40,10 +40,10 @@ var table = map[string]call{
 	ask.DropIndex: of(func(ctx context.Context, db *core.Database, a ask.DropIndexArguments, _ func(any)) (any, error) {
 		return nil, db.DropIndex(ctx, a.Collection, a.Name)
 	}),
-	ask.DropCollection: of(func(ctx context.Context, db *core.Database, a ask.CollectionArguments, progress func(any)) (int64, error) {
+	ask.DropCollection: of(func(ctx context.Context, db *core.Database, a ask.DropCollectionArguments, progress func(any)) (int64, error) {
 		return collections.Drop(ctx, db, a.Name, counting(progress))
 	}),
-	ask.RenameCollection: of(func(ctx context.Context, db *core.Database, a ask.CollectionArguments, progress func(any)) (int64, error) {
+	ask.RenameCollection: of(func(ctx context.Context, db *core.Database, a ask.RenameCollectionArguments, progress func(any)) (int64, error) {
 		return collections.Rename(ctx, db, a.Name, a.To, counting(progress))
 	}),
 	ask.Change: of(func(ctx context.Context, db *core.Database, a builder.ChangeArguments, progress func(any)) (builder.Changed, error) {

@@ -53,6 +53,7 @@ func TestCalls_Hostile(t *testing.T) {
 		{"raise-counters", `{"identities":{"bills":1}}`},
 		{"ensure-indexes", `{"collection":"Users","indexes":[{"fields":[]}]}`},
 		{"drop-collection", `{"name":"@hilo"}`},
+		{"drop-collection", `{"name":"Users","to":"People"}`}, // no renaming
 		{"rename-collection", `{"name":"Users","to":""}`},
 		{"change", `{"query":"from @all_docs"}`},
 		{"change", `{"query":"from Users select Name"}`},

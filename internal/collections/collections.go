@@ -24,7 +24,7 @@ import (
 // of package jay. progress is called after each batch; nil for none.
 func Drop(ctx context.Context, db *core.Database, name string, progress func(documents int64)) (documents int64, err error) {
 	if db.Owner != nil {
-		err = core.Ask(ctx, db, ask.DropCollection, ask.CollectionArguments{Name: name}, &documents, progress)
+		err = core.Ask(ctx, db, ask.DropCollection, ask.DropCollectionArguments{Name: name}, &documents, progress)
 		return documents, err
 	}
 	if err := metadata.CheckCollection(name); err != nil {

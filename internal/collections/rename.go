@@ -30,7 +30,7 @@ import (
 // for none.
 func Rename(ctx context.Context, db *core.Database, from, to string, progress func(documents int64)) (documents int64, err error) {
 	if db.Owner != nil {
-		err = core.Ask(ctx, db, ask.RenameCollection, ask.CollectionArguments{Name: from, To: to}, &documents, progress)
+		err = core.Ask(ctx, db, ask.RenameCollection, ask.RenameCollectionArguments{Name: from, To: to}, &documents, progress)
 		return documents, err
 	}
 	r := renaming{db: db, Rename: format.Rename{From: from, To: to}, progress: progress}
