@@ -1,0 +1,62 @@
+package index
+
+// Computed declares an index whose entries are computed from documents: members of each document, or of
+// each element of one of its arrays, and counts and sums of groups of them. A query reads it by its name, as
+// in "from index 'Orders/ByProduct' where Total > 100", and its results are the members.
+//
+// Declarations of RavenDB's clients, in C# and in JavaScript, become such declarations.
+type Computed struct {
+	// Name identifies the index within its database, without regard to case, such as "Orders/ByProduct". It has 1 to 128
+	// bytes.
+	Name string `json:"name"`
+
+	// Maps say what documents have in the index, 1 to 16. All of them have members of the same names.
+	Maps []Map `json:"maps"`
+
+	// Reduce, if there is one, makes groups of what the maps give.
+	Reduce *Reduce `json:"reduce,omitempty"`
+
+	// Strict refuses a write of a document for which a map fails, such as by a division by zero. Otherwise the document is
+	// written, is not in the index, and is counted among its errors.
+	Strict bool `json:"strict,omitempty"`
+}
+
+// Map is what documents of one collection have in a computed index.
+type Map struct {
+	// Collection is that of the documents. Empty is all documents.
+	Collection string `json:"collection"`
+
+	// Each is the path of an array, such as "Lines": the document has an entry for each element, and none if there is no element.
+	// Empty is one entry for each document.
+	Each string `json:"each,omitempty"`
+
+	// As is the name of the element of Each in the expressions: with "line", the text "line.Price" is the price of
+	// the line, and "Customer" that of the document.
+	As string `json:"as,omitempty"`
+
+	// Where is a condition in RQL: documents, or elements, of which it is not true have no entry. Empty is none.
+	Where string `json:"where,omitempty"`
+
+	// Select has the members of an entry, 1 to 32.
+	Select []Member `json:"select"`
+}
+
+// Reduce makes groups of entries that have equal members.
+type Reduce struct {
+	// GroupBy has names of members of the maps, 1 to 8.
+	GroupBy []string `json:"groupBy"`
+
+	// Select has the members of a result: of each, the expression is a name of GroupBy, or one of count(), sum(Total), avg(Total),
+	// min(Total), max(Total), first(Total) and last(Total), where Total is a member of the maps, or an arithmetic expression of these,
+	// such as "sum(Total) / count()".
+	Select []Member `json:"select"`
+}
+
+// Member is one member of an entry or of a result.
+type Member struct {
+	// Name is what conditions, orders and results call it.
+	Name string `json:"name"`
+
+	// Expression is an RQL expression, such as "Price * Quantity". Empty is the member of this name.
+	Expression string `json:"expression,omitempty"`
+}
