@@ -229,6 +229,14 @@ type Snapshot interface {
 	Close() error
 }
 
+// Numbered is a Snapshot that knows which commits it shows, so that what was read of one need not be read again of
+// another that shows the same. A Snapshot need not be one.
+type Numbered interface {
+	// CommitNumber returns the number of the last commit that the Snapshot shows: it shows all until then, and none after. Snapshots of
+	// one Engine with the same number show the same. It reports false if the Snapshot does not know. It is cheap.
+	CommitNumber() (number uint64, known bool)
+}
+
 // CountMemory is a Snapshot that remembers how many keys were counted in parts of ranges, so
 // that a later count of the same range walks only where something was written since. A
 // Snapshot need not be one.

@@ -52,6 +52,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"who waits for the next commit misses none", testNextCommit},
 		{"what is known of counts is what a snapshot shows", testCountMemory},
 		{"counts are known beside writers", testCountMemoryBeside},
+		{"snapshots of one number show the same", testNumbered},
 		{"tables are taken in by one commit", testIngest},
 		{"tables are taken in beside transactions", testIngestBeside},
 		{"a table deletes keys", testIngestDeletes},

@@ -119,6 +119,9 @@ type durableSnapshot struct {
 	view   *view
 }
 
+// CommitNumber implements storage.Numbered.
+func (s *durableSnapshot) CommitNumber() (uint64, bool) { return s.view.commit, true }
+
 // WaitDurable implements storage.Snapshot.
 func (s *durableSnapshot) WaitDurable(context.Context) error { return nil }
 
@@ -616,6 +619,10 @@ func (s *latest) Get(key []byte) ([]byte, io.Closer, error) { return get(s.state
 
 func (s *latest) Iterate(lo, hi []byte) (storage.Iterator, error) { return s.state.iterate(lo, hi) }
 
+// CommitNumber implements storage.Numbered.
+func (s *latest) CommitNumber() (uint64, bool) { return s.state.commit, s.state.exact }
+
+// WaitDurable implements storage.Snapshot.
 func (s *latest) WaitDurable(ctx context.Context) error {
 	return s.engine.syncUpTo(ctx, s.state.commit)
 }
