@@ -38,7 +38,7 @@ type RecordEntry struct {
 	index.Info
 }
 
-// Index is an index that is open. It is immutable, but for Figures.
+// Index is an index that is open. It is immutable, but for Figures and what At keeps.
 type Index struct {
 	Number     uint32
 	Replaces   uint32 // the number of the index that this one replaces, or 0
@@ -56,8 +56,10 @@ type Index struct {
 	options    []Option        // of its kind
 	feature    storage.Feature // that its kind needs
 
-	// Figures are what plans have found out about the entries, nil for nothing yet. It is the only part that changes.
+	// Figures are what plans have found out about the entries, nil for nothing yet.
 	Figures atomic.Pointer[Figures]
+
+	moment atomic.Pointer[Moment] // the last one, nil for none yet: see At
 }
 
 // Field is one field of an index.

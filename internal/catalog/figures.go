@@ -16,12 +16,15 @@ type Figures struct {
 	Plans atomic.Int32 // that have asked for them since
 
 	mu     sync.Mutex
-	ranges map[string]rangeFigure // by their keys
+	ranges map[string]RangeFigure // by their keys
 }
 
-type rangeFigure struct {
-	entries int
-	uses    int
+// RangeFigure is about how many entries ranges have.
+type RangeFigure struct {
+	Entries   int
+	Uncovered float64 // the share of them that are not covering; below 0 if not sampled
+
+	uses int
 }
 
 // Bounds of the sizes of ranges that are kept.
@@ -32,32 +35,31 @@ const (
 )
 
 // Range returns about how many entries ranges have, by the keys of their bounds, if that is known.
-func (f *Figures) Range(keys []byte) (entries int, known bool) {
+func (f *Figures) Range(keys []byte) (r RangeFigure, known bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r, known := f.ranges[string(keys)]
-	if !known {
-		return 0, false
+	if r, known = f.ranges[string(keys)]; !known {
+		return r, false
 	}
 	if r.uses++; r.uses > maxRangeUses {
 		delete(f.ranges, string(keys))
-		return 0, false
+		return r, false
 	}
 	f.ranges[string(keys)] = r
-	return r.entries, true
+	return r, true
 }
 
 // SetRange keeps about how many entries ranges have.
-func (f *Figures) SetRange(keys []byte, entries int) {
+func (f *Figures) SetRange(keys []byte, r RangeFigure) {
 	if len(keys) > maxRangeKey {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.ranges == nil || len(f.ranges) >= maxRangeFigures {
-		f.ranges = make(map[string]rangeFigure)
+		f.ranges = make(map[string]RangeFigure)
 	}
-	f.ranges[string(keys)] = rangeFigure{entries: entries}
+	f.ranges[string(keys)] = r
 }
 
 // WithNear returns the figures with another Near.

@@ -108,7 +108,7 @@ func (p *planner) costs() (*costs, error) {
 	if p.options.Size == nil {
 		return nil, nil
 	}
-	t, err := p.options.Size(format.CollectionKey(p.q.From))
+	t, err := p.tally()
 	if err != nil || t.Documents <= 0 {
 		return nil, err
 	}
@@ -116,6 +116,25 @@ func (p *planner) costs() (*costs, error) {
 	c.scan = t.Documents*scanDocument + t.Bytes*documentByte
 	c.lookUp = lookUpDocument + c.bytes*documentByte
 	return c, nil
+}
+
+// tally returns how many documents the collection has, and their bytes.
+func (p *planner) tally() (format.Tally, error) {
+	if len(p.indexes) == 0 {
+		return p.options.Size(format.CollectionKey(p.q.From))
+	}
+	moment, err := p.indexes[0].At(p.snapshot)
+	if err != nil {
+		return format.Tally{}, err
+	}
+	if t := moment.Tally.Load(); t != nil {
+		return *t, nil
+	}
+	t, err := p.options.Size(format.CollectionKey(p.q.From))
+	if err == nil {
+		moment.Tally.Store(&t)
+	}
+	return t, err
 }
 
 // isGrouped reports whether an answer is made of several documents.

@@ -44,10 +44,11 @@ func (p *planner) kept() (*Plan, error) {
 		if !ok || best != nil && len(best.Index.Fields) <= len(ix.Fields) {
 			continue
 		}
-		flags, err := catalog.ReadFlags(p.snapshot, ix.Number)
+		moment, err := ix.At(p.snapshot)
 		if err != nil {
 			return nil, err
 		}
+		flags := moment.Flags
 		q := &catalog.GroupQuestion{
 			GroupBy:    p.q.GroupBy,
 			Columns:    columns,

@@ -48,10 +48,11 @@ func (p *planner) addPath(ix *catalog.Index) error {
 	if !p.appliesTo(ix.Fields[0]) && !p.covers(&Path{Index: ix}) {
 		return nil // saves reading its flags
 	}
-	flags, err := catalog.ReadFlags(p.snapshot, ix.Number)
+	moment, err := ix.At(p.snapshot)
 	if err != nil {
 		return err
 	}
+	flags := moment.Flags
 
 	// Bind the fields of the index from the first on. A field can follow only fields
 	// that are bound to single values: behind a range the keys are not in its order.
@@ -67,7 +68,7 @@ func (p *planner) addPath(ix *catalog.Index) error {
 		// Texts that are equal but for case are neighbours, and not one value. The lookup of
 		// the variants that exist is worth its keys if fields follow, or the order of IDs.
 		if bound.equal && !point && (i+1 < len(ix.Fields) || p.idOrder()) {
-			variants, err := p.caseVariants(extended)
+			variants, err := p.caseVariants(moment, extended)
 			if err != nil {
 				return err
 			}
@@ -192,11 +193,35 @@ const maxCaseVariants = 16
 // each variant that the index has, usually one. Then the fields after it can be
 // bound, and the order of the index used. It returns nil if there are many
 // variants.
-func (p *planner) caseVariants(ranges []KeyRange) ([]KeyRange, error) {
-	out := []KeyRange{}
+func (p *planner) caseVariants(moment *catalog.Moment, ranges []KeyRange) ([]KeyRange, error) {
+	if !slices.ContainsFunc(ranges, func(r KeyRange) bool { return r.Hi != nil }) {
+		return ranges, nil // the values have no case variants
+	}
+	keys := keysOf(ranges)
+	prefixes, known := moment.Variants(keys)
+	if !known {
+		var err error
+		if prefixes, err = p.readVariants(ranges); err != nil {
+			return nil, err
+		}
+		moment.SetVariants(keys, prefixes)
+	}
+	if prefixes == nil {
+		return nil, nil
+	}
+	out := make([]KeyRange, len(prefixes))
+	for i, prefix := range prefixes {
+		out[i].Lo = prefix
+	}
+	return out, nil
+}
+
+// readVariants returns the prefixes of the keys in ranges, one for each case variant, or nil if these are many.
+func (p *planner) readVariants(ranges []KeyRange) ([][]byte, error) {
+	out := [][]byte{}
 	for _, r := range ranges {
 		if r.Hi == nil {
-			out = append(out, r) // the value has no case variants
+			out = append(out, r.Lo)
 			continue
 		}
 		it, err := p.snapshot.Iterate(r.Lo, r.Hi)
@@ -204,13 +229,13 @@ func (p *planner) caseVariants(ranges []KeyRange) ([]KeyRange, error) {
 			return nil, err
 		}
 		few := true
-		for ok := it.First(); ok && few; ok = it.SeekGE(format.PrefixEnd(out[len(out)-1].Lo)) {
+		for ok := it.First(); ok && few; ok = it.SeekGE(format.PrefixEnd(out[len(out)-1])) {
 			p.keys++
 			rest, found := query.SkipKey(it.Key()[r.at:])
 			if !found {
 				return nil, errors.Join(fmt.Errorf("index entry %x: %w", it.Key(), storage.ErrCorrupt), it.Close())
 			}
-			out = append(out, KeyRange{Lo: bytes.Clone(it.Key()[:len(it.Key())-len(rest)])})
+			out = append(out, bytes.Clone(it.Key()[:len(it.Key())-len(rest)]))
 			few = len(out) <= maxCaseVariants
 		}
 		if err := errs.First(it.Error(), it.Close()); err != nil || !few {

@@ -3,6 +3,7 @@ package plan
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"slices"
 
 	"github.com/jaydb/jay/internal/catalog"
@@ -77,14 +78,29 @@ func (p *planner) size(c *costs, a *Path) (bool, error) {
 	if err != nil || f.Bytes == 0 || len(a.Ranges) > maxSizedRanges {
 		return false, err
 	}
-	var keys []byte
-	for _, r := range a.Ranges {
-		keys = append(append(append(keys, r.Lo...), 0), r.Hi...)
+	keys := keysOf(a.Ranges)
+	r, known := f.Range(keys)
+	if !known {
+		if r, err = p.measure(a, f); err != nil {
+			return false, err
+		}
 	}
-	if n, known := f.Range(keys); known {
-		a.setGuess(n)
-		return true, p.sampleUncovered(a)
+	a.setGuess(r.Entries)
+	sample := r.Uncovered < 0 && a.covers && a.flags&(catalog.FlagMultiple|catalog.FlagCut) != 0
+	if sample {
+		if r.Uncovered, err = p.sampleUncovered(a); err != nil {
+			return false, err
+		}
 	}
+	if !known || sample {
+		f.SetRange(keys, r)
+	}
+	a.uncovered = int(float64(r.Entries) * max(0, r.Uncovered))
+	return true, nil
+}
+
+// measure finds out about how many entries a path has: see size.
+func (p *planner) measure(a *Path, f *catalog.Figures) (r catalog.RangeFigure, err error) {
 	size := 0.0
 	for _, r := range a.Ranges {
 		if bytes.Compare(r.Lo, r.Hi) >= 0 {
@@ -92,24 +108,34 @@ func (p *planner) size(c *costs, a *Path) (bool, error) {
 		}
 		n, err := p.options.Space.DiskBytes(r.Lo, r.Hi)
 		if err != nil {
-			return false, err
+			return catalog.RangeFigure{}, err
 		}
 		size += max(0, float64(n)-float64(f.Block))
 	}
-	each := float64(f.Bytes) / float64(f.Documents)
+	r.Uncovered = -1
 	if size < float64(f.Block)*3/2 {
 		if err := p.estimate(a, fewKeys); err != nil {
-			return false, err
+			return r, err
 		}
-		if !a.more {
-			f.SetRange(keys, a.estimate)
-			return true, nil
+		if r.Entries = a.estimate; !a.more {
+			if a.covers {
+				r.Uncovered = float64(a.uncovered) / float64(max(1, a.estimate))
+			}
+			return r, nil
 		}
 		size = max(size, float64(f.Block)/2) / 2
 	}
-	a.setGuess(max(a.estimate, int(size/each)))
-	f.SetRange(keys, a.estimate)
-	return true, p.sampleUncovered(a)
+	r.Entries = max(r.Entries, int(size*float64(f.Documents)/float64(f.Bytes)))
+	return r, nil
+}
+
+// keysOf returns the bounds of ranges, by which what is found out about them is kept.
+func keysOf(ranges []KeyRange) (keys []byte) {
+	for _, r := range ranges {
+		keys = append(binary.AppendUvarint(keys, uint64(len(r.Lo))), r.Lo...)
+		keys = append(binary.AppendUvarint(keys, uint64(len(r.Hi))), r.Hi...)
+	}
+	return keys
 }
 
 // setGuess sets how many entries the path has by figures, and that they are not to be counted.
@@ -117,14 +143,11 @@ func (a *Path) setGuess(n int) {
 	a.estimate, a.more, a.guessed, a.uncounted, a.within = n, false, true, nil, 0
 }
 
-// sampleUncovered sets how many entries of a sized path are expected not to be covering, by its first ones.
-func (p *planner) sampleUncovered(a *Path) (err error) {
-	if !a.covers || a.flags&(catalog.FlagMultiple|catalog.FlagCut) == 0 {
-		return nil
-	}
+// sampleUncovered returns which share of the entries of a path are not covering, by its first ones.
+func (p *planner) sampleUncovered(a *Path) (share float64, err error) {
 	it, err := p.snapshot.Iterate(a.Ranges[0].Lo, a.Ranges[0].Hi)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { err = errs.First(err, it.Close()) }()
 	sampled, uncovered := 0, 0
@@ -135,8 +158,7 @@ func (p *planner) sampleUncovered(a *Path) (err error) {
 		}
 	}
 	p.keys += sampled
-	a.uncovered = a.estimate * uncovered / max(1, sampled)
-	return it.Error()
+	return float64(uncovered) / float64(max(1, sampled)), it.Error()
 }
 
 // share returns which share of the documents the conditions of the query let expect. They count as
