@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/jaydb/jay/internal/catalog"
@@ -51,13 +52,7 @@ func NewCover(q *query.Query, counting bool, ix *catalog.Index, where query.Expr
 			c.ids = true
 			continue
 		}
-		if f.Meta != query.MetaNone || f.Path.IsZero() {
-			return nil
-		}
-		i := slices.IndexFunc(ix.Fields, func(g catalog.Field) bool { return g.Is(f) })
-		if i < 0 { // an instant in a covering entry is the text of the document
-			i = slices.IndexFunc(ix.Fields, func(g catalog.Field) bool { return g.Date == query.DateInstant && g.HasPath(f) })
-		}
+		i := entryHas(ix, f)
 		if i < 0 {
 			return nil
 		}
@@ -72,6 +67,18 @@ func NewCover(q *query.Query, counting bool, ix *catalog.Index, where query.Expr
 	return c
 }
 
+// entryHas returns which field of an index a covering entry answers f from, or -1.
+func entryHas(ix *catalog.Index, f query.Field) int {
+	if f.Meta != query.MetaNone || f.Path.IsZero() {
+		return -1
+	}
+	i := slices.IndexFunc(ix.Fields, func(g catalog.Field) bool { return g.Is(f) })
+	if i < 0 { // an instant in a covering entry is the text of the document
+		i = slices.IndexFunc(ix.Fields, func(g catalog.Field) bool { return g.Date == query.DateInstant && g.HasPath(f) })
+	}
+	return i
+}
+
 // asksForParts reports whether a query can be answered without whole documents.
 func asksForParts(q *query.Query, counting bool) bool {
 	return (len(q.Select) > 0 || counting) && len(q.Include) == 0
@@ -80,15 +87,50 @@ func asksForParts(q *query.Query, counting bool) bool {
 // covers reports whether the index of a path has all that the query looks at, apart from
 // what the ranges of the path decide.
 func (p *planner) covers(a *Path) bool {
-	return asksForParts(p.q, p.options.Counting) && NewCover(p.q, p.options.Counting, a.Index, p.residual(a)) != nil
+	return p.mayCover(a) && NewCover(p.q, p.options.Counting, a.Index, p.residual(a)) != nil
 }
+
+// mayCover is covers as far as it can be told without allocations, which is enough for most indexes.
+func (p *planner) mayCover(a *Path) bool {
+	if !asksForParts(p.q, p.options.Counting) || !a.Index.Ordered {
+		return false
+	}
+	lacks := func(f query.Field) bool { return f.Meta != query.MetaID && entryHas(a.Index, f) < 0 }
+	if p.asked == nil {
+		p.asked = append([]query.Field{}, fieldsOf(p.q, nil)...)
+	}
+	if slices.ContainsFunc(p.asked, lacks) {
+		return false
+	}
+	for i, e := range p.conjuncts[:p.own] {
+		// What a partial index has in its own condition needs no check either: see residual.
+		if a.Index.Filter == nil && !slices.Contains(a.exact, i) && anyField(e, lacks) {
+			return false
+		}
+	}
+	return true
+}
+
+// anyField reports whether a field of a condition is as asked.
+func anyField(e query.Expr, is func(query.Field) bool) bool {
+	return query.EachField(e, func(f query.Field) error {
+		if is(f) {
+			return errFound
+		}
+		return nil
+	}) != nil
+}
+
+// errFound ends a walk over fields.
+var errFound = errors.New("found")
 
 // fieldsOf returns the fields that a query looks at, each at least once.
 func fieldsOf(q *query.Query, where query.Expr) []query.Field {
 	var fields []query.Field
-	if where != nil {
-		fields = query.Fields(where)
-	}
+	_ = query.EachField(where, func(f query.Field) error {
+		fields = append(fields, f)
+		return nil
+	})
 	for _, c := range q.Select {
 		if c.Func != query.FuncCount {
 			fields = append(fields, c.Field)

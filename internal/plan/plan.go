@@ -92,9 +92,10 @@ type planner struct {
 	set       conjunctSet     // of conjuncts; made when it is needed
 	bindings  []*knownBinding // by conjunct: those made so far
 	paths     []*Path
-	bounded   []*Path // those of paths with a condition, if there are several
-	lost      string  // of a path that is of no use without its order
-	keys      int     // examined while planning
+	bounded   []*Path       // those of paths with a condition, if there are several
+	asked     []query.Field // that are looked at whatever the plan is; made when it is needed
+	lost      string        // of a path that is of no use without its order
+	keys      int           // examined while planning
 }
 
 // New plans a query with the indexes of a catalog.
