@@ -16,7 +16,7 @@ type Figures struct {
 	Plans atomic.Int32 // that have asked for them since
 
 	mu     sync.Mutex
-	ranges map[string]RangeFigure // by their keys
+	ranges map[string]*RangeFigure // by their keys
 }
 
 // RangeFigure is about how many entries ranges have.
@@ -38,15 +38,15 @@ const (
 func (f *Figures) Range(keys []byte) (r RangeFigure, known bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if r, known = f.ranges[string(keys)]; !known {
+	kept, known := f.ranges[string(keys)]
+	if !known {
 		return r, false
 	}
-	if r.uses++; r.uses > maxRangeUses {
+	if kept.uses++; kept.uses > maxRangeUses {
 		delete(f.ranges, string(keys))
 		return r, false
 	}
-	f.ranges[string(keys)] = r
-	return r, true
+	return *kept, true
 }
 
 // SetRange keeps about how many entries ranges have.
@@ -57,9 +57,9 @@ func (f *Figures) SetRange(keys []byte, r RangeFigure) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.ranges == nil || len(f.ranges) >= maxRangeFigures {
-		f.ranges = make(map[string]RangeFigure)
+		f.ranges = make(map[string]*RangeFigure)
 	}
-	f.ranges[string(keys)] = r
+	f.ranges[string(keys)] = &r
 }
 
 // WithNear returns the figures with another Near.

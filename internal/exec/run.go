@@ -413,6 +413,7 @@ func (r *Run) Release(cause error) error {
 	}
 	r.closed = cause
 	r.stats.elapsed = time.Since(r.started)
+	r.plan.Walked(r.stats.keys - int64(r.plan.Keys))
 	err := r.source.close()
 	if r.owned != nil {
 		err = errs.First(err, r.owned.Close())

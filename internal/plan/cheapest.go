@@ -8,8 +8,17 @@ import (
 
 // way is a plan that can answer, and what it is expected to cost.
 type way struct {
-	plan *Plan
-	cost float64 // as in the constants of costs
+	path, with *Path   // as in planner.over; a scan without a path
+	inOrder    bool    // the answers come in the order of the query
+	cost       float64 // as in the constants of costs
+}
+
+// along returns the plan of a way.
+func (p *planner) along(w way) *Plan {
+	if w.path == nil {
+		return p.scan()
+	}
+	return p.over(w.path, w.with)
 }
 
 // cheapest returns the plan that is expected to cost least, of all single paths, pairs of paths, covering indexes and the scan. It returns
@@ -25,6 +34,7 @@ func (p *planner) cheapest(underWay bool) (*Plan, error) {
 	}
 	slices.SortStableFunc(p.paths, func(a, b *Path) int { return b.Equal - a.Equal })
 	var known []*Path
+	p.fewest = math.MaxInt / 2
 	for _, a := range p.paths {
 		if a.Answer != nil {
 			return nil, nil
@@ -51,9 +61,9 @@ func (p *planner) cheapest(underWay bool) (*Plan, error) {
 		return nil, err
 	}
 	slices.SortStableFunc(ways, func(a, b way) int { return cmp.Compare(a.cost, b.cost) })
-	pl := ways[0].plan
+	pl := p.along(ways[0])
 	if len(ways) > 1 {
-		pl.Estimates = []Estimate{p.expected(c, pl), p.expected(c, ways[1].plan)}
+		pl.Estimates = []Estimate{p.expected(c, pl), p.expected(c, p.along(ways[1]))}
 	}
 	pl.Chosen = len(pl.Access) == 0
 	if len(pl.Access) > 0 && p.mayEndEarly() && pl.Residual != nil && (len(p.q.OrderBy) == 0 || pl.Ordered) {
@@ -64,46 +74,51 @@ func (p *planner) cheapest(underWay bool) (*Plan, error) {
 
 // ways returns all plans that are worth considering.
 func (p *planner) ways(c *costs, known []*Path, underWay bool) (ways []way, err error) {
-	share := p.share(c)
+	share, err := p.share(c)
+	if err != nil {
+		return nil, err
+	}
 	need := -1.0 // answers, if the plan ends with them
 	if p.mayEndEarly() {
 		need = float64(p.q.Offset + p.q.Limit)
 	}
+	sorts := len(p.q.OrderBy) > 0
 	ordered := false
-	add := func(pl *Plan, candidates float64, of func(candidates float64) float64, before, answers float64) {
-		inOrder := len(p.q.OrderBy) == 0 || pl.Ordered
-		if inOrder && need >= 0 && answers > 0 {
+	add := func(w way, candidates float64, of func(candidates float64) float64, before, answers float64) {
+		w.inOrder = w.inOrder || !sorts
+		if w.inOrder && need >= 0 && answers > 0 {
 			candidates = min(candidates, candidates*need/answers+min(need, candidates)/2)
 		}
-		cost := before + of(candidates)
-		if !inOrder && !p.isGrouped() {
-			cost += answers * sortAnswer
+		w.cost = before + of(candidates)
+		if !w.inOrder && !p.isGrouped() {
+			w.cost += answers * sortAnswer
 		}
-		ordered = ordered || inOrder && len(p.q.OrderBy) > 0
-		ways = append(ways, way{pl, cost})
+		ordered = ordered || w.inOrder && sorts
+		ways = append(ways, w)
 	}
 	answers := share * float64(c.documents)
 	for _, a := range p.paths {
-		pl := p.over(a, nil)
-		if len(a.used) == 0 && !pl.Ordered && !a.replacesScan() || underWay && pl.Ordered {
+		inOrder := p.orderBy(a) != orderNone
+		if len(a.used) == 0 && !inOrder && !a.replacesScan() || underWay && inOrder {
 			continue
 		}
 		if err := p.sampleNear(c, a); err != nil {
 			return nil, err
 		}
 		cost := func(n float64) float64 { return c.lookUps(n, a.near) }
+		decides := p.decides(a)
 		switch {
-		case p.readsNone(pl):
+		case p.readsNone(a, decides):
 			cost = func(n float64) float64 { return n * cachedWalk }
 		case a.covers:
 			uncovered := float64(a.uncovered) / float64(max(1, a.estimate))
 			cost = func(n float64) float64 { return n*cachedCover + c.lookUps(n*uncovered, a.near) }
 		}
 		n, found := float64(a.estimate), min(answers, float64(a.estimate))
-		if pl.Residual == nil {
+		if decides {
 			found = n
 		}
-		add(pl, n, cost, openIndex, found)
+		add(way{path: a, inOrder: inOrder}, n, cost, openIndex, found)
 	}
 	for i, a := range known {
 		for _, b := range known[i+1:] {
@@ -111,28 +126,27 @@ func (p *planner) ways(c *costs, known []*Path, underWay bool) (ways []way, err 
 			if small.estimate > large.estimate {
 				small, large = large, small
 			}
-			if isSubset(large.used, small.used) || need >= 0 && len(p.q.OrderBy) == 0 {
+			if isSubset(large.used, small.used) || need >= 0 && !sorts {
 				continue
 			}
-			pl := p.over(large, small)
-			if underWay && pl.Ordered {
+			inOrder := p.orderBy(large) != orderNone
+			if underWay && inOrder {
 				continue
 			}
 			n, walk := float64(small.estimate)*large.share(c), float64(large.estimate)*lookFor
-			if pl.Ordered && need >= 0 {
+			if inOrder && need >= 0 {
 				walk *= min(1, need/max(1, answers))
 			}
 			before := 2*openIndex + float64(small.estimate)*collect + walk
-			add(pl, n, func(n float64) float64 { return c.lookUps(n, 0) - n*cachedWalk }, before, min(answers, n))
+			add(way{path: large, with: small, inOrder: inOrder}, n, func(n float64) float64 { return c.lookUps(n, 0) - n*cachedWalk }, before, min(answers, n))
 		}
 	}
 	// A sort may have to refuse what an index streams.
 	if kept := cmp.Or(max(need, 0), answers); ordered && kept*float64(c.bytes+sortedDocument) > float64(p.options.MaxBytes)/2 {
-		ways = slices.DeleteFunc(ways, func(w way) bool { return len(p.q.OrderBy) > 0 && !w.plan.Ordered && !p.isGrouped() })
+		ways = slices.DeleteFunc(ways, func(w way) bool { return !w.inOrder && !p.isGrouped() })
 	}
 	if !p.options.NoScan && !(ordered && need < 0) {
-		scan := p.scan()
-		add(scan, float64(c.documents), c.scanOf, openScan, answers)
+		add(way{inOrder: p.idOrder()}, float64(c.documents), c.scanOf, openScan, answers)
 	}
 	return ways, nil
 }
@@ -140,7 +154,7 @@ func (p *planner) ways(c *costs, known []*Path, underWay bool) (ways []way, err 
 // expected describes a plan for Explain.
 func (p *planner) expected(c *costs, pl *Plan) Estimate {
 	if len(pl.Access) == 0 {
-		return Estimate{Text: "scan " + p.q.From, Documents: c.documents}
+		return Estimate{Plan: pl, Documents: c.documents}
 	}
 	e := p.estimated(pl, int64(pl.Access[0].estimate))
 	e.About = pl.Access[0].guessed || pl.Intersect != nil

@@ -45,11 +45,7 @@ func (p *planner) intersect(paths []*Path) (*Plan, error) {
 }
 
 func isSubset(some, all []int) bool {
-	set := make(map[int]bool, len(all))
-	for _, i := range all {
-		set[i] = true
-	}
-	return !slices.ContainsFunc(some, func(i int) bool { return !set[i] })
+	return !slices.ContainsFunc(some, func(i int) bool { return !slices.Contains(all, i) })
 }
 
 // union plans a query whose condition is, or has among its conjuncts, an Or with a

@@ -73,8 +73,8 @@ type Options struct {
 
 // Estimate is what a plan was expected to take.
 type Estimate struct {
-	Text      string // what it is
-	Keys      int64  // of entries
+	Plan      *Plan
+	Keys      int64 // of entries
 	Documents int64
 	More      bool // at least as many: they were not counted further
 	About     bool // by figures, not counted
@@ -89,10 +89,19 @@ func (e Estimate) String() string {
 	case e.More:
 		least = "at least "
 	}
-	if e.Keys == 0 {
-		return fmt.Sprintf("%s%d documents by %s", least, e.Documents, e.Text)
+	text := "scan " + e.Plan.from
+	switch access := e.Plan.Access; {
+	case len(access) > 1:
+		text = "union"
+	case e.Plan.Intersect != nil:
+		text = access[0].String() + ", and " + e.Plan.Intersect.String()
+	case len(access) == 1:
+		text = access[0].String()
 	}
-	return fmt.Sprintf("%s%d keys and %d documents by %s", least, e.Keys, e.Documents, e.Text)
+	if e.Keys == 0 {
+		return fmt.Sprintf("%s%d documents by %s", least, e.Documents, text)
+	}
+	return fmt.Sprintf("%s%d keys and %d documents by %s", least, e.Keys, e.Documents, text)
 }
 
 // costs are those of one collection.
@@ -156,7 +165,7 @@ func (p *planner) weigh(pl *Plan) (*Plan, error) {
 	a := pl.Access[0]
 	inOrder := len(p.q.OrderBy) == 0 || pl.Ordered
 	switch {
-	case p.options.NoScan || a.Answer != nil || p.readsNone(pl):
+	case p.options.NoScan || a.Answer != nil || len(pl.Access) == 1 && pl.Intersect == nil && p.readsNone(a, pl.CountOnly):
 		return pl, nil
 	case inOrder && pl.Residual == nil && p.mayEndEarly() && p.q.Offset+p.q.Limit <= EstimateKeys:
 		return pl, nil // the first entries are the answers
@@ -237,7 +246,7 @@ func (p *planner) compare(pl *Plan) (*Plan, error) {
 		return nil, err
 	}
 	scan := p.scan()
-	pl.Estimates = []Estimate{p.estimated(pl, n), {Text: "scan " + p.q.From, Documents: c.documents}}
+	pl.Estimates = []Estimate{p.estimated(pl, n), {Plan: scan, Documents: c.documents}}
 	if better, err := p.nearer(pl, c, min(cost(n), c.scan)); better != nil || err != nil {
 		return better, err
 	}
@@ -274,19 +283,15 @@ func (p *planner) nearer(pl *Plan, c *costs, least int64) (better *Plan, err err
 	return better, nil
 }
 
-// readsNone reports whether a plan reads no document.
-func (p *planner) readsNone(pl *Plan) bool {
-	if len(pl.Access) > 1 || pl.Intersect != nil {
-		return false
-	}
-	a := pl.Access[0]
-	if pl.CountOnly && (p.options.Counting || a.covers && a.IsMinMax(p.q)) {
+// readsNone reports whether a plan of one path reads no document. decides is whether the path decides the whole condition.
+func (p *planner) readsNone(a *Path, decides bool) bool {
+	if decides && (p.options.Counting || a.covers && a.IsMinMax(p.q)) {
 		return true
 	}
 	if !a.covers {
 		return false
 	}
-	c := NewCover(p.q, p.options.Counting, a.Index, pl.Residual)
+	c := NewCover(p.q, p.options.Counting, a.Index, p.residual(a))
 	return c != nil && !c.wants && !c.ids
 }
 
@@ -382,15 +387,13 @@ func (p *planner) entries(pl *Plan, limit int) (n int64, err error) {
 
 // estimated describes what a plan was expected to take.
 func (p *planner) estimated(pl *Plan, n int64) Estimate {
-	e := Estimate{Keys: n, Documents: n, Text: pl.Access[0].String()}
+	e := Estimate{Plan: pl, Keys: n, Documents: n}
 	for _, a := range pl.Access {
 		e.More = e.More || a.more
 	}
 	switch {
 	case len(pl.Access) > 1:
-		e.Text = "union"
 	case pl.Intersect != nil:
-		e.Text += ", and " + pl.Intersect.String()
 		e.Keys += int64(pl.Intersect.estimate)
 		e.Documents = int64(pl.Intersect.estimate)
 	case pl.Access[0].covers:

@@ -88,12 +88,8 @@ func (p *planner) addPath(ix *catalog.Index) error {
 		a.Equal++
 	}
 
-	for i := range prefixes {
-		if r := &prefixes[i]; r.Hi == nil {
-			r.Hi = format.PrefixEnd(r.Lo)
-		}
-	}
 	a.Ranges = prefixes
+	a.close()
 	if len(a.Ranges) > 1 { // ranges that several values of a list share must not be walked twice
 		slices.SortFunc(a.Ranges, func(x, y KeyRange) int { return bytes.Compare(x.Lo, y.Lo) })
 		a.Ranges = slices.CompactFunc(a.Ranges, func(x, y KeyRange) bool { return bytes.Equal(x.Lo, y.Lo) && bytes.Equal(x.Hi, y.Hi) })
@@ -108,6 +104,15 @@ func (p *planner) addPath(ix *catalog.Index) error {
 		p.lost = a.lost
 	}
 	return nil
+}
+
+// close sets the upper bounds of the ranges that were open for a further field.
+func (a *Path) close() {
+	for i := range a.Ranges {
+		if r := &a.Ranges[i]; r.Hi == nil {
+			r.Hi = format.PrefixEnd(r.Lo)
+		}
+	}
 }
 
 // addAnswer adds the path of an index that is not ordered, if it answers the query.
@@ -132,6 +137,9 @@ func join(a, b []int) []int {
 	}
 	return append(a, b...)
 }
+
+// isEmpty reports whether no value satisfies the conditions of the path.
+func (a *Path) isEmpty() bool { return a.Answer == nil && len(a.Ranges) == 0 }
 
 // replacesScan reports whether walking over the whole index gives what a scan
 // gives, each document once.
@@ -197,7 +205,8 @@ func (p *planner) caseVariants(moment *catalog.Moment, ranges []KeyRange) ([]Key
 	if !slices.ContainsFunc(ranges, func(r KeyRange) bool { return r.Hi != nil }) {
 		return ranges, nil // the values have no case variants
 	}
-	keys := keysOf(ranges)
+	var few [128]byte // on the stack
+	keys := appendKeys(few[:0], ranges)
 	prefixes, known := moment.Variants(keys)
 	if !known {
 		var err error
@@ -426,7 +435,7 @@ func (p *planner) isOrder(meta query.Meta) bool {
 // scan is the plan that looks at every document, or at those with the prefix and in
 // the range that the query gives for IDs.
 func (p *planner) scan() *Plan {
-	pl := &Plan{Residual: p.q.Where}
+	pl := &Plan{Residual: p.q.Where, from: p.q.From}
 	for _, e := range p.conjuncts {
 		switch e := e.(type) {
 		case query.StartsWith:

@@ -42,6 +42,7 @@ type Plan struct {
 	Estimates []Estimate    // of this plan and the other one that it was compared with; nil if it was not
 	Hinted    bool          // the query names the index, or asks for none
 
+	from      string   // the collection of a scan
 	planner   *planner // that knows what may answer instead; nil for nothing: see Instead
 	unweighed bool     // see Weigh
 }
@@ -96,6 +97,7 @@ type planner struct {
 	asked     []query.Field // that are looked at whatever the plan is; made when it is needed
 	lost      string        // of a path that is of no use without its order
 	keys      int           // examined while planning
+	fewest    int           // entries of a path whose size is known by now: see size
 }
 
 // New plans a query with the indexes of a catalog.
@@ -142,6 +144,9 @@ func (p *planner) plan() (*Plan, error) {
 	for _, ix := range p.indexes {
 		if err := p.addPath(ix); err != nil {
 			return nil, err
+		}
+		if n := len(p.paths); n > 0 && p.paths[n-1].isEmpty() {
+			return p.over(p.paths[n-1], nil), nil // the conditions contradict each other
 		}
 	}
 	return p.choose()
@@ -236,7 +241,7 @@ func (p *planner) exactPath() (best *Path) {
 	}
 	for _, a := range p.paths {
 		inOrder := len(p.q.OrderBy) == 0 || p.orderBy(a) != orderNone || !p.q.HasLimit || p.isGrouped()
-		if a.Answer == nil && len(a.used) > 0 && inOrder && p.residual(a) == nil && (best == nil || p.byEstimate(a, best) < 0) {
+		if a.Answer == nil && len(a.used) > 0 && inOrder && p.decides(a) && (best == nil || p.byEstimate(a, best) < 0) {
 			best = a
 		}
 	}
@@ -282,6 +287,19 @@ func (p *planner) over(a, with *Path) *Plan {
 	}
 	pl.CountOnly = pl.Residual == nil && with == nil
 	return pl
+}
+
+// decides reports whether a path decides the whole condition: it is residual without the rest.
+func (p *planner) decides(a *Path) bool {
+	if a.Index.Filter != nil {
+		return p.residual(a) == nil
+	}
+	for i := range p.own {
+		if !slices.Contains(a.exact, i) {
+			return false
+		}
+	}
+	return true
 }
 
 // residual returns the conjuncts that the paths do not decide exactly.

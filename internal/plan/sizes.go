@@ -13,9 +13,10 @@ import (
 
 // Bounds of asking the engine for sizes.
 const (
-	maxSizedRanges = 32 // of one path, of which the engine is asked for the size
-	plansUntilAsk  = 32 // that do without the size of an index which lay in memory
-	fewKeys        = 64 // that are counted of a path which lies in few blocks
+	maxSizedRanges = 32   // of one path, of which the engine is asked for the size
+	plansUntilAsk  = 32   // that do without the size of an index which lay in memory
+	fewKeys        = 64   // that are counted at least of a path which lies in few blocks
+	manyKeys       = 1024 // and at most
 )
 
 // What an index must have on disk, in bytes, and its collection in documents, for the engine to be asked: it may lie in memory, or in a few
@@ -78,7 +79,8 @@ func (p *planner) size(c *costs, a *Path) (bool, error) {
 	if err != nil || f.Bytes == 0 || len(a.Ranges) > maxSizedRanges {
 		return false, err
 	}
-	keys := keysOf(a.Ranges)
+	var few [128]byte // on the stack
+	keys := appendKeys(few[:0], a.Ranges)
 	r, known := f.Range(keys)
 	if !known {
 		if r, err = p.measure(a, f); err != nil {
@@ -86,6 +88,7 @@ func (p *planner) size(c *costs, a *Path) (bool, error) {
 		}
 	}
 	a.setGuess(r.Entries)
+	p.fewest = min(p.fewest, r.Entries)
 	sample := r.Uncovered < 0 && a.covers && a.flags&(catalog.FlagMultiple|catalog.FlagCut) != 0
 	if sample {
 		if r.Uncovered, err = p.sampleUncovered(a); err != nil {
@@ -97,6 +100,18 @@ func (p *planner) size(c *costs, a *Path) (bool, error) {
 	}
 	a.uncovered = int(float64(r.Entries) * max(0, r.Uncovered))
 	return true, nil
+}
+
+// Walked notes how many keys a run of the plan has walked over, at its end. A range may have grown since its size was found out, though
+// its collection has not: then the next plan knows.
+func (pl *Plan) Walked(keys int64) {
+	if len(pl.Access) != 1 || pl.Intersect != nil || !pl.Access[0].guessed || keys <= int64(2*pl.Access[0].estimate+manyKeys) {
+		return
+	}
+	a := pl.Access[0]
+	if f := a.Index.Figures.Load(); f != nil {
+		f.SetRange(appendKeys(nil, a.Ranges), catalog.RangeFigure{Entries: int(keys), Uncovered: -1})
+	}
 }
 
 // measure finds out about how many entries a path has: see size.
@@ -114,7 +129,7 @@ func (p *planner) measure(a *Path, f *catalog.Figures) (r catalog.RangeFigure, e
 	}
 	r.Uncovered = -1
 	if size < float64(f.Block)*3/2 {
-		if err := p.estimate(a, fewKeys); err != nil {
+		if err := p.estimate(a, max(fewKeys, min(manyKeys, 2*p.fewest))); err != nil {
 			return r, err
 		}
 		if r.Entries = a.estimate; !a.more {
@@ -129,8 +144,8 @@ func (p *planner) measure(a *Path, f *catalog.Figures) (r catalog.RangeFigure, e
 	return r, nil
 }
 
-// keysOf returns the bounds of ranges, by which what is found out about them is kept.
-func keysOf(ranges []KeyRange) (keys []byte) {
+// appendKeys appends the bounds of ranges, by which what is found out about them is kept.
+func appendKeys(keys []byte, ranges []KeyRange) []byte {
 	for _, r := range ranges {
 		keys = append(binary.AppendUvarint(keys, uint64(len(r.Lo))), r.Lo...)
 		keys = append(binary.AppendUvarint(keys, uint64(len(r.Hi))), r.Hi...)
@@ -163,7 +178,7 @@ func (p *planner) sampleUncovered(a *Path) (share float64, err error) {
 
 // share returns which share of the documents the conditions of the query let expect. They count as
 // independent of one another, but for those that one index decides together.
-func (p *planner) share(c *costs) float64 {
+func (p *planner) share(c *costs) (float64, error) {
 	left := make([]bool, len(p.conjuncts))
 	for i := range p.own {
 		left[i] = true
@@ -187,12 +202,48 @@ func (p *planner) share(c *costs) float64 {
 		}
 		share *= best.share(c)
 	}
-	for _, unknown := range left {
-		if unknown {
-			share *= unknownShare
+	var unknown []string // fields
+	for i, e := range p.conjuncts[:p.own] {
+		if !left[i] {
+			continue
+		}
+		of, known, err := p.shareOf(c, i)
+		switch {
+		case err != nil:
+			return 0, err
+		case known:
+			share *= of
+			continue
+		}
+		if f, ok := bindableField(e); ok { // several conditions on one field are about as narrow as one
+			if slices.Contains(unknown, f.String()) {
+				continue
+			}
+			unknown = append(unknown, f.String())
+		}
+		share *= unknownShare
+	}
+	return share, nil
+}
+
+// shareOf returns which share of the documents satisfies a condition that no path has, though it is on the first field of an index: a path
+// of an index with several values of a document binds one condition only.
+func (p *planner) shareOf(c *costs, conjunct int) (share float64, known bool, err error) {
+	for _, a := range p.paths {
+		if a.Answer != nil || a.flags&catalog.FlagMultiple == 0 {
+			continue
+		}
+		b := p.binding(conjunct, a.Index.Fields[0])
+		if b == nil {
+			continue
+		}
+		of := &Path{Index: a.Index, Ranges: extend([]KeyRange{{Lo: format.AppendIndexPrefix(nil, a.Index.Number)}}, b.ranges)}
+		of.close()
+		if known, err = p.size(c, of); known || err != nil {
+			return of.share(c), known, err
 		}
 	}
-	return share
+	return 0, false, nil
 }
 
 // share returns which share of the documents a path leads to.

@@ -96,3 +96,64 @@ func TestPlan_Sizes(t *testing.T) {
 		t.Errorf("before:\n%s\nafter:\n%s", first, then)
 	}
 }
+
+// Ensure that a range which has grown since its size was found out misleads one plan, though the collection is as large as before; and that two
+// conditions on an array are known apart.
+func TestPlan_GrownRange(t *testing.T) {
+	t.Parallel()
+	db := orders(t)
+	const grown = "from Orders where Company = 'companies/7' and At >= 11000 and Text > ''"
+	plan := func(text string) string {
+		t.Helper()
+		e := explained(t, db, text)
+		if e.Returned == 0 {
+			t.Errorf("%s: no answers", text)
+		}
+		return e.Plan[0]
+	}
+	const company = `index "Company,Total", one range`
+	for range 2 {
+		if got := plan(grown); got != company {
+			t.Errorf("20 entries: got %s", got)
+		}
+	}
+	w, err := db.BulkInsert(nil)
+	must(t, err)
+	for i := range 9000 {
+		_, err := w.Put(ctx, fmt.Sprintf("orders/%05d", i), fmt.Appendf(nil, `{"At":%d,"Serial":%d,"Status":"x","Company":"companies/7","Total":%d,"Text":%q}`, i*7919%12_000, i, i, strings.Repeat(fmt.Sprintf("%x ", i*104729), 40)), jay.InCollection("Orders"))
+		must(t, err)
+	}
+	must(t, w.Close())
+	if got := plan(grown); got != company {
+		t.Errorf("9,020 entries, of which nothing is known: got %s", got)
+	}
+	if got := plan(grown); got != `index "At", one range` {
+		t.Errorf("9,020 entries, after a run: got %s", got)
+	}
+}
+
+// Ensure that of two conditions on an array, of which an index binds one, both count: what satisfies them is rare, and not to be looked for along an order.
+func TestPlan_TwoOfOneArray(t *testing.T) {
+	t.Parallel()
+	db := memory(t, nil)
+	w, err := db.BulkInsert(nil)
+	must(t, err)
+	const n = 12_000
+	for i := range n {
+		tags := fmt.Sprintf(`["t%d","u%d"]`, i%20, i*7919%n%40)
+		_, err := w.Put(ctx, fmt.Sprintf("orders/%05d", i), fmt.Appendf(nil, `{"At":%d,"Tags":%s,"Text":%q}`, i*7919%n, tags, strings.Repeat(fmt.Sprintf("%x ", i*104729), 40)), jay.InCollection("Orders"))
+		must(t, err)
+	}
+	must(t, w.Close())
+	must(t, db.EnsureIndexes(ctx, "Orders", []jay.Index{{Fields: []string{"At"}}, {Fields: []string{"Tags"}}}))
+	must(t, db.Compact(ctx))
+	for text, want := range map[string]string{
+		"where Tags = 't3' and Tags = 'u17' order by At limit 5": `index "Tags", one range`,
+		"where Tags = 't3' order by At limit 2":                  `index "At", all of it`,
+	} {
+		explained(t, db, "from Orders "+text)
+		if e := explained(t, db, "from Orders "+text); e.Plan[0] != want {
+			t.Errorf("%s: want %s\n%s", text, want, e)
+		}
+	}
+}
