@@ -241,6 +241,9 @@ func (p *planner) exactPath() (best *Path) {
 	}
 	for _, a := range p.paths {
 		inOrder := len(p.q.OrderBy) == 0 || p.orderBy(a) != orderNone || !p.q.HasLimit || p.isGrouped()
+		if a.Equal == 0 && len(p.q.OrderBy) == 0 && p.mayEndEarly() && p.q.Offset+p.q.Limit > raceKeys {
+			continue // if most documents satisfy the condition, a scan comes to the answers sooner
+		}
 		if a.Answer == nil && len(a.used) > 0 && inOrder && p.decides(a) && (best == nil || p.byEstimate(a, best) < 0) {
 			best = a
 		}

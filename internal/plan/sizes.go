@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"math"
 	"slices"
 
 	"github.com/jaydb/jay/internal/catalog"
@@ -70,7 +71,7 @@ func (p *planner) blockOf(prefix []byte) (n uint64, err error) {
 // ranges.
 //
 // The engine adds up whole blocks. A range begins and ends within one, so one block is taken off. Of a path in few blocks the
-// first entries are counted; if there are more, it is taken to have half a block.
+// first entries are counted, up to twice those of the smallest path; if there are more, the blocks say how many there can be at most.
 func (p *planner) size(c *costs, a *Path) (bool, error) {
 	if a.estimate > 0 && !a.more || len(a.Ranges) == 0 {
 		return true, nil
@@ -116,7 +117,7 @@ func (pl *Plan) Walked(keys int64) {
 
 // measure finds out about how many entries a path has: see size.
 func (p *planner) measure(a *Path, f *catalog.Figures) (r catalog.RangeFigure, err error) {
-	size := 0.0
+	size, most := 0.0, 0.0
 	for _, r := range a.Ranges {
 		if bytes.Compare(r.Lo, r.Hi) >= 0 {
 			continue // no value satisfies the condition
@@ -126,21 +127,23 @@ func (p *planner) measure(a *Path, f *catalog.Figures) (r catalog.RangeFigure, e
 			return catalog.RangeFigure{}, err
 		}
 		size += max(0, float64(n)-float64(f.Block))
+		most += float64(n)
 	}
-	r.Uncovered = -1
-	if size < float64(f.Block)*3/2 {
-		if err := p.estimate(a, max(fewKeys, min(manyKeys, 2*p.fewest))); err != nil {
-			return r, err
-		}
-		if r.Entries = a.estimate; !a.more {
-			if a.covers {
-				r.Uncovered = float64(a.uncovered) / float64(max(1, a.estimate))
-			}
-			return r, nil
-		}
-		size = max(size, float64(f.Block)/2) / 2
+	each := float64(f.Bytes) / float64(f.Documents)
+	r.Entries, r.Uncovered = int(size/each), -1
+	if size >= float64(f.Block)*3/2 {
+		return r, nil
 	}
-	r.Entries = max(r.Entries, int(size*float64(f.Documents)/float64(f.Bytes)))
+	if err := p.estimate(a, max(fewKeys, min(manyKeys, 2*p.fewest))); err != nil {
+		return r, err
+	}
+	r.Entries = a.estimate
+	switch least := float64(a.estimate); {
+	case a.more && most/each > least:
+		r.Entries = int((most/each - least) / math.Log(most/each/least)) // each order of magnitude between them is as likely
+	case a.covers && !a.more:
+		r.Uncovered = float64(a.uncovered) / max(1, least)
+	}
 	return r, nil
 }
 
