@@ -1,6 +1,6 @@
 // Command plans compares the plan that is chosen for random queries with every other one that can answer them.
 //
-//	go run ./plans [-documents N] [-queries Q] [-repeats R] [-again R] [-allowance D] [-seed S] [-worst W] [-query TEXT] [-dir DIR] [-cpu] [-smoke]
+//	go run ./plans [-documents N] [-queries Q] [-repeats R] [-again R] [-spend D] [-allowance D] [-seed S] [-worst W] [-query TEXT] [-dir DIR] [-cpu] [-smoke]
 //
 // Each query is run as it is, once more as it is, without an index, and by each index that can answer it, in an order drawn anew in each round.
 // Of the times of a plan the median counts: the least of several plans is the cheaper the more plans there are, and would make the chosen one look dear.
@@ -9,7 +9,7 @@
 //
 // A few runs do not decide on a busy machine. A query of which either the chosen plan took more than 1.1 of the cheapest, or the two measures of the
 // chosen plan differ by as much, is measured anew by -again rounds, and these count instead: those that looked well by chance as well as those
-// that looked bad.
+// that looked bad. Short ones are run more often, until a query has taken -spend, as a machine's other work is more of them.
 //
 // An interrupt ends the run after the query that is being measured, and the report is that of the queries until then.
 //
@@ -43,7 +43,7 @@ import (
 type config struct {
 	documents, queries, repeats, again, worst int
 	seed                                      uint64
-	allowance                                 time.Duration
+	allowance, spend                          time.Duration
 	query, dir                                string
 	cpu                                       bool
 }
@@ -54,6 +54,7 @@ func main() {
 	flag.IntVar(&c.queries, "queries", 1000, "random queries")
 	flag.IntVar(&c.repeats, "repeats", 5, "runs of each plan, of which the median counts")
 	flag.IntVar(&c.again, "again", 25, "runs of each plan of a query that the first ones did not decide; 0 for none")
+	flag.DurationVar(&c.spend, "spend", 400*time.Millisecond, "how long such a query is measured at least, by at most 20 times as many runs")
 	flag.StringVar(&c.query, "query", "", "the only query to measure, as what stands after from Notes")
 	flag.StringVar(&c.dir, "dir", "", "directory of the database, which is kept; made if it is not there (default a temporary one)")
 	flag.BoolVar(&c.cpu, "cpu", false, "compare what the process has computed, not the time that has passed")
@@ -119,10 +120,10 @@ func run(c config) (err error) {
 	var all []result
 	undecided, told := 0, time.Now()
 	for len(all) < c.queries && (stopped.Err() == nil || len(all) == 0) {
-		res, err := m.measure(ask(r, c.documents), c.repeats)
+		res, err := m.measure(ask(r, c.documents), c.repeats, 0)
 		if err == nil && c.again > 0 && max(res.ratio(c.allowance), res.noise(c.allowance)) > 1.1 {
 			undecided++
-			res, err = m.measure(res.text, c.again)
+			res, err = m.measure(res.text, c.again, c.spend)
 		}
 		if err != nil {
 			return err
@@ -151,7 +152,7 @@ type measurer struct {
 
 // one measures one query, and explains its plans.
 func (m measurer) one(c config) error {
-	res, err := m.measure(c.query, max(c.repeats, c.again))
+	res, err := m.measure(c.query, max(c.repeats, c.again), c.spend)
 	if err != nil {
 		return err
 	}
@@ -292,16 +293,17 @@ func ratio(took, least, allowance time.Duration) float64 {
 	return float64(took) / float64(least)
 }
 
-// measure runs a query by each plan.
-func (m measurer) measure(text string, repeats int) (res result, err error) {
+// measure runs a query by each plan, repeats times and as often as it takes to spend so long, by at most 20 times as many runs.
+func (m measurer) measure(text string, repeats int, spend time.Duration) (res result, err error) {
 	res = result{text: text}
 	names := []string{"", again, "no index"}
 	for _, ix := range indexes {
 		names = append(names, "index '"+ix.Name+"'")
 	}
 	took := make(map[string][]time.Duration)
-	var limit time.Duration          // of the plans that were not chosen
-	for round := range repeats + 1 { // the first fills the caches, and finds out how long the chosen plan takes
+	var limit time.Duration // of the plans that were not chosen
+	start := time.Now()
+	for round := 0; round <= repeats || round <= 20*repeats && time.Since(start) < spend; round++ { // the first fills the caches, and finds out how long the chosen plan takes
 		order := slices.Clone(names)
 		if round > 0 {
 			rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
@@ -392,7 +394,7 @@ func report(all []result, c config, undecided int) {
 		}
 		return 100 * float64(n) / float64(len(all))
 	}
-	fmt.Printf("%d queries on %d documents, seed %d, medians of %d runs, of %d queries of %d; up to %v longer counts as equal\n\n",
+	fmt.Printf("%d queries on %d documents, seed %d, medians of %d runs, of %d queries of %d and more; up to %v longer counts as equal\n\n",
 		len(all), c.documents, c.seed, c.repeats, undecided, c.again, c.allowance)
 	fmt.Printf("| ratio | chosen ÷ cheapest | without the allowance | chosen ÷ itself |\n|---|---|---|---|\n")
 	for _, bound := range []float64{1, 1.1, 1.25, 1.5, 2, 3, 5} {
