@@ -23,6 +23,41 @@ var querying = []mutation{
 		tests: []tests{{"tests/query", "TestQuery_AgainstNaive$|TestQuery_OrderOfSeveralEntries$"}},
 	},
 	{
+		name:  "what an index had at one commit is taken for what it has at another",
+		edits: []edit{{"internal/catalog/moment.go", "m != nil && m.commit == commit {", "m != nil {"}},
+		tests: []tests{{"internal/catalog", "TestIndex_At$"}},
+	},
+	{
+		name:  "what a snapshot of no known commit has is kept",
+		edits: []edit{{"internal/catalog/moment.go", "\tif ok {\n\t\tix.moment.Store(m)\n\t}\n", "\tix.moment.Store(m)\n"}},
+		tests: []tests{{"internal/catalog", "TestIndex_At$"}},
+	},
+	{
+		name:  "all snapshots are of one commit",
+		edits: []edit{{"storage/lsm/snapshot.go", "return s.state.commit, s.state.exact }", "return 1, true }"}},
+		tests: []tests{{"storage/lsm", "TestEngine_Contract$"}},
+	},
+	{
+		name:  "what is kept of one range is found by another",
+		edits: []edit{{"internal/plan/sizes.go", "binary.AppendUvarint(keys, uint64(len(r.Lo)))", "binary.AppendUvarint(keys, 0)"}, {"internal/plan/sizes.go", "binary.AppendUvarint(keys, uint64(len(r.Hi)))", "binary.AppendUvarint(keys, 0)"}},
+		tests: []tests{{"internal/plan", "TestAppendKeys$"}},
+	},
+	{
+		name:  "a range that has grown misleads all plans",
+		edits: []edit{{"internal/plan/sizes.go", "keys <= int64(2*pl.Access[0].estimate+manyKeys) {", "true {"}},
+		tests: []tests{{"tests/query", "TestPlan_GrownRange$"}},
+	},
+	{
+		name:  "of two conditions on an array, one counts as unknown",
+		edits: []edit{{"internal/plan/sizes.go", "\t\tcase known:\n", "\t\tcase false && known:\n"}},
+		tests: []tests{{"tests/query", "TestPlan_TwoOfOneArray$"}},
+	},
+	{
+		name:  "a limit without an order is never compared with the scan",
+		edits: []edit{{"internal/plan/plan.go", "p.q.Offset+p.q.Limit > raceKeys {", "false {"}},
+		tests: []tests{{"tests/query", "TestPlan_Sizes$"}},
+	},
+	{
 		name:  "answers from before a change of the plan come again, in order",
 		edits: []edit{{"internal/exec/instead.go", "\tif c.last.Key != nil {\n", "\tif false {\n"}},
 		tests: []tests{{"tests/query", "TestQuery_GivesUp$|TestQuery_AgainstNaive$"}},

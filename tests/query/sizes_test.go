@@ -45,6 +45,9 @@ func TestPlan_Sizes(t *testing.T) {
 		{"where At >= 11900 and Text > '0' order by Serial desc limit 10", `index "At", one range`, 300},
 		{"where Status = 'sent' and Serial >= 11000 limit 20", `index "Serial", one range`, 150},
 		{"where At >= 0 and Text > '0' limit 30", "scan Orders", 100},
+		{"where At >= 0 limit 60", "scan Orders", 100},
+		{"where At >= 11500 limit 60", `index "At", one range`, 100},
+		{"where Company = 'companies/7' and Company = 'companies/8' and Status in ('open', 'paid')", `index "Company,Total", 0 ranges`, 0},
 		{"where Total >= 3000 select Company, Total", `index "Company,Total", all of it`, 12_300},
 		{"group by Status where At >= 3000 and At < 11000 select Status, count() as n", `index "Status,-At", all of it`, 12_600},
 	} {
