@@ -168,6 +168,7 @@ func TestImports(t *testing.T) {
 		{"server", []string{"github.com/prometheus/client_golang/prometheus", module, leaf("cluster"), leaf("standby"), leaf("server/internal/own"), leaf("server/internal/raven"), leaf("server/internal/serve")}},
 		{"server/internal/own", []string{module, leaf("cluster"), leaf("ids"), leaf("standby"), leaf("transfer"), leaf("transfer/smuggler"), leaf("server/internal/serve"), leaf("server/internal/verbs"), "github.com/tidwall/gjson"}},
 		{"server/internal/raven", []string{module, leaf("ids"), leaf("query"), leaf("server/internal/serve"), leaf("server/internal/verbs"), "github.com/coder/websocket", "github.com/tidwall/gjson"}},
+		{"server/internal/algebra", []string{leaf("index"), leaf("query")}},
 		{"server/internal/verbs", []string{module, leaf("ids"), leaf("internal/script"), leaf("server/internal/serve")}},
 		{"server/internal/serve", []string{module, leaf("cluster"), leaf("standby"), leaf("internal/script"), leaf("server/studio"), "github.com/coder/websocket", "github.com/prometheus"}},
 	}
@@ -193,7 +194,7 @@ func TestImports(t *testing.T) {
 	}
 
 	// Programs see the root, and public packages for what they are about.
-	public := []string{leaf("backups"), leaf("standby"), leaf("server"), leaf("transfer"), leaf("transfer/smuggler"), leaf("ids"), leaf("query")}
+	public := []string{leaf("backups"), leaf("standby"), leaf("server"), leaf("transfer"), leaf("transfer/smuggler"), leaf("ids"), leaf("index"), leaf("query")}
 	inner := map[string]string{
 		"server":        leaf("internal/script"), // which has no state, and sees no database
 		"jayprometheus": leaf("backups"),         // whose figures it shows

@@ -1,0 +1,319 @@
+package algebra
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/query"
+)
+
+// shown returns a declaration as a line for each map: COLLECTION [each PATH as NAME] [where CONDITION]: NAME = EXPRESSION, ... A reduce is "by NAMES: ...".
+func shown(d index.Computed) string {
+	members := func(list []index.Member) string {
+		var out []string
+		for _, m := range list {
+			if m.Expression == "" {
+				out = append(out, m.Name)
+			} else {
+				out = append(out, m.Name+" = "+m.Expression)
+			}
+		}
+		return strings.Join(out, "; ")
+	}
+	var lines []string
+	for _, m := range d.Maps {
+		line := m.Collection
+		if m.Each != "" {
+			line += " each " + m.Each + " as " + m.As
+		}
+		if m.Where != "" {
+			line += " where " + m.Where
+		}
+		lines = append(lines, line+": "+members(m.Select))
+	}
+	if d.Reduce != nil {
+		lines = append(lines, "by "+strings.Join(d.Reduce.GroupBy, ", ")+": "+members(d.Reduce.Select))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// readable fails the test if RQL does not read what was declared.
+func readable(t *testing.T, d index.Computed) {
+	t.Helper()
+	for _, m := range d.Maps {
+		if m.Where != "" {
+			if _, err := query.ParseCondition(m.Where, nil); err != nil {
+				t.Errorf("where %s: %v", m.Where, err)
+			}
+		}
+		for _, one := range m.Select {
+			if one.Expression != "" {
+				if _, err := query.ParseExpression(one.Expression); err != nil {
+					t.Errorf("%s: %v", one.Expression, err)
+				}
+			}
+		}
+	}
+}
+
+var accepted = []struct {
+	name, maps, reduce string // several maps are separated by a line of ---
+	want               string
+}{
+	// C#, the query form.
+	{"members", `from u in docs.Users select new { u.Name, Years = u.Age, Town = u.Address.Town }`, ``, `Users: Name; Years = Age; Town = Address.Town`},
+	{"collection in brackets", `from u in docs["big users"] select new { u.Name }`, ``, `big users: Name`},
+	{"all documents", `from u in docs select new { u.Name }`, ``, `: Name`},
+	{"constants", `from u in docs.Users select new { N = 1, D = 1.5m, S = "it's", B = true, Z = (string)null, M = -3 }`, ``,
+		`Users: N = (1); D = (1.5); S = ('it\'s'); B = (true); Z = (null); M = (-3)`},
+	{"arithmetic", `from u in docs.Users select new { A = u.A + u.B * 2, B = (u.A + 1) * -u.B, C = u.A - (u.B - u.C), D = u.A % 2 }`, ``,
+		`Users: A = A + B * 2; B = (A + 1) * (0 - B); C = A - (B - C); D = A % 2`},
+	{"division of numbers that may be integers", `from p in docs.P select new { X = 5 / p.A }`, ``, `P: X = if(A % 1 = 0, (5 - 5 % A) / A, 5 / A)`},
+	{"division of integers", `from p in docs.P select new { X = (int)p.A / 2 }`, ``, `P: X = (coalesce(A, 0) - coalesce(A, 0) % 1 - (coalesce(A, 0) - coalesce(A, 0) % 1) % 2) / 2`},
+	{"division of decimals", `from p in docs.P select new { X = p.A / 2m, Y = 1.0 / p.A, Z = (decimal)p.A / p.B }`, ``, `P: X = A / 2; Y = 1.0 / A; Z = coalesce(A, 0) / B`},
+	{"text", `from u in docs.Users select new { F = u.A + " " + u.B, G = $"{u.A}-{u.B}", H = string.Concat(u.A, 1), I = @"a""b" }`, ``,
+		`Users: F = concat(A, ' ', B); G = concat(A, '-', B); H = concat(A, 1); I = ('a"b')`},
+	{"null", `from u in docs.Users select new { A = u.A ?? u.B ?? "x", B = u.X?.Y, C = u.A == null ? 1 : 2 }`, ``, `Users: A = coalesce(coalesce(A, B), 'x'); B = X.Y; C = if(not exists(A) or A = null, 1, 2)`},
+	{"casts", `from u in docs.Users select new { A = (double)u.A, B = (int?)u.B, C = (string)u.C, D = (bool)u.D, E = (long)5, F = ((IEnumerable<dynamic>)u.F), G = (decimal?)null }`, ``,
+		`Users: A; B = B - B % 1; C; D = coalesce(D, false); E = (5); F; G = (null)`},
+	{"where", `from u in docs.Users where u.Age >= 18 && (u.Name == "a" || !u.Gone) && u.X != u.Y select new { u.Name }`, ``,
+		`Users where Age >= 18 and (exact(Name = 'a') or Gone = false) and not (exact(X = Y) or (not exists(X) or X = null) and (not exists(Y) or Y = null)): Name`},
+	{"let", `from u in docs.Users let full = u.A + " " let n = u.N ?? 0 where n > 0 select new { full, Twice = n * 2 }`, ``, `Users where coalesce(N, 0) > 0: full = concat(A, ' '); Twice = coalesce(N, 0) * 2`},
+	{"fan-out", `from o in docs.Orders from l in o.Lines where l.Q > 0 && o.Paid select new { o.Company, l.Product, T = l.Q * l.P }`, ``,
+		`Orders each Lines as l where l.Q > 0 and Paid = true: Company; Product = l.Product; T = l.Q * l.P`},
+	{"fan-out of texts", `from p in docs.Posts from tag in p.Tags select new { Tag = tag.ToLower() }`, ``, `Posts each Tags as tag: Tag = lower(tag)`},
+	{"an element named like a member", `from o in docs.Orders from l in o.Lines select new { A = l.A, B = o.l }`, ``, `Orders each Lines as l_: A = l_.A; B = l`},
+	{"an element named like a keyword", `from o in docs.Orders from order in o.Lines select new { A = order.A, B = o.order }`, ``, `Orders each Lines as element: A = element.A; B = field('order')`},
+	{"keywords and names", `from o in docs.Orders select new { A = o.order.where, B = o["first name"], C = o.Lines[0].P }`, ``, `Orders: A = field('order'.where); B = field('first name'); C = Lines[0].P`},
+	{"dates", `from o in docs.Orders where o.At >= new DateTime(2020, 2, 1) select new { Y = o.At.Year, D = o.At.Date, M = ((DateTime)o.At).Month, N = (o.End - o.Start).Days }`, ``,
+		`Orders where At as utc >= '2020-02-01T00:00:00.0000000Z': Y = coalesce(At.Year, datePart('year', At as utc)); D = coalesce(At.Date, dateTrunc('day', At as utc)); M = datePart('month', At as utc); N = dateDiff('day', Start as utc, End as utc)`},
+	{"lengths", `from o in docs.Orders where o.Lines.Count > 2 && o.Tags.Any() && o.Tags.Count() == 0 select new { L = o.Name.Length }`, ``,
+		`Orders where (size(Lines) > 2 or type(Lines) = 'object' and Lines.Count > 2) and size(Tags) > 0 and (size(Tags) = 0 or not exists(Tags) or Tags = null): L = if(type(Name) = 'array', 1 / 0, coalesce(Name.Length, length(Name)))`},
+	{"elements", `from o in docs.Orders where o.Lines.Any(l => l.Q > 1 && l.P == "x") && o.Lines.All(l => l.Q > 0) && o.Tags.Contains("a") select new { F = o.Lines.FirstOrDefault().P }`, ``,
+		`Orders where elemMatch(Lines, Q > 1 and exact(P = 'x')) and not elemMatch(Lines, not Q > 0) and (type(Tags) = 'array' and exact(Tags = 'a') or type(Tags) = 'string' and exact(contains(Tags, 'a'))): F = Lines[0].P`},
+	{"texts", `from u in docs.Users where u.Name.StartsWith("A") && !string.IsNullOrEmpty(u.X) select new { A = u.Name.ToUpper().Substring(0, 1), B = u.Name.Trim().Replace("a", "b"), C = u.N.ToString(), D = u.Name.Equals("x") }`, ``,
+		`Users where exact(startsWith(Name, 'A')) and not (not exists(X) or X = null or exact(X = '')): A = substring(upper(Name), 0, 1); B = replace(trim(Name), 'a', 'b'); C = if(type(N) = 'boolean', if(N = true, 'True', 'False'), text(N)); D = if(exact(Name = 'x'), true, false)`},
+	{"mathematics", `from u in docs.U select new { A = Math.Abs(u.A), B = Math.Round(u.B), C = Math.Round(u.C, 2, MidpointRounding.AwayFromZero), D = Math.Floor(u.D), E = Math.Truncate(u.E) }`, ``,
+		`U: A = abs(A); B = if(abs(B % 1) = 0.5, round(B * 0.5) * 2 * 1, round(B, 0)); C = round(C, 2); D = floor(D); E = E - E % 1`},
+	{"comparisons as values", `from u in docs.U select new { A = u.A > 5, B = u.A == true, C = !(u.A > 5) }`, ``, `U: A = if(A > 5, true, false); B = if(A = true, true, false); C = if(not A > 5, true, false)`},
+	{"the id and metadata", `from u in docs.U select new { Key = u.Id, C = MetadataFor(u)["@collection"], L = MetadataFor(u).Value<DateTime>("@last-modified"), X = u["@metadata"]["mine"] }`, ``,
+		`U: Key = coalesce(Id, id()); C = @metadata.@collection; L = @metadata.@last-modified; X = @metadata.mine`},
+	{"comments and lines", "// all\nfrom u in docs.U /* users */\nselect new\n{\n\tu.A, // the first\n}", ``, `U: A`},
+	// C#, the method form.
+	{"Select", `docs.Users.Where(u => u.Age > 5).Select(u => new { u.Name })`, ``, `Users where Age > 5: Name`},
+	{"chained Select", `docs.Users.Select(u => new { u = u, n = u.A * 2 }).Where(x => x.n > 5).Select(x => new { x.u.Name, Twice = x.n * 2 })`, ``, `Users where A * 2 > 5: Name; Twice = A * 2 * 2`},
+	{"SelectMany", `docs.Orders.SelectMany(o => o.Lines, (o, l) => new { o.Company, l.Product })`, ``, `Orders each Lines as l: Company; Product = l.Product`},
+	{"SelectMany of a Select", `docs.Orders.SelectMany(o => o.Lines.Where(l => l.Q > 1).Select(l => new { o.Company, l.Product }))`, ``, `Orders each Lines as l where l.Q > 1: Company; Product = l.Product`},
+	{"casts of a client", `docs.Orders.SelectMany(order => ((IEnumerable<dynamic>) order.Lines), (order, l) => new { T = ((decimal) l.P) * ((int) l.Q) })`, ``,
+		`Orders each Lines as l: T = coalesce(l.P, 0) * (coalesce(l.Q, 0) - coalesce(l.Q, 0) % 1)`},
+	{"WhereEntityIs", `from x in docs.WhereEntityIs("Users") select new { x.A }`, ``, `Users: A`},
+	// Several maps, and reduces in C#.
+	{"several maps", "from u in docs.Users select new { u.Name }\n---\nfrom c in docs.Companies select new { Name = c.Title }", ``, "Users: Name\nCompanies: Name = Title"},
+	{"group by a member", `from o in docs.Orders select new { o.Company, N = 1, Total = o.Price }`, `from r in results group r by r.Company into g select new { Company = g.Key, N = g.Sum(x => x.N), Total = g.Sum(x => x.Total) }`,
+		"Orders: Company; N = (1); Total = Price\nby Company: Company; N = sum(N); Total = sum(Total)"},
+	{"group by several", `from o in docs.O select new { o.A, o.B, C = 1 }`, `from r in results group r by new { r.A, Two = r.B } into g select new { g.Key.A, B = g.Key.Two, C = g.Count() }`, "O: A; B; C = (1)\nby A, B: A; B; C = count()"},
+	{"quotient of sums", `from o in docs.O select new { o.A, N = 1, T = o.T, Avg = 0 }`,
+		`from r in results group r by r.A into g let t = g.Sum(x => x.T) select new { A = g.Key, N = g.Sum(x => x.N), T = t, Avg = t / g.Sum(x => x.N) }`, "O: A; N = (1); T; Avg = (0)\nby A: A; N = sum(N); T = sum(T); Avg = sum(T) / sum(N)"},
+	{"quotient of integers", `from o in docs.O select new { o.A, N = 1, Avg = 0 }`,
+		`results.GroupBy(r => r.A).Select(g => new { A = g.Key, N = Enumerable.Sum(g, x => ((int) x.N)), Avg = Enumerable.Sum(g, x => ((int) x.N)) / g.Count() })`, "O: A; N = (1); Avg = (0)\nby A: A; N = sum(N); Avg = (sum(N) - sum(N) % count()) / count()"},
+	{"other aggregates", `from o in docs.O select new { o.A, Lo = o.T, Hi = o.T, Av = o.T, Fi = o.T, La = o.T }`,
+		`from r in results group r by r.A into g select new { A = g.Key, Lo = g.Min(x => x.Lo), Hi = g.Select(x => x.Hi).Max(), Av = g.Average(x => x.Av), Fi = g.First().Fi, La = g.Select(x => x.La).LastOrDefault() }`,
+		"O: A; Lo = T; Hi = T; Av = T; Fi = T; La = T\nby A: A; Lo = min(Lo); Hi = max(Hi); Av = avg(Av); Fi = first(Fi); La = last(La)"},
+	// JavaScript.
+	{"an arrow", `map('Users', u => ({ name: u.name, town: u.address.town, n: 1, 'a b': u['a b'] }))`, ``, `Users: name; town = address.town; n = (1); a b = field('a b')`},
+	{"a function", `map('Users', function (u) { return { name: u.name }; })`, ``, `Users: name`},
+	{"text of JavaScript", "map('Users', u => ({ a: u.a + ' ' + u.b, b: `${u.a}:${u.n * 2}`, c: 'x'.concat(u.a), d: String(u.a) }))", ``,
+		`Users: a = concat(coalesce(a, 'null'), ' ', coalesce(b, 'null')); b = concat(coalesce(a, 'null'), ':', coalesce(n, 0) * 2); c = concat('x', coalesce(a, 'null')); d = concat(coalesce(a, 'null'), '')`},
+	{"arithmetic of JavaScript", `map('P', p => ({ a: p.a * p.b, b: p.a / 2, c: -p.a, d: p.a + 1 }))`, ``, `P: a = coalesce(a, 0) * coalesce(b, 0); b = coalesce(a, 0) / 2; c = 0 - coalesce(a, 0); d = coalesce(a, 0) + 1`},
+	{"or and ??", `map('P', p => ({ a: p.a || 'x', b: p.a ?? 'x', c: p.a && p.b }))`, ``,
+		`P: a = if(type(a) = 'array' or exists(a) and not exact(a in (null, false, 0, '')), a, 'x'); b = coalesce(a, 'x'); c = if(type(a) = 'array' or exists(a) and not exact(a in (null, false, 0, '')), b, a)`},
+	{"return null", `map('U', u => { if (u.age < 18) return null; return { name: u.name } })`, ``, `U where not coalesce(age, 0) < 18: name`},
+	{"if of an entry", `map('U', u => { if (u.age >= 18) { return { name: u.name } } })`, ``, `U where age >= 18: name`},
+	{"two entries", `map('U', u => { const n = u.name; if (u.kind === 'a') { return { n, k: 1 } } return { n, k: u.k } })`, ``, `U: n = if(exact(kind = 'a'), name, name); k = if(exact(kind = 'a'), 1, k)`},
+	{"a choice of an entry", `map('U', u => u.a !== null ? { a: u.a } : null)`, ``, `U where not (not exists(a) or a = null): a`},
+	{"and of an entry", `map('U', u => u.n > 1 && { n: u.n })`, ``, `U where n > 1: n`},
+	{"map and filter", `map('O', o => o.lines.filter(l => l.q > 0).map(l => ({ p: l.p, c: o.c })))`, ``, `O each lines as l where l.q > 0: p = l.p; c`},
+	{"forEach and push", `map('O', o => { var res = []; o.lines.forEach(l => { if (l.q > 1) { res.push({ p: l.p }) } }); return res; })`, ``, `O each lines as l where l.q > 1: p = l.p`},
+	{"for of", `map('O', o => { const all = []; for (const l of o.lines) { const q = l.q * 2; if (q < 1) continue; all.push({ q }); } return all; })`, ``, `O each lines as l where not coalesce(l.q, 0) * 2 < 1: q = coalesce(l.q, 0) * 2`},
+	{"loose equality", `map('O', o => ({ a: o.a == null, b: o.b != 'x', c: o.c == undefined }))`, ``, `O: a = if(not exists(a) or a = null, true, false); b = if(exact(b != 'x'), true, false); c = if(not exists(c) or c = null, true, false)`},
+	{"texts of JavaScript", `map('O', o => ({ a: o.a.toLowerCase().substring(3, 1), b: o.b.includes('x'), c: o.c.slice(1), d: o.d.charAt(2), e: o.e.replaceAll('a', 'b'), f: o.f.length, g: o.tags.length > 1 }))`, ``,
+		`O: a = substring(lower(a), 1, 2); b = if(type(b) = 'array' and exact(b = 'x') or type(b) = 'string' and exact(contains(b, 'x')), true, false); c = substring(c, 1); d = substring(d, 2, 1); e = replace(e, 'a', 'b'); f = if(type(f) = 'array', 1 / 0, coalesce(f.length, length(f))); g = if(size(tags) > 1 or type(tags) = 'string' and length(tags) > 1 or type(tags) = 'object' and tags.length > 1, true, false)`},
+	{"dates of JavaScript", `map('O', o => ({ y: new Date(o.at).getUTCFullYear(), m: new Date(o.at).getUTCMonth() + 1, d: new Date(o.at).getUTCDay() }))`, ``, `O: y = datePart('year', at); m = datePart('month', at) - 1 + 1; d = datePart('weekday', at) % 7`},
+	{"mathematics of JavaScript", `map('O', o => ({ a: Math.round(o.a), b: Math.floor(o.b), c: Math.ceil(o.c), d: Math.trunc(o.d), e: Math.abs(o.e) }))`, ``,
+		`O: a = floor(coalesce(a, 0) + 0.5); b = floor(coalesce(b, 0)); c = ceiling(coalesce(c, 0)); d = coalesce(d, 0) - coalesce(d, 0) % 1; e = abs(coalesce(e, 0))`},
+	{"metadata of JavaScript", `map('O', o => ({ key: id(o), c: getMetadata(o)['@collection'] }))`, ``, `O: key = id(); c = @metadata.@collection`},
+	{"groupBy and aggregate", `map('O', o => ({ a: o.a, n: 1, t: o.t }))`, `groupBy(x => x.a).aggregate(g => ({ a: g.key, n: g.values.reduce((t, v) => v.n + t, 0), t: g.values.map(v => v.t).reduce((a, b) => a + b, 0) }))`, "O: a; n = (1); t\nby a: a; n = sum(n); t = sum(t)"},
+	{"an aggregate of statements", `map('O', o => ({ a: o.a, b: o.b, n: 0, q: 0, hi: o.t }))`,
+		`groupBy(x => ({ a: x.a, two: x.b })).aggregate(g => { const n = g.values.reduce((t, v) => { return t + (v.n || 0) }, 0); return { a: g.key.a, b: g.key.two, n, q: n / g.values.length, hi: Math.max(...g.values.map(v => v.hi)) } })`,
+		"O: a; b; n = (0); q = (0); hi = t\nby a, b: a; b; n = sum(n); q = sum(n) / count(); hi = max(hi)"},
+	{"results of JavaScript", `map('O', o => ({ a: o.a, n: 1, f: o.f }))`, `results => results.groupBy(x => x.a).aggregate(g => ({ a: g.key, n: g.values.length, f: g.values[0].f }))`, "O: a; n = (1); f\nby a: a; n = count(); f = first(f)"},
+}
+
+// Ensure that each shape of a definition becomes the declaration that means the same.
+func TestTranslate(t *testing.T) {
+	t.Parallel()
+	for _, test := range accepted {
+		d, err := Translate("X", strings.Split(test.maps, "\n---\n"), test.reduce)
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+			continue
+		}
+		readable(t, d)
+		if got := shown(d); got != test.want {
+			t.Errorf("%s:\n%s\ngot:  %s\nwant: %s", test.name, test.maps, got, test.want)
+		}
+	}
+}
+
+// Ensure that what has no exact meaning in RQL is refused, at its place and by its reason, and never half translated.
+func TestTranslate_Refused(t *testing.T) {
+	t.Parallel()
+	object := func(member string) string { return `from u in docs.Users select new { A = ` + member + ` }` }
+	script := func(member string) string { return `map('Users', u => ({ a: ` + member + ` }))` }
+	deep := strings.Repeat("(", 100) + "u.A" + strings.Repeat(")", 100)
+	many := `from u in docs.Users select new { A0 = 1`
+	for i := range MaxMembers {
+		many += ", B" + strings.Repeat("x", i) + " = u.A"
+	}
+	doubling := `from u in docs.Users let a = u.A + u.A`
+	for range 20 {
+		doubling += ` let a = a * a`
+	}
+	for _, test := range []struct {
+		name, maps, reduce string
+		column             int // of line 1
+		reason             string
+		syntax             bool
+	}{
+		{"select without new", `from u in docs.Users select { u.Name }`, ``, 29, `begins with new`, true},
+		{"an open brace", `from u in docs.Users select new { u.Name`, ``, 41, `the end`, true},
+		{"an open text", `from u in docs.Users select new { A = "x }`, ``, 39, `no end`, true},
+		{"a member without a name", `from u in docs.Users select new { u.A + 1 }`, ``, 35, `needs a name`, true},
+		{"a member twice", `from u in docs.Users select new { u.A, A = u.B }`, ``, 46, `twice`, true},
+		{"no variable", object(`x.A`), ``, 39, `no variable x`, false},
+		{"no documents", `from u in users select new { u.A }`, ``, 11, `no variable users`, false},
+		{"no object", `from u in docs.Users select u.Name`, ``, 1, `an object`, true},
+		{"the whole document", object(`u`), ``, 39, `as a whole`, false},
+		{"an object in an entry", object(`new { B = u.B }`), ``, 39, `is an object`, false},
+		{"an array in an entry", object(`new [] { u.A }`), ``, 39, `array`, false},
+		{"a list in an entry", object(`u.Tags.Select(t => t.Name)`), ``, 46, `list`, false},
+		{"a sum of an array", object(`u.Lines.Sum(l => l.A)`), ``, 47, `fan out`, false},
+		{"a number of elements", object(`u.Lines.Count()`), ``, 47, `no value`, false},
+		{"LoadDocument", object(`LoadDocument<Company>(u.C).Name`), ``, 39, `load is not there`, false},
+		{"load", script(`load(u.c, 'Cs').name`), ``, 25, `load is not there`, false},
+		{"noTracking", script(`noTracking.load(u.c, 'Cs').name`), ``, 25, `load is not there`, false},
+		{"cmpxchg", script(`cmpxchg('a')`), ``, 25, `compare-exchange`, false},
+		{"compare-exchange of C#", object(`LoadCompareExchangeValue("a")`), ``, 39, `compare-exchange`, false},
+		{"attachmentsFor", script(`attachmentsFor(u)`), ``, 25, `attachments`, false},
+		{"AttachmentsFor", object(`AttachmentsFor(u)`), ``, 39, `attachments`, false},
+		{"spatial", object(`CreateSpatialField(u.Lat, u.Lng)`), ``, 39, `spatial`, false},
+		{"spatial of JavaScript", script(`createSpatialField(u.lat, u.lng)`), ``, 25, `spatial`, false},
+		{"a boost", object(`u.Name.Boost(10)`), ``, 46, `boosts`, false},
+		{"CreateField", `from u in docs.Users select new { _ = CreateField("a", u.A) }`, ``, 39, `names of their own`, false},
+		{"createField", script(`createField('a', u.a)`), ``, 25, `names of their own`, false},
+		{"the member _", `from u in docs.Users select new { _ = u.A }`, ``, 41, `names of their own`, false},
+		{"this", object(`this.X`), ``, 39, `names of their own`, false},
+		{"Recurse", object(`Recurse(u, x => x.Children)`), ``, 39, `tree`, false},
+		{"all metadata", object(`MetadataFor(u)`), ``, 39, `RQL does not have this`, false},
+		{"metadata Jay does not have", object(`MetadataFor(u)["@collections"]`), ``, 53, `RQL does not have this`, false},
+		{"counters", `from c in counters.Users select new { c.A }`, ``, 11, `counters`, false},
+		{"time series of JavaScript", `timeSeries.map('Users', 'x', s => ({ a: s.a }))`, ``, 12, `timeSeries`, false},
+		{"now", object(`DateTime.Now`), ``, 39, `no variable DateTime`, false},
+		{"a format", object(`u.At.ToString("yyyy")`), ``, 44, `format`, false},
+		{"a day of the week", object(`u.At.DayOfWeek`), ``, 44, `day of the week`, false},
+		{"fractions of days", object(`(u.A - u.B).TotalDays`), ``, 51, `no member TotalDays`, false},
+		{"bits", object(`u.A & 1`), ``, 43, `operator &`, false},
+		{"is", object(`u.A is string`), ``, 43, `operator is`, false},
+		{"an assignment", script(`u.a = 1`), ``, 29, `assigned`, false},
+		{"a function of statements", `docs.Users.Select(u => { return new { u.A }; })`, ``, 24, `statements`, false},
+		{"a join", `from u in docs.Users join x in docs.X on u.A equals x.A select new { u.A }`, ``, 22, `join`, false},
+		{"an order", `from u in docs.Users orderby u.A select new { u.A }`, ``, 22, `orderby`, false},
+		{"two arrays", `from o in docs.O from l in o.Lines from p in l.Parts select new { p.A }`, ``, 36, `one array`, false},
+		{"two arrays of the document", `from o in docs.O from l in o.Lines from p in o.Parts select new { p.A }`, ``, 36, `one array`, false},
+		{"any of a text", `from o in docs.O where o.Tags.Any(t => t == "a") select new { o.A }`, ``, 40, `.Contains`, false},
+		{"any beside the document", `from o in docs.O where o.Lines.Any(l => l.A == o.A) select new { o.A }`, ``, 50, `document around it`, false},
+		{"a number as a condition", `from o in docs.O where o.A + 1 select new { o.A }`, ``, 28, `true or false`, false},
+		{"a text in arithmetic", object(`"a" * u.B`), ``, 39, `takes numbers`, false},
+		{"true in arithmetic", object(`u.A + true`), ``, 45, `takes numbers`, false},
+		{"two constants", object(`1 == 1`), ``, 41, `two constants`, false},
+		{"=== of C#", object(`u.A === 1`), ``, 43, `no operator ===`, true},
+		{"== of JavaScript", script(`u.a == 1`), ``, 29, `converts`, false},
+		{"=== undefined", script(`u.a === undefined`), ``, 29, `what is missing is null`, false},
+		{"typeof", script(`typeof u.a`), ``, 25, `typeof`, false},
+		{"a regular expression", script(`/x/.test(u.a)`), ``, 25, `regular expression`, false},
+		{"a Date alone", script(`new Date(u.a)`), ``, 25, `value`, false},
+		{"a Date in a zone", script(`new Date(u.a).getMonth()`), ``, 39, `zone of the server`, false},
+		{"now of JavaScript", script(`new Date()`), ``, 25, `not of the time`, false},
+		{"replace once", script(`u.a.replace('a', 'b')`), ``, 29, `replaceAll`, false},
+		{"spread", `map('Users', u => ({ ...u }))`, ``, 22, `name the members`, false},
+		{"a loop", `map('Users', u => { for (var i = 0; i < 3; i++) {} return { a: u.a } })`, ``, 21, `loop`, false},
+		{"a switch", `map('Users', u => { switch (u.a) { case 1: return { a: 1 } } })`, ``, 21, `switch`, false},
+		{"no entry", `map('Users', u => { const a = u.a })`, ``, 14, `returns no entry`, false},
+		{"different members", `map('Users', u => { if (u.a) return { a: u.a }; return { b: u.b } })`, ``, 21, `same names`, false},
+		{"an effect", `map('Users', u => { u.a.sort(); return { a: u.a } })`, ``, 21, `no effect`, false},
+		{"two entries of an element", `map('O', o => { const r = []; o.l.forEach(x => { r.push({ a: x.a }); r.push({ a: x.b }); }); return r; })`, ``, 70, `nothing follows`, false},
+		{"a collection that is computed", `map(['A', 'B'], u => ({ a: u.a }))`, ``, 1, `name of a collection`, false},
+		{"other members", "from u in docs.Users select new { u.A }\n---\nfrom u in docs.Users select new { u.B }", ``, 1, `same names`, true},
+		{"two languages", "from u in docs.Users select new { u.A }\n---\nmap('Users', u => ({ A: u.A }))", ``, 1, `one language`, true},
+		{"a map that groups", `from u in docs.Users group u by u.A into g select new { A = g.Key }`, ``, 22, `a reduce groups`, false},
+		{"no group", object(`u.A`), `from r in results select new { r.A }`, 1, `a reduce groups`, false},
+		{"a filter in a reduce", object(`u.A`), `from r in results where r.A > 1 group r by r.A into g select new { A = g.Key }`, 19, `does not filter`, false},
+		{"a computed key", object(`u.A`), `from r in results group r by r.A + 1 into g select new { A = g.Key }`, 32, `stands in Sum`, false},
+		{"no member of the maps", object(`u.A`), `from r in results group r by r.B into g select new { A = g.Key }`, 32, `give no member`, true},
+		{"a computed sum", `from u in docs.U select new { u.A, u.B }`, `from r in results group r by r.A into g select new { A = g.Key, B = g.Sum(x => x.B * 2) }`, 82, `stands in Sum`, false},
+		{"a choice of sums", `from u in docs.U select new { u.A, u.B }`, `from r in results group r by r.A into g select new { A = g.Key, B = g.Sum(x => x.B) == 0 ? 0 : 1 }`, 90, `choice is not there`, false},
+		{"a member that the reduce lacks", `from u in docs.U select new { u.A, u.B }`, `from r in results group r by r.A into g select new { A = g.Key }`, 48, `does not give the member "B"`, true},
+		{"a member that the maps lack", object(`u.A`), `from r in results group r by r.A into g select new { A = g.Key, B = g.Count() }`, 71, `maps do not give`, true},
+		{"a constant of groups", `from u in docs.U select new { u.A, u.B }`, `from r in results group r by r.A into g select new { A = g.Key, B = 5 }`, 69, `same for all`, false},
+		{"a reduce that folds", script(`u.a`), `groupBy(x => x.a).aggregate(g => ({ a: g.values.reduce((t, v) => t * v.a, 1) }))`, 49, `sums a member`, false},
+		{"too deep", object(deep), ``, 0, `nested too deep`, false},
+		{"too many members", many + ` }`, ``, 0, `at most 32 members`, false},
+		{"a text that doubles", doubling + ` select new { a }`, ``, 0, `too long in RQL`, false},
+		{"too long a text", object(`"` + strings.Repeat("x", MaxTextBytes) + `"`), ``, 1, `too long`, false},
+	} {
+		_, err := Translate("X", strings.Split(test.maps, "\n---\n"), test.reduce)
+		var at *Error
+		if !errors.As(err, &at) {
+			t.Errorf("%s: %.200s is %v", test.name, test.maps, err)
+			continue
+		}
+		if at.Line != 1 || test.column > 0 && at.Column != test.column || !strings.Contains(at.Reason, test.reason) || at.Syntax != test.syntax {
+			t.Errorf("%s: line %d, column %d, syntax %v: %s", test.name, at.Line, at.Column, at.Syntax, at.Reason)
+		}
+	}
+	_, err := Translate("X", []string{"from ü in docs.Users\r\nselect new {\n\tÄ = ü.Größe, B = LoadDocument(ü.X) }"}, "")
+	if err == nil || err.Error() != `map 1, line 3, column 19: LoadDocument: an entry is made of one document: load is not there` {
+		t.Errorf("of the third line: %v", err)
+	}
+	if _, err := Translate("X", nil, ""); err == nil {
+		t.Error("a definition without maps")
+	}
+	if _, err := Translate("X", make([]string, MaxMaps+1), ""); err == nil {
+		t.Error("a definition of too many maps")
+	}
+}
+
+// FuzzTranslate ensures that no text stops the program or takes long, and that what is accepted is read by RQL.
+func FuzzTranslate(f *testing.F) {
+	for _, test := range accepted {
+		f.Add(test.maps, test.reduce)
+	}
+	f.Fuzz(func(t *testing.T, maps, reduce string) {
+		d, err := Translate("X", strings.Split(maps, "\n---\n"), reduce)
+		var at *Error
+		switch {
+		case err == nil:
+			readable(t, d)
+			if _, err := json.Marshal(d); err != nil {
+				t.Error(err)
+			}
+		case !errors.As(err, &at):
+			t.Errorf("%v is no *Error", err)
+		case at.Line < 1 || at.Column < 1 || at.Reason == "":
+			t.Errorf("the error is of no place: %v", err)
+		}
+	})
+}
