@@ -3,6 +3,8 @@ package algebra
 import (
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // eval returns what an expression is.
@@ -99,7 +101,10 @@ func (t *translator) name(n *node, s *scope) (value, error) {
 	if reason := refused[n.text]; reason != "" {
 		return value{}, t.fail(n.at, "%s", reason)
 	}
-	return value{}, t.fail(n.at, "there is no variable %.100s", n.text)
+	if r, _ := utf8.DecodeRuneInString(n.text); unicode.IsUpper(r) { // a class
+		return value{}, t.fail(n.at, "%.100s is not there", n.text)
+	}
+	return value{}, t.wrong(n.at, "there is no variable %.100s", n.text)
 }
 
 // reference returns what a path reaches.

@@ -3,7 +3,6 @@ package algebra
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/jaydb/jay/query"
@@ -203,11 +202,6 @@ func quote(s string) string {
 
 func textConstant(s string, at int) value {
 	return value{at: at, text: quote(s), kind: textKind, constant: true, raw: s}
-}
-
-func integerConstant(n int, at int) value {
-	text := strconv.Itoa(n)
-	return value{at: at, text: text, kind: integerKind, constant: true, raw: text}
 }
 
 // elementMark stands for the name of the element until the members of the document are known. No text has it: quote writes
