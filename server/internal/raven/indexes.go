@@ -1,6 +1,7 @@
 package raven
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,8 +30,12 @@ var indexRoutes = []*serve.Route{
 	{Method: "POST", Path: "{D}/indexes/has-changed", Run: indexHasChanged, Body: true, Needs: serve.ReadRight},
 	{Method: "POST", Path: "{D}/indexes/set-lock", Run: setIndexLock, Body: true, Raft: true, Needs: serve.AdminRight},
 	{Method: "POST", Path: "{D}/indexes/set-priority", Run: setIndexPriority, Body: true, Raft: true, Needs: serve.AdminRight},
+	{Method: "GET", Path: "{D}/indexes/terms", Run: indexTerms, Takes: "field fromValue name pageSize start"},
+	{Method: "GET", Path: "{D}/indexes/suggest-index-merge", Run: suggestMerges},
 	{Method: "POST", Path: "{D}/admin/indexes/start", Run: runningIndex, Takes: "name"},
-	{Method: "POST", Path: "{D}/admin/indexes/enable", Run: runningIndex, Raft: true, Takes: "name"},
+	{Method: "POST", Path: "{D}/admin/indexes/stop", Run: stopIndexes, Takes: "name type"},
+	{Method: "POST", Path: "{D}/admin/indexes/enable", Run: enableIndex, Raft: true, Takes: "clusterWide name"},
+	{Method: "POST", Path: "{D}/admin/indexes/disable", Run: disableIndex, Raft: true, Takes: "clusterWide name"},
 }
 
 const (
@@ -106,6 +111,9 @@ func putIndex(c *serve.Call, d *verbs.Definition) error {
 			return serve.TooLarge("the database has %d index definitions, which is the most", len(all))
 		}
 	}
+	if old != nil { // a disabled index stays so
+		d.State = old.State
+	}
 	if old != nil && (old.Collection != d.Collection || !slices.Equal(old.Fields, d.Fields)) {
 		if err := dropFields(c, old, d); err != nil {
 			return err
@@ -150,6 +158,9 @@ func undefine(c *serve.Call, d, old *verbs.Definition) error {
 // buildFields creates the indexes of a definition. A long build continues after the
 // request; meanwhile queries scan the documents.
 func buildFields(c *serve.Call, d *verbs.Definition) error {
+	if d.State != "" {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(c.Ctx, indexBuildPatience)
 	defer cancel()
 	var indexes []jay.Index
@@ -202,6 +213,17 @@ func deleteIndex(c *serve.Call) error {
 			return err
 		}
 		c.Server.Hubs.PublishIndex(c.Database.Key, "IndexRemoved", d.Name)
+		return c.Empty(http.StatusNoContent)
+	}
+	ix, err := verbs.FindAutomatic(c, c.Params.Get("name"))
+	if err != nil {
+		return err
+	}
+	if ix != nil {
+		if err := c.DB.DropIndex(c.Ctx, ix.Collection, ix.Name); err != nil && !errors.Is(err, jay.ErrNoIndex) {
+			return err
+		}
+		c.Server.Hubs.PublishIndex(c.Database.Key, "IndexRemoved", verbs.AutomaticName(*ix))
 	}
 	return c.Empty(http.StatusNoContent)
 }
@@ -215,7 +237,7 @@ func resetIndex(c *serve.Call) error {
 		return err
 	}
 	if d == nil {
-		return verbs.MissingIndex(c.Params.Get("name"))
+		return missingOrAutomatic(c, c.Params.Get("name"), "is not reset: DELETE drops it, and queries make it again")
 	}
 	if err := dropFields(c, d, nil); err != nil {
 		return err
@@ -235,10 +257,16 @@ func reply(d *verbs.Definition) map[string]any {
 			out[name] = text
 		}
 	}
-	out["Name"], out["LockMode"], out["Priority"], out["Type"], out["State"] = d.Name, d.LockMode, d.Priority, kind(d), "Normal"
+	out["Name"], out["LockMode"], out["Priority"], out["Type"], out["State"] = d.Name, d.LockMode, d.Priority, kind(d), stateOf(d)
 	out["SourceType"] = "Documents"
 	return out
 }
+
+// stateOf returns the state of an index as clients name it.
+func stateOf(d *verbs.Definition) string { return cmp.Or(d.State, "Normal") }
+
+// statusOf returns the status of an index as clients name it.
+func statusOf(d *verbs.Definition) string { return cmp.Or(d.State, "Running") }
 
 func kind(d *verbs.Definition) string {
 	var given indexGiven
@@ -265,22 +293,47 @@ func getIndexes(c *serve.Call) error {
 			return err
 		}
 		if d == nil {
-			return c.Empty(http.StatusNotFound)
+			return getAutomatic(c, name)
 		}
 		all = []*verbs.Definition{d}
 	} else if all, err = verbs.Definitions(c); err != nil {
 		return err
 	}
-	all = all[min(start, len(all)):]
+	var list []map[string]any
+	for _, d := range all {
+		list = append(list, reply(d))
+	}
+	if c.Params.Get("name") == "" {
+		automatic, err := verbs.Automatic(c)
+		if err != nil {
+			return err
+		}
+		for _, ix := range automatic {
+			list = append(list, automaticReply(ix))
+		}
+	}
+	list = list[min(start, len(list)):]
 	results := []any{}
-	for _, d := range all[:min(size, len(all))] {
+	for _, one := range list[:min(size, len(list))] {
 		if namesOnly {
-			results = append(results, d.Name)
+			results = append(results, one["Name"])
 			continue
 		}
-		results = append(results, reply(d))
+		results = append(results, one)
 	}
 	return c.JSON(http.StatusOK, map[string]any{"Results": results})
+}
+
+// getAutomatic returns the automatic index of a name.
+func getAutomatic(c *serve.Call, name string) error {
+	ix, err := verbs.FindAutomatic(c, name)
+	if err != nil {
+		return err
+	}
+	if ix == nil {
+		return c.Empty(http.StatusNotFound)
+	}
+	return c.JSON(http.StatusOK, map[string]any{"Results": []any{automaticReply(*ix)}})
 }
 
 // states returns the states of the database's own indexes, by their collections and names.
@@ -303,7 +356,7 @@ func stateKey(d *verbs.Definition, field string) [2]string {
 
 // stale reports whether some index of the definition is being built.
 func stale(d *verbs.Definition, states map[[2]string]jay.IndexInfo) bool {
-	return slices.ContainsFunc(d.Fields, func(field string) bool {
+	return d.State != "" || slices.ContainsFunc(d.Fields, func(field string) bool {
 		one, found := states[stateKey(d, field)]
 		return !found || one.State != jay.IndexReady
 	})
@@ -335,7 +388,7 @@ func indexesStats(c *serve.Call) error {
 		}
 		n := count[strings.ToLower(d.Collection)]
 		results = append(results, map[string]any{
-			"Name": d.Name, "IsStale": stale(d, states), "State": "Normal", "Status": "Running", "LockMode": d.LockMode, "Priority": d.Priority, "Type": kind(d),
+			"Name": d.Name, "IsStale": stale(d, states), "State": stateOf(d), "Status": statusOf(d), "LockMode": d.LockMode, "Priority": d.Priority, "Type": kind(d),
 			"EntriesCount": n, "MapAttempts": n, "MapSuccesses": n, "MapErrors": 0, "ErrorsCount": 0, "IsInvalidIndex": false, "LastIndexingTime": now, "LastQueryingTime": nil,
 			"CreatedTimestamp": now, "SourceType": "Documents", "ReduceAttempts": nil, "ReduceSuccesses": nil, "ReduceErrors": nil,
 			"Collections": map[string]any{d.Collection: map[string]any{"LastProcessedDocumentEtag": 0, "LastProcessedTombstoneEtag": 0, "DocumentLag": 0, "TombstoneLag": 0}},
@@ -356,7 +409,7 @@ func indexesStatus(c *serve.Call) error {
 	}
 	list := []any{}
 	for _, d := range all {
-		list = append(list, map[string]any{"Name": d.Name, "Status": "Running"})
+		list = append(list, map[string]any{"Name": d.Name, "Status": statusOf(d)})
 	}
 	return c.JSON(http.StatusOK, map[string]any{"Status": "Running", "Indexes": list})
 }
@@ -458,15 +511,11 @@ func setIndexPriority(c *serve.Call) error {
 	return setIndexes(c, "Priority", []string{"Low", "Normal", "High"}, func(d *verbs.Definition, value string) { d.Priority = value })
 }
 
-// runningIndex replies that indexes run: they always do.
+// runningIndex replies that indexes run: they do, unless they are disabled.
 func runningIndex(c *serve.Call) error {
 	if name := c.Params.Get("name"); name != "" {
-		d, err := verbs.FindDefinition(c, name)
-		if err != nil {
+		if _, err := findIndexed(c, name); err != nil {
 			return err
-		}
-		if d == nil {
-			return verbs.MissingIndex(name)
 		}
 	}
 	return c.Empty(http.StatusNoContent)

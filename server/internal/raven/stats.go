@@ -71,14 +71,18 @@ func indexStats(c *serve.Call) ([]any, error) {
 	now := c.Server.Options.Now().UTC().Format(serve.RavenTime)
 	list := []any{}
 	for _, d := range defined {
-		list = append(list, map[string]any{"Name": d.Name, "IsStale": stale(d, states), "State": "Normal", "LockMode": d.LockMode, "Priority": d.Priority, "Type": kind(d), "LastIndexingTime": now})
+		list = append(list, map[string]any{"Name": d.Name, "IsStale": stale(d, states), "State": stateOf(d), "LockMode": d.LockMode, "Priority": d.Priority, "Type": kind(d), "LastIndexingTime": now})
 		for _, field := range d.Fields {
 			delete(states, stateKey(d, field))
 		}
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(states), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
 		ix := states[key]
-		list = append(list, map[string]any{"Name": ix.Collection + "/" + ix.Name, "IsStale": ix.State != jay.IndexReady, "State": "Normal", "LockMode": "Unlock",
+		name := ix.Collection + "/" + ix.Name
+		if ix.Automatic {
+			name = verbs.AutomaticName(ix)
+		}
+		list = append(list, map[string]any{"Name": name, "IsStale": ix.State != jay.IndexReady, "State": "Normal", "LockMode": "Unlock",
 			"Priority": "Normal", "Type": "AutoMap", "LastIndexingTime": now})
 	}
 	return list, nil

@@ -20,6 +20,7 @@ type Definition struct {
 	Fields     []string
 	LockMode   string
 	Priority   string
+	State      string // "Disabled", or "" for one that is maintained
 	Given      json.RawMessage
 
 	record map[string]json.RawMessage // as it is stored, with members that only another version knows; nil for a new one
@@ -103,11 +104,31 @@ func FromIndex(c *serve.Call, text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if d == nil {
-		return "", MissingIndex(name)
+	collection := ""
+	if d != nil {
+		if err := d.CheckEnabled(); err != nil {
+			return "", err
+		}
+		c.Index, collection = d.Name, d.Collection
+	} else {
+		ix, err := FindAutomatic(c, name)
+		if err != nil {
+			return "", err
+		}
+		if ix == nil {
+			return "", MissingIndex(name)
+		}
+		c.Index, collection = AutomaticName(*ix), ix.Collection
 	}
-	c.Index = d.Name
-	return text[m[2]:m[3]] + "'" + strings.ReplaceAll(d.Collection, "'", `\'`) + "'" + text[m[1]:], nil
+	return text[m[2]:m[3]] + "'" + strings.ReplaceAll(collection, "'", `\'`) + "'" + text[m[1]:], nil
+}
+
+// CheckEnabled refuses to read a disabled index.
+func (d *Definition) CheckEnabled() error {
+	if d.State == "" {
+		return nil
+	}
+	return serve.BadRequest("index %.150q is disabled: POST admin/indexes/enable builds it anew", d.Name)
 }
 
 // indexInQuery finds the index that a query names.
