@@ -139,11 +139,6 @@ func escapeQuery(name string) string {
 	return strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(name)
 }
 
-// stopIndexes refuses to pause indexing.
-func stopIndexes(c *serve.Call) error {
-	return serve.NotSupported("indexing does not stop: the commit that writes a document writes its entries; admin/indexes/disable takes an index out of commits and queries until it is enabled, which builds it anew")
-}
-
 // disableIndex takes an index out of commits and queries: its entries are gone, its definition stays.
 func disableIndex(c *serve.Call) error { return switchIndex(c, "Disabled") }
 

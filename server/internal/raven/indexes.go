@@ -33,7 +33,6 @@ var indexRoutes = []*serve.Route{
 	{Method: "GET", Path: "{D}/indexes/terms", Run: indexTerms, Takes: "field fromValue name pageSize start"},
 	{Method: "GET", Path: "{D}/indexes/suggest-index-merge", Run: suggestMerges},
 	{Method: "POST", Path: "{D}/admin/indexes/start", Run: runningIndex, Takes: "name"},
-	{Method: "POST", Path: "{D}/admin/indexes/stop", Run: stopIndexes, Takes: "name type"},
 	{Method: "POST", Path: "{D}/admin/indexes/enable", Run: enableIndex, Raft: true, Takes: "clusterWide name"},
 	{Method: "POST", Path: "{D}/admin/indexes/disable", Run: disableIndex, Raft: true, Takes: "clusterWide name"},
 }

@@ -35,8 +35,6 @@ var Routes = slices.Concat(
 // refusedRoutes are endpoints of RavenDB that the server does not have, each with the reason.
 var refusedRoutes = []*serve.Route{
 	{Method: "POST", Path: "{D}/admin/indexes/stop", Refused: indexesRun},
-	{Method: "POST", Path: "{D}/admin/indexes/disable", Refused: indexesRun},
-	{Method: "GET", Path: "{D}/indexes/terms", Refused: "the terms of an index are not there; group by the field"},
 	{Method: "GET", Path: "{D}/subscriptions", Refused: subscriptions},
 	{Method: "PUT", Path: "{D}/subscriptions", Refused: subscriptions},
 	{Method: "GET", Path: "/info/remote-task/tcp", Refused: subscriptions},
@@ -63,6 +61,6 @@ var refusedRoutes = []*serve.Route{
 }
 
 const (
-	indexesRun = "indexes cannot be stopped: each write is in them when it is committed"
+	indexesRun = "indexing does not stop: each write is in the indexes when it is committed; admin/indexes/disable takes an index out of commits and queries"
 	noTasks    = "tasks of the server are not there; jay backup and GET {J}/backup make backups"
 )
