@@ -432,7 +432,7 @@ func indexesErrors(c *serve.Call) error {
 // indexHasChanged replies whether a definition differs from the stored one.
 func indexHasChanged(c *serve.Call) error {
 	d, err := parseDefinition(c, c.Body)
-	if p, is := err.(*serve.Problem); is && p.Kind == serve.TypeNotSupported { // so it is not the one that is there
+	if p, is := err.(*serve.Problem); is && (p.Kind == serve.TypeNotSupported || p.Kind == typeIndexCompilation) { // so it is not the one that is there
 		return c.JSON(http.StatusOK, map[string]any{"Changed": true})
 	}
 	if err != nil {
