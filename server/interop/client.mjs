@@ -16,7 +16,7 @@ const {
     PatchOperation, PatchRequest, PatchByQueryOperation, DeleteByQueryOperation, PutAttachmentOperation, GetAttachmentOperation, DeleteAttachmentOperation,
     ConfigureRevisionsOperation, RevisionsConfiguration, RevisionsCollectionConfiguration, ConfigureExpirationOperation, ConfigureRefreshOperation, CompactDatabaseOperation,
     PutIndexesOperation, IndexDefinition, GetIndexOperation, GetIndexesOperation, GetIndexNamesOperation, DeleteIndexOperation, ResetIndexOperation,
-    GetIndexStatisticsOperation, GetIndexesStatisticsOperation, GetIndexingStatusOperation, GetIndexErrorsOperation, IndexHasChangedOperation,
+    GetTermsOperation, DisableIndexOperation, EnableIndexOperation, GetIndexStatisticsOperation, GetIndexesStatisticsOperation, GetIndexingStatusOperation, GetIndexErrorsOperation, IndexHasChangedOperation,
     SetIndexesLockOperation, AbstractJavaScriptIndexCreationTask, GetOperationStateOperation, BatchPatchCommandData, PatchCommandData,
 } = raven;
 
@@ -605,6 +605,16 @@ async function indexes() {
     await store.maintenance.send(new ResetIndexOperation("Users/ByCity"));
     await store.maintenance.send(new SetIndexesLockOperation("Users/ByCity", "LockedIgnore"));
     equal("locked", (await store.maintenance.send(new GetIndexOperation("Users/ByCity"))).lockMode, "LockedIgnore");
+    equal("terms", await store.maintenance.send(new GetTermsOperation("Users/ByCity", "city", null, 10)), ["bern", "genf"]);
+    await store.maintenance.send(new DisableIndexOperation("Users/ByCity"));
+    equal("disabled", (await store.maintenance.send(new GetIndexStatisticsOperation("Users/ByCity"))).state, "Disabled");
+    await throws("a query of a disabled index", "BadRequestException", () => store.openSession().query({ indexName: "Users/ByCity" }).all());
+    await store.maintenance.send(new EnableIndexOperation("Users/ByCity"));
+    equal("enabled", (await store.maintenance.send(new GetIndexStatisticsOperation("Users/ByCity"))).state, "Normal");
+    const broken = new IndexDefinition();
+    broken.name = "Broken";
+    broken.maps = new Set(["from u in docs.Users select { u.city }"]);
+    await throws("a text that is not C#", "IndexCompilationException", () => store.maintenance.send(new PutIndexesOperation(broken)));
     const computing = new IndexDefinition();
     computing.name = "Computes";
     computing.maps = new Set(["from u in docs.Users select new { full = u.first + u.last }"]);
