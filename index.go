@@ -88,6 +88,17 @@ type KindError = index.KindError
 //	Rule        string  the rule that it breaks
 type OptionError = index.OptionError
 
+// ComputeError is returned for a write of a document for which an expression of a strict index fails, such as by a division by
+// zero, and by the build of such an index, which ends at the document. Nothing was changed. errors.Is(err, ErrInvalidDocument) is
+// true. Its fields (see package index):
+//
+//	Index       string  the name of the index
+//	Collection  string  its collection
+//	Field       string  the expression
+//	ID          string  the refused document
+//	Reason      string  such as "/: a division by zero"
+type ComputeError = index.ComputeError
+
 // Indexes returns the indexes of a collection, or all of them if collection
 // is "", by collection and name.
 func (db *DB) Indexes(ctx context.Context, collection string) ([]IndexInfo, error) {

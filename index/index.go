@@ -111,6 +111,24 @@ func (e *UniqueError) Error() string {
 // Is makes errors.Is(err, ErrUnique) true.
 func (e *UniqueError) Is(target error) bool { return target == errs.ErrUnique }
 
+// ComputeError is returned for a write of a document for which a field of a strict index cannot be computed, and by the build of such
+// an index, which ends at the document. errors.Is(err, jay.ErrInvalidDocument) is true.
+type ComputeError struct {
+	Index      string
+	Collection string
+	Field      string // the expression, such as "Total / Count"
+	ID         string // of the document; "" if it has none yet
+	Reason     string // such as "/: a division by zero"
+}
+
+// Error names the document, the field, the reason and the index.
+func (e *ComputeError) Error() string {
+	return fmt.Sprintf("jay: strict index %q of %s: %s of document %q cannot be computed: %s", errs.Shorten(e.Index), e.Collection, errs.Shorten(e.Field), e.ID, e.Reason)
+}
+
+// Is makes errors.Is(err, ErrInvalidDocument) true.
+func (e *ComputeError) Is(target error) bool { return target == errs.ErrInvalid }
+
 // KindError is returned for an index of a kind that this version does not know: when it
 // is declared, and when a document is written into a collection that a newer version has
 // given one. Documents of such a collection can be read. errors.Is(err, jay.ErrIndex) is

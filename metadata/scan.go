@@ -4,18 +4,18 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
 	"sync"
 	"unicode/utf8"
 
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
 // ErrInvalid matches every *Error: errors.Is(err, ErrInvalid).
-var ErrInvalid = errors.New("invalid document")
+var ErrInvalid = errs.ErrInvalid
 
 // Error says which rule a document breaks, and where.
 type Error struct {

@@ -34,8 +34,9 @@ type Reader struct {
 	dates []byte // spellings of instants that are not those of the body, and texts that expressions compute
 
 	doc       Doc
-	spent     int // bytes that expressions have computed of the document: see maxComputed
-	inherited int // what spent begins with
+	spent     int  // bytes that expressions have computed of the document: see maxComputed
+	apart     bool // each expression has that bound for itself
+	inherited int  // what spent begins with
 
 	most  int // number of values to hold, at the most
 	held  int // number of values held, of all fields
@@ -80,6 +81,7 @@ type reached struct {
 	text   []byte // the metadata
 
 	computed *computation // if the field is an expression
+	failed   error        // why it has no value, though what it needs is there
 }
 
 // maxHeldValues is the number of values of one document that a Reader holds, in
@@ -124,7 +126,7 @@ func (r *Reader) bind() {
 
 // Clone returns another Reader of the same fields.
 func (r *Reader) Clone() *Reader {
-	c := &Reader{fields: make([]reached, len(r.fields)), limit: r.limit, most: r.most}
+	c := &Reader{fields: make([]reached, len(r.fields)), limit: r.limit, most: r.most, apart: r.apart}
 	c.body.extractor, c.body.fields = r.body.extractor, r.body.fields
 	c.custom.extractor, c.custom.fields = r.custom.extractor, r.custom.fields
 	for i := range c.fields {
@@ -151,7 +153,7 @@ func (r *Reader) Reset(doc Doc) {
 			f.values = nil
 		}
 		clear(f.values) // they would keep the last document in memory
-		f.values, f.count, f.many, f.found, f.array, f.other, f.read = f.values[:0], 0, false, false, false, false, false
+		f.values, f.count, f.many, f.found, f.array, f.other, f.read, f.failed = f.values[:0], 0, false, false, false, false, false, nil
 	}
 }
 
@@ -167,6 +169,20 @@ func (r *Reader) SetPace(p *Pace) {
 // than n values, Values returns the first n, and Reached the number of all. The
 // default, 0, is no limit. A new limit takes effect at the next Reset.
 func (r *Reader) Limit(n int) { r.limit = n }
+
+// Apart makes each expression count for itself what it computes of a document, up to the same bound. Without it the value
+// of one expression depends on which others are read; an index must not.
+func (r *Reader) Apart() { r.apart = true }
+
+// Failed returns why the expression of a field fails for the document, and so has no value: an operand of a wrong kind, a
+// field that reaches several values, a division by zero, a result beyond the bounds. See Reason and ComputesTooMuch. It is nil for an expression that has a value, or has none because an operand is
+// missing, and for a field that is none.
+func (r *Reader) Failed(field int) error {
+	if r.fields[field].computed == nil {
+		return nil
+	}
+	return r.reach(field).failed
+}
 
 // Reached returns how many values a field reaches.
 func (r *Reader) Reached(field int) int { return r.reach(field).count }
@@ -270,7 +286,15 @@ func (r *Reader) reach(field int) *reached {
 // compute computes an expression. A document for which it cannot be computed has no value.
 func (r *Reader) compute(f *reached) {
 	f.read, f.other = true, true
-	if v, err := f.computed.compute(r); err == nil && !v.IsMissing() {
+	start := len(r.dates)
+	if r.apart {
+		r.spent = 0
+	}
+	v, err := f.computed.compute(r)
+	if r.apart && len(r.dates)-start > maxIdleDates { // the memory of one expression, not of all
+		v, r.dates = v.Clone(), r.dates[:start:start]
+	}
+	if f.failed = err; err == nil && !v.IsMissing() {
 		f.found, f.values, f.count = true, append(f.values, v), 1
 	}
 }

@@ -25,7 +25,7 @@ type Feature struct {
 // Tx.RequireFeature where it is first written.
 //
 // Part of the on-disk format. A row must not change.
-var AllFeatures = [...]Feature{FeatureDefinitions, FeatureUTC, FeatureStandby, FeatureDeletedIDs, FeatureKeptSums}
+var AllFeatures = [...]Feature{FeatureDefinitions, FeatureUTC, FeatureStandby, FeatureDeletedIDs, FeatureKeptSums, FeatureExpressions}
 
 // FeatureDefinitions are definitions that are kept in the database.
 var FeatureDefinitions = Feature{5, "definitions"}
@@ -43,6 +43,10 @@ var FeatureDeletedIDs = Feature{8, "deleted ids"}
 
 // FeatureKeptSums is an index of the kind "groups", which keeps counts and sums.
 var FeatureKeptSums = Feature{9, "kept sums"}
+
+// FeatureExpressions is an index of an expression, or with one in its condition, or one that notes the documents for which an
+// expression fails.
+var FeatureExpressions = Feature{10, "index expressions"}
 
 // Features are what a program, or an engine of it, knows: AllFeatures, or those of another version in
 // tests. There are at most 64.

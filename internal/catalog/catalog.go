@@ -35,6 +35,7 @@ type Record struct {
 type RecordEntry struct {
 	Number   uint32 `json:"number"`
 	Replaces uint32 `json:"replaces,omitempty"` // the number of the index of the same name that this one replaces once it is built
+	Notes    bool   `json:"notes,omitempty"`    // of a kind that is not ordered: it notes errors of documents
 	index.Info
 }
 
@@ -53,6 +54,8 @@ type Index struct {
 	Stager     Stager          // likewise; one of the two is there
 	Settler    Settler         // the Stager, or nil
 	Ordered    bool            // it is of the ordered kind
+	Errors     bool            // documents for which an expression fails are noted: see errors.go
+	Strict     bool            // they are refused instead
 	options    []Option        // of its kind
 	feature    storage.Feature // that its kind needs
 
@@ -69,7 +72,8 @@ type Field struct {
 	Date       query.Date
 	UTC        bool
 	Descending bool
-	own        *query.Field // what the kind has parsed, if it parses its fields; then path is empty for an expression
+	own        *query.Field // of an expression, a part of a date, or a kind that parses its fields; then path is that of own
+	byKeeper   bool         // the Keeper reads it
 }
 
 // Query returns the field as queries have it.
@@ -111,6 +115,9 @@ func New(record Record) (*Catalog, error) {
 			c.require(storage.FeatureUTC)
 		}
 		c.require(ix.feature)
+		if ix.computes() || ix.Errors {
+			c.require(storage.FeatureExpressions)
+		}
 	}
 	for _, ix := range c.All {
 		if ix.Info.State == index.Dropping {
@@ -143,8 +150,8 @@ func (c *Catalog) require(f storage.Feature) {
 
 // isUTC reports whether the index takes text without an offset as an instant in UTC.
 func (ix *Index) isUTC() bool {
-	return slices.ContainsFunc(ix.Fields, func(f Field) bool { return f.UTC }) ||
-		slices.ContainsFunc(query.Fields(ix.Filter), func(f query.Field) bool { return f.UTC })
+	return slices.ContainsFunc(ix.Fields, func(f Field) bool { return slices.ContainsFunc(operandsOf(f.Query()), isUTC) }) ||
+		slices.ContainsFunc(query.Fields(ix.Filter), func(f query.Field) bool { return slices.ContainsFunc(operandsOf(f), isUTC) })
 }
 
 // Single returns a Collection of this index only.
@@ -168,8 +175,8 @@ func (ci *Collection) Prepare() {
 		}
 		var slots []int
 		for _, f := range ix.Fields {
-			if f.own != nil {
-				continue // the Keeper reads it
+			if f.byKeeper {
+				continue
 			}
 			slot, found := known[f.Text]
 			if !found {
@@ -182,6 +189,7 @@ func (ci *Collection) Prepare() {
 		ci.slots = append(ci.slots, slots)
 	}
 	reader := query.NewReader(fields)
+	reader.Apart()
 	ci.extractions = &sync.Pool{New: func() any { return ci.newExtraction(reader.Clone(), len(fields)) }}
 }
 
@@ -224,11 +232,8 @@ func Open(e RecordEntry) (*Index, error) {
 	if ix.Filter, err = query.ParseCondition(e.Where, nil); err != nil {
 		return nil, fmt.Errorf("index %q: where: %w", e.Name, err)
 	}
-	if query.Computes(ix.Filter) {
-		return nil, fmt.Errorf("%w: index %q: where computes an expression, which conditions of indexes do not", errs.ErrIndex, e.Name)
-	}
-	if usesMetadata(ix.Filter) {
-		return nil, fmt.Errorf("%w: index %q: where looks at metadata, which indexes do not hold", errs.ErrIndex, e.Name)
+	if why := filterNotKept(ix.Filter); why != "" {
+		return nil, fmt.Errorf("%w: index %q: where: %s", errs.ErrIndex, e.Name, why)
 	}
 	m, err := query.Compile(ix.Filter)
 	if err != nil {
@@ -236,10 +241,6 @@ func Open(e RecordEntry) (*Index, error) {
 	}
 	ix.Matchers = &sync.Pool{New: func() any { return m.Clone() }}
 	return ix, nil
-}
-
-func usesMetadata(e query.Expr) bool {
-	return slices.ContainsFunc(query.Fields(e), func(f query.Field) bool { return f.Meta != query.MetaNone })
 }
 
 // parseField parses a field of a declaration.
@@ -251,21 +252,7 @@ func (k Kind) parseField(text string) (Field, error) {
 	if err != nil {
 		return Field{}, err
 	}
-	return Field{path: f.Path, Text: f.String(), Date: f.Date, UTC: f.UTC, own: &f}, nil
-}
-
-func parseIndexField(text string) (Field, error) {
-	path, descending := strings.CutPrefix(text, "-")
-	path, as := CutDate(path)
-	p, err := jsonpath.Parse(path)
-	if err != nil {
-		return Field{}, err
-	}
-	f := Field{path: p, Text: p.String() + as, UTC: as == AsUTC, Descending: descending}
-	if as != "" {
-		f.Date = query.DateInstant
-	}
-	return f, nil
+	return Field{path: f.Path, Text: f.String(), Date: f.Date, UTC: f.UTC, own: &f, byKeeper: true}, nil
 }
 
 // What is behind the path of a field that holds instants; with AsUTC a text without an offset is one,
@@ -429,7 +416,7 @@ func (r *Record) Replace(number uint32) {
 // Is reports whether field is this field of the index.
 func (f Field) Is(field query.Field) bool {
 	if f.own != nil {
-		return f.own.String() == field.String()
+		return isSame(f.own, &field)
 	}
 	return f.Date == field.Date && f.UTC == field.UTC && f.HasPath(field)
 }
@@ -437,7 +424,7 @@ func (f Field) Is(field query.Field) bool {
 // HasPath reports whether field is at the path of this field of the index, be they read
 // as dates or not.
 func (f Field) HasPath(field query.Field) bool {
-	return field.Meta == query.MetaNone && field.Path.String() == f.path.String()
+	return field.Meta == query.MetaNone && !f.isComputed() && field.Path.String() == f.path.String()
 }
 
 // IsUnique reports whether only one document may have these values: the index is
@@ -459,6 +446,9 @@ func (ix *Index) IsUnique(values []byte) bool {
 // AppendDecodedID appends the folded ID of the document that an entry of an ordered index belongs to.
 func (ix *Index) AppendDecodedID(dst, key, value []byte) ([]byte, error) {
 	rest := key[5:]
+	if ix.Errors && len(rest) > 0 && rest[0] == format.SpaceErrors {
+		return appendErrorID(dst, key)
+	}
 	for range ix.Fields {
 		var ok bool
 		if rest, ok = query.SkipKey(rest); !ok {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/metadata"
 )
 
@@ -30,7 +31,7 @@ func Canonical(ix index.Index, collection string) (index.Index, error) {
 		if err != nil {
 			return ix, fmt.Errorf("%w: %w", errs.ErrIndex, err)
 		}
-		if kind.Field == nil && (f.path.At(0).Name == "id()" || f.path.At(0).Name == "@metadata") {
+		if kind.Field == nil && (isOutside(f.path)) {
 			return ix, fmt.Errorf("%w: %s is no field of the body, and cannot be indexed; orders and ranges by id() and @metadata.@etag need no index", errs.ErrIndex, f.Text)
 		}
 		if seen[f.Text] {
@@ -56,6 +57,11 @@ func Canonical(ix index.Index, collection string) (index.Index, error) {
 	}
 	_, err = Open(RecordEntry{Info: index.Info{Index: ix, Collection: collection}})
 	return ix, err
+}
+
+// isOutside reports whether a path leads to what is kept beside the body.
+func isOutside(p jsonpath.Path) bool {
+	return !p.IsZero() && (p.At(0).Name == "id()" || p.At(0).Name == "@metadata")
 }
 
 // DefaultName returns the name of an index that is declared without one.

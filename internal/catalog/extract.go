@@ -451,7 +451,7 @@ func (ci *Collection) EachStored(body []byte, fn func(*Entries) error) error {
 	x.doc.chunk, x.doc.flush = StoredChunk, fn
 	for i, ix := range ci.Indexes {
 		err := x.entries(i, out)
-		if _, refused := err.(*metadata.Error); refused && ix.Info.State != index.Ready {
+		if isRefusal(err) && ix.Info.State != index.Ready {
 			continue // as one with too many entries
 		}
 		if err != nil {
@@ -459,6 +459,15 @@ func (ci *Collection) EachStored(body []byte, fn func(*Entries) error) error {
 		}
 	}
 	return fn(out)
+}
+
+// isRefusal reports whether err says that a document cannot be in an index.
+func isRefusal(err error) bool {
+	switch err.(type) {
+	case *metadata.Error, *index.ComputeError:
+		return true
+	}
+	return false
 }
 
 func (ci *Collection) extraction() *extraction { return ci.extractions.Get().(*extraction) }

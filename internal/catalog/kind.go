@@ -58,7 +58,7 @@ type Keeper interface {
 	Bytes(d *Document, count int, p Precision) int
 
 	// Extract adds the entries of a document to e. The same body gives the same entries. It returns
-	// a *metadata.Error if the document cannot be in the index: then it cannot be written, and the index
+	// a *metadata.Error or an *index.ComputeError if the document cannot be in the index: then it cannot be written, and the index
 	// cannot be built. A Keeper that rather has the document without its value adds an entry
 	// that says so.
 	Extract(d *Document, e *Entries) error
@@ -199,7 +199,7 @@ const (
 var kinds = struct {
 	sync.RWMutex
 	byName map[string]Kind
-}{byName: map[string]Kind{"": {Open: openOrdered}}}
+}{byName: map[string]Kind{"": {Open: openOrdered, Options: []Option{Strictness()}}}}
 
 // Register makes a kind known under a name, in this process, and returns what makes it
 // unknown again. A database must not be open in between. It panics if the name is taken.

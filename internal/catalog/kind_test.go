@@ -130,7 +130,7 @@ func TestOptions_Unknown(t *testing.T) {
 	jaytest.Must(t, db.Close())
 
 	db = jaytest.Open(t, dir, nil)
-	want := jay.OptionError{Index: "name", Collection: "Users", Option: "collation", Value: "sv", Rule: "the kind has no options"}
+	want := jay.OptionError{Index: "name", Collection: "Users", Option: "collation", Value: "sv", Rule: "the options of the kind are strict"}
 	refused := func(what string, err error) {
 		t.Helper()
 		var option *jay.OptionError

@@ -21,6 +21,7 @@ var (
 	ErrNoAttachment  = error(&kind{"jay: attachment not found", ErrNotFound})
 	ErrExists        = errors.New("jay: document exists")
 	ErrCollection    = errors.New("jay: document is in another collection")
+	ErrInvalid       = errors.New("invalid document") // metadata.ErrInvalid
 	ErrUnique        = errors.New("jay: unique index")
 	ErrIndex         = errors.New("jay: invalid index")
 	ErrIndexExists   = errors.New("jay: index exists with another declaration")

@@ -32,6 +32,30 @@ func AppendIndexPrefix(dst []byte, number uint32) []byte {
 	return binary.BigEndian.AppendUint32(append(dst, SpaceIndex), number)
 }
 
+// SpaceErrors is the first byte, behind the number of an index, of the keys that note the documents for which an expression of
+// the index fails. No part of a key begins with it, ascending or descending, so that they lie behind all entries.
+//
+// Part of the on-disk format. Must not change.
+const SpaceErrors = 0xff
+
+// EntriesEnd returns the first key after all entries of an index that begin with prefix, which begins as the keys of the
+// index do. The notes of errors are not among them.
+func EntriesEnd(prefix []byte) []byte {
+	if len(prefix) == indexPrefix {
+		return append(append([]byte(nil), prefix...), SpaceErrors)
+	}
+	return PrefixEnd(prefix)
+}
+
+// ErrorsOf returns the range of the keys that note errors of documents in an index.
+func ErrorsOf(number uint32) (lo, hi []byte) {
+	prefix := AppendIndexPrefix(nil, number)
+	return EntriesEnd(prefix), PrefixEnd(prefix)
+}
+
+// indexPrefix is how many bytes the prefix of an index has.
+const indexPrefix = 5
+
 // AppendEntryID appends the end of an index key: the folded ID and 00, with
 // inverted bits if the last field is descending.
 func AppendEntryID[ID string | []byte](dst []byte, folded ID, descending bool) []byte {

@@ -57,7 +57,7 @@ func open(ix *catalog.Index) (catalog.Keeper, error) {
 	}
 	sums, _ := parseSums(ix.Option(optionSums)) // the catalog has checked it
 	for _, f := range sums {
-		if why := notKept(f); why != "" {
+		if why := catalog.NotKept(f); why != "" {
 			return nil, &index.OptionError{Index: ix.Info.Name, Collection: ix.Info.Collection, Kind: Name, Option: optionSums, Value: ix.Info.Options[optionSums], Rule: why}
 		}
 	}
@@ -88,43 +88,10 @@ func parseField(text string) (query.Field, error) {
 		}
 		f.Date, f.UTC = query.DateInstant, as == catalog.AsUTC
 	}
-	if why := notKept(f); why != "" {
+	if why := catalog.NotKept(f); why != "" {
 		return f, fmt.Errorf("%.100q: %s", text, why)
 	}
 	return f, nil
-}
-
-// unstable are the functions whose results follow the tables of Unicode that a program was built with: what one
-// version has added, the next one could not take back.
-var unstable = []string{"lower", "trim", "upper"}
-
-// notKept says why a field cannot be a member or a sum, or is "".
-func notKept(f query.Field) string {
-	operands := []query.Field{f}
-	if f.Expression != nil {
-		operands = f.Expression.Fields()
-		if len(operands) == 0 {
-			return "it refers to no field of the document"
-		}
-		for _, name := range f.Expression.Functions() {
-			if slices.Contains(unstable, name) {
-				return name + "() depends on tables that change from one version to the next, and cannot be kept: keep the result in a field"
-			}
-		}
-	}
-	for _, f := range operands {
-		switch {
-		case f.Expression != nil:
-			if why := notKept(f); why != "" {
-				return why
-			}
-		case f.Meta != query.MetaNone:
-			return fmt.Sprintf("%s is no field of the body, and cannot be kept", f)
-		case f.Zone != nil:
-			return fmt.Sprintf("the rules of time zones change, and %s cannot be kept: keep the result in a field, or group by the part in UTC", f)
-		}
-	}
-	return ""
 }
 
 // parseSums parses the option: the fields, in the order of the text. It returns false for one that is not valid.

@@ -201,7 +201,7 @@ func (in *Indexer) NextChunk(ctx context.Context, w *docs.Cursor, e *buildExtrac
 		}
 		entries, err := e.extract(in, doc.JSON())
 		if err != nil {
-			return nil, false, fmt.Errorf("document %q: %w", doc.ID(), err)
+			return nil, false, fmt.Errorf("document %q: %w", doc.ID(), catalog.WithID(err, doc.ID()))
 		}
 		size += len(entries.Arena) + catalog.EntryBytes*len(entries.List)
 		node, etag := doc.Version()

@@ -200,7 +200,7 @@ func (x *extractor) apart(id, folded, body []byte) error {
 		counted = append(counted, p.ix)
 		entries, err := catalog.Only(counted...).ExtractForBuild(body, p.ix.Number)
 		if err != nil {
-			p.refuse(fmt.Errorf("document %q: %w", id, err))
+			p.refuse(fmt.Errorf("document %q: %w", id, catalog.WithID(err, string(id))))
 			counted = counted[:len(counted)-1]
 			continue
 		}

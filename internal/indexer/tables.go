@@ -578,7 +578,7 @@ func (p *part) correctOne(t *write.Txn, d *touched) error {
 	id := d.folded
 	if version != (write.Version{}) && docs.SameCollection(collection, p.ix.Collection) {
 		if entries, err = p.single.ExtractForBuild(body, p.ix.Number); err != nil {
-			return fmt.Errorf("document %q: %w", d.folded, err)
+			return fmt.Errorf("document %q: %w", d.folded, catalog.WithID(err, d.folded))
 		}
 		id = t.Written(d.folded)
 	}

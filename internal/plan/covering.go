@@ -72,7 +72,7 @@ func entryHas(ix *catalog.Index, f query.Field) int {
 	if f.Meta != query.MetaNone || f.Path.IsZero() {
 		return -1
 	}
-	i := slices.IndexFunc(ix.Fields, func(g catalog.Field) bool { return g.Is(f) })
+	i := slices.IndexFunc(ix.Fields, func(g catalog.Field) bool { return f.Date <= query.DateInstant && g.Is(f) })
 	if i < 0 { // an instant in a covering entry is the text of the document
 		i = slices.IndexFunc(ix.Fields, func(g catalog.Field) bool { return g.Date == query.DateInstant && g.HasPath(f) })
 	}

@@ -111,7 +111,7 @@ func (p *planner) isMostlyCovering(a *Path) (covering bool, err error) {
 		return true, nil // no document would be read
 	}
 	prefix := format.AppendIndexPrefix(nil, a.Index.Number)
-	it, err := p.snapshot.Iterate(prefix, format.PrefixEnd(prefix))
+	it, err := p.snapshot.Iterate(prefix, format.EntriesEnd(prefix))
 	if err != nil {
 		return false, err
 	}

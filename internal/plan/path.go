@@ -110,7 +110,7 @@ func (p *planner) addPath(ix *catalog.Index) error {
 func (a *Path) close() {
 	for i := range a.Ranges {
 		if r := &a.Ranges[i]; r.Hi == nil {
-			r.Hi = format.PrefixEnd(r.Lo)
+			r.Hi = format.EntriesEnd(r.Lo)
 		}
 	}
 }
@@ -320,7 +320,7 @@ func (p *planner) matchOrder(a *Path) orderMatch {
 	// values may stand anywhere, in either: they decide nothing.
 	i, match := 0, orderNone
 	for _, o := range p.fieldOrders() {
-		if o.As != query.CastNone || o.Column != "" || o.Field.Meta != query.MetaNone {
+		if o.As != query.CastNone || o.Column != "" || o.Field.Meta != query.MetaNone && o.Field.Meta != query.MetaExpression {
 			return orderNone
 		}
 		if a.Binds(o.Field) {
@@ -386,7 +386,7 @@ func (p *planner) findLost(a *Path) error {
 func (p *planner) mayMissFirst(r KeyRange, reverse bool) (bool, error) {
 	front, keys := KeyRange{Lo: r.Lo[:r.at], Hi: r.Lo}, 0
 	if reverse {
-		front = KeyRange{Lo: r.Hi, Hi: format.PrefixEnd(r.Lo[:r.at])}
+		front = KeyRange{Lo: r.Hi, Hi: format.EntriesEnd(r.Lo[:r.at])}
 	}
 	if bytes.Compare(front.Lo, front.Hi) >= 0 {
 		return false, nil

@@ -109,7 +109,7 @@ func (w *Writer) PatchInsert(ctx context.Context, o *Op, maxWork int64) error {
 	}
 	p.Insert.JSON = out
 	if p.Insert.extract(w.Indexes.Load().Of(p.Insert.FoldedCollection)); p.Insert.refused != nil && p.Insert.Named {
-		p.insertErr = p.Insert.refused
+		p.insertErr = p.Insert.refusal()
 	}
 	return p.insertErr
 }

@@ -82,8 +82,11 @@ func (o *Op) extractTo(ci *catalog.Collection, slab *catalog.Slab) {
 // refusal.
 func (o *Op) ExtractFor(c *catalog.Catalog) error {
 	o.extract(c.Of(o.FoldedCollection))
-	return o.refused
+	return o.refusal()
 }
+
+// refusal returns why the indexes refuse the document, with its ID if it has one by now.
+func (o *Op) refusal() error { return catalog.WithID(o.refused, o.ID) }
 
 // PrepareAll checks every op before the first number is drawn.
 func (w *Writer) PrepareAll(ops []*Op) error {
@@ -197,7 +200,7 @@ func (w *Writer) preparePut(o *Op, modified uint64, last *CollectionNaming) erro
 	// Without a name the document may turn out to be in another collection, whose
 	// indexes do not refuse it.
 	if o.extractTo(w.Indexes.Load().Of(o.FoldedCollection), last.slab); o.refused != nil && o.Named {
-		return o.refused
+		return o.refusal()
 	}
 	o.Header.Modified = modified
 	o.Header.Node = w.Env.Node

@@ -236,7 +236,7 @@ func (t *Txn) stageEntries(o *Op, ci *catalog.Collection, old *OldDocument) erro
 		o.extract(ci)
 	}
 	if o.refused != nil {
-		return o.refused
+		return o.refusal()
 	}
 	return t.StageIndexes(ci, o.ID, o.FoldedID, old, o.entries)
 }
