@@ -53,6 +53,7 @@ const (
 //	Collection  string      the collection that it indexes
 //	State       IndexState  whether it is being built, ready or being dropped
 //	Automatic   bool        whether a query made it, by Options.AutoIndexes
+//	Errors      int64       the number of documents for which an expression of the index fails: see IndexErrors
 //	OptionTexts()           see Index
 type IndexInfo = index.Info
 
@@ -103,6 +104,23 @@ type ComputeError = index.ComputeError
 // is "", by collection and name.
 func (db *DB) Indexes(ctx context.Context, collection string) ([]IndexInfo, error) {
 	return db.core.ListIndexes(ctx, collection)
+}
+
+// IndexError says why an expression of an index fails for a document. Its fields (see Failure in package index):
+//
+//	ID      string  the document
+//	Field   string  the expression
+//	Reason  string  such as "/: a division by zero"
+type IndexError = index.Failure
+
+// IndexErrors returns the documents for which expressions of an index fail, in the order of their folded IDs, those behind the ID after, which
+// may be "". It returns an IndexError for each expression that fails for one of at most limit documents; 0 is 100, and
+// 10,000 is the most. So a call with the last ID of the one before continues it.
+//
+// An index has the errors of all its documents, from the commit that makes one to the commit that changes or deletes the document. A document
+// that has expired counts until it is deleted. ErrIndex is returned if the collection has no such index.
+func IndexErrors(ctx context.Context, db *DB, collection, name, after string, limit int) ([]IndexError, error) {
+	return db.core.IndexErrors(ctx, collection, name, after, limit)
 }
 
 // IndexOption changes one EnsureIndex.

@@ -91,6 +91,16 @@ type Info struct {
 	Collection string `json:"collection"`
 	State      State  `json:"state"`
 	Automatic  bool   `json:"automatic,omitempty"` // made by Options.AutoIndexes
+	Errors     int64  `json:"errors,omitempty"`    // documents for which an expression of the index fails: see Failure
+}
+
+// Failure says why an expression of an index fails for a document: an operand of a wrong kind, such as a text in the
+// place of a number, a field with several values, a division by zero, a result beyond the bounds. The document has no value for the
+// expression, as in queries. Nothing fails where an operand is missing or null.
+type Failure struct {
+	ID     string `json:"id"`     // of the document
+	Field  string `json:"field"`  // the expression
+	Reason string `json:"reason"` // such as "/: a division by zero"
 }
 
 // UniqueError is returned for a write that would give two documents the same values

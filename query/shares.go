@@ -73,6 +73,10 @@ func (s *Shares) Numbers(sum int, fn func(number Value)) error {
 	return s.pace.Err()
 }
 
+// Failed returns why the expression of a member, or of a sum behind the members, fails for the present document: see
+// Reader.Failed.
+func (s *Shares) Failed(i int) error { return s.groups.reader.Failed(i) }
+
 // AppendMember appends a member of a group as a part of a key, as AppendKey does. Whole reports that DecodeKey returns
 // the member as Groups shows it: a long text is cut, and so is a long number.
 func AppendMember(dst []byte, v Value) (key []byte, whole bool) {

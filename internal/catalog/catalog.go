@@ -35,7 +35,7 @@ type Record struct {
 type RecordEntry struct {
 	Number   uint32 `json:"number"`
 	Replaces uint32 `json:"replaces,omitempty"` // the number of the index of the same name that this one replaces once it is built
-	Notes    bool   `json:"notes,omitempty"`    // of a kind that is not ordered: it notes errors of documents
+	Notes    bool   `json:"notes,omitempty"`    // of another kind than the ordered one: Index.Errors, if it computes
 	index.Info
 }
 
@@ -205,7 +205,7 @@ func Open(e RecordEntry) (*Index, error) {
 	if _, ix.Unknown = kind.canonical(e.Index, e.Collection); ix.Unknown != nil {
 		return ix, nil
 	}
-	ix.options, ix.feature = kind.Options, kind.Feature
+	ix.options, ix.feature, ix.Errors = kind.Options, kind.Feature, e.Notes
 	if ix.Ordered = e.Kind == ""; !ix.Ordered && e.Unique {
 		return nil, fmt.Errorf("%w: index %q: only an ordered index can be unique", errs.ErrIndex, e.Name)
 	}

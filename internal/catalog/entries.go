@@ -201,6 +201,24 @@ func (es *Entries) sort(ix *Index, first int) {
 	es.flag(ix, FlagMultiple)
 }
 
+// sortAdded sorts the entries of one index that a Keeper has added, from first on. The note of an error stays behind them, and is
+// none of several.
+func (es *Entries) sortAdded(ix *Index, first int) {
+	n := len(es.List)
+	noted := ix.Errors && n > first && es.List[n-1].isNote()
+	if noted {
+		n--
+	}
+	if n-first < 2 {
+		return
+	}
+	note := es.List[len(es.List)-1]
+	es.List = es.List[:n]
+	if es.sort(ix, first); noted {
+		es.List = append(es.List, note)
+	}
+}
+
 // Of returns the entries in one index. es may be nil.
 func (es *Entries) Of(ix *Index) []Entry {
 	if es == nil {

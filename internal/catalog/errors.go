@@ -91,8 +91,8 @@ func appendErrorID(dst, key []byte) ([]byte, error) {
 	return append(dst, folded...), nil
 }
 
-// describeError describes the key of a note of an error.
-func describeError(key []byte) string {
+// DescribeError describes the key of a note of an error.
+func DescribeError(key []byte) string {
 	folded, err := appendErrorID(nil, key)
 	if err != nil {
 		return Hex(key)
@@ -100,14 +100,27 @@ func describeError(key []byte) string {
 	return fmt.Sprintf("error of document %q", folded[:min(len(folded), maxShown)])
 }
 
+// isNote reports whether the entry is the note of an error.
+func (e *Entry) isNote() bool { return e.added && e.cut == 1 && e.Values[0] == format.SpaceErrors }
+
+// Note returns the value of an entry that is the note of an error, for a Stager.
+func (e *Entry) Note() (value []byte, is bool) {
+	if !e.isNote() {
+		return nil, false
+	}
+	return e.Values[e.cut:], true
+}
+
+// AppendErrorKey appends the key of the note of an error, for a Stager.
+func AppendErrorKey(dst []byte, number uint32, folded string) []byte {
+	return format.AppendEntryID(append(format.AppendIndexPrefix(dst, number), format.SpaceErrors), folded, false)
+}
+
+// IsNoteValue reports whether a note of an error may have this value.
+func IsNoteValue(value []byte) bool { return len(value) == 2 && value[0]|value[1] != 0 }
+
 // IsError reports whether a key of an index is the note of an error.
 func IsError(key []byte) bool { return len(key) > 5 && key[5] == format.SpaceErrors }
-
-// A Failure is why one expression of an index fails for a document.
-type Failure struct {
-	Field  string // the expression
-	Reason string
-}
 
 // FailureReader finds out why expressions of an index fail for one document after another. It is not safe for
 // concurrent use.
@@ -128,13 +141,13 @@ func (ix *Index) NewFailureReader() *FailureReader {
 	return f
 }
 
-// Failures returns why expressions fail for a document, in their order.
-func (f *FailureReader) Failures(body []byte) (list []Failure) {
+// Failures returns why expressions fail for a document, in their order, without its ID.
+func (f *FailureReader) Failures(body []byte) (list []index.Failure) {
 	f.reader.Reset(query.Doc{Body: body})
 	f.reader.Limit(maxIndexEntries)
 	for i, field := range f.fields {
 		if err := f.reader.Failed(i); err != nil {
-			list = append(list, Failure{field.String(), query.Reason(err)})
+			list = append(list, index.Failure{Field: field.String(), Reason: query.Reason(err)})
 		}
 	}
 	f.reader.Reset(query.Doc{})

@@ -175,9 +175,7 @@ func (x *extraction) entries(i int, out *Entries) error {
 		out.List = out.List[:first]
 		return err
 	}
-	if len(out.List)-first > 1 {
-		out.sort(ix, first)
-	}
+	out.sortAdded(ix, first)
 	return x.doc.flushFull(out)
 }
 

@@ -178,6 +178,7 @@ const expressionMark = "= "
 // MarshalJSON returns the record of an index as it is stored.
 func (e RecordEntry) MarshalJSON() ([]byte, error) {
 	type plain RecordEntry
+	e.Info.Errors = 0 // counted when it is asked for
 	if e.Kind == "" {
 		e.Fields = slices.Clone(e.Fields)
 		for i, text := range e.Fields {

@@ -101,7 +101,7 @@ func (o ordered) AppendID(dst, key, value []byte) ([]byte, error) {
 // Describe implements Keeper: it returns the values, and the ID if it is in the key.
 func (o ordered) Describe(key []byte) string {
 	if o.ix.Errors && IsError(key) {
-		return describeError(key)
+		return DescribeError(key)
 	}
 	text, rest := []byte{'['}, key[5:]
 	for i := range o.ix.Fields {

@@ -13,7 +13,9 @@ import (
 
 // ListIndexes returns the indexes of a collection, or all of them if collection is "", by
 // collection and name.
-func (db *Database) ListIndexes(ctx context.Context, collection string) ([]index.Info, error) {
+//
+// The errors of documents are counted as of a moment after that of the list.
+func (db *Database) ListIndexes(ctx context.Context, collection string) (out []index.Info, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -21,11 +23,16 @@ func (db *Database) ListIndexes(ctx context.Context, collection string) ([]index
 		return nil, err
 	}
 	defer db.Env.Exit()
-	out := []index.Info{}
+	out = []index.Info{}
 	for _, ix := range db.Indexes.Load().All {
 		if collection == "" || format.FoldName(collection) == ix.Collection {
 			info := ix.Info
 			info.Fields, info.Options = slices.Clone(info.Fields), maps.Clone(info.Options)
+			if ix.Errors {
+				if info.Errors, err = db.countErrors(ctx, ix); err != nil {
+					return nil, err
+				}
+			}
 			out = append(out, info)
 		}
 	}

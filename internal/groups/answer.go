@@ -230,7 +230,7 @@ func (a *answer) beside(r storage.Reader, changes catalog.GroupChanges) (map[str
 			return nil, err
 		}
 		a.keys++
-		list, err := a.k.sharesIn(value)
+		list, _, err := a.k.sharesIn(value)
 		if err != nil {
 			return nil, fmt.Errorf("what %q has added: %w", folded, err)
 		}
@@ -248,6 +248,9 @@ func (a *answer) beside(r storage.Reader, changes catalog.GroupChanges) (map[str
 			return nil, err
 		}
 		for i := range entries.List {
+			if _, is := entries.List[i].Note(); is {
+				continue
+			}
 			group, value := entries.List[i].Given()
 			s, err := a.k.decode(group, value)
 			if err != nil {

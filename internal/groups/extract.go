@@ -45,10 +45,13 @@ func (k keeper) Count(d *catalog.Document) int {
 func (k keeper) Bytes(d *catalog.Document, count int, p catalog.Precision) int {
 	const varint = 10
 	if p == catalog.Roughly {
-		return count * (catalog.EntryBytes + len(k.members)*query.MaxKey + 1 + len(k.sums)*(2+limbs)*varint + 2*len(d.Body))
+		return (count + 1) * (catalog.EntryBytes + len(k.members)*query.MaxKey + 1 + len(k.sums)*(2+limbs)*varint + 2*len(d.Body))
 	}
 	total := 0
-	if err := k.each(d.Body, func(key, value []byte) { total += catalog.EntryBytes + len(key) + len(value) }); err != nil {
+	if k.computed != nil {
+		total += catalog.EntryBytes // of the note of an error
+	}
+	if _, err := k.each(d.Body, func(key, value []byte) { total += catalog.EntryBytes + len(key) + len(value) }); err != nil {
 		return total // Extract returns it
 	}
 	return total
@@ -56,9 +59,9 @@ func (k keeper) Bytes(d *catalog.Document, count int, p catalog.Precision) int {
 
 // Extract implements catalog.Keeper. The entries are the shares of the document.
 func (k keeper) Extract(d *catalog.Document, e *catalog.Entries) error {
-	err := k.each(d.Body, func(key, value []byte) { e.Add(d, key, value) })
+	failed, err := k.each(d.Body, func(key, value []byte) { e.Add(d, key, value) })
 	if err == nil {
-		return nil
+		return e.NoteFailures(d, &failed)
 	}
 	invalid := &metadata.Error{Rule: fmt.Sprintf("what the index %q keeps of a document can be computed", k.ix.Info.Name), Detail: err.Error()}
 	if large := (*query.LimitError)(nil); errors.As(err, &large) {
@@ -68,13 +71,13 @@ func (k keeper) Extract(d *catalog.Document, e *catalog.Entries) error {
 }
 
 // each calls fn with the key and the value of each share of a document. Both are valid until fn returns. One group may come several
-// times, with the same value.
-func (k keeper) each(body []byte, fn func(key, value []byte)) error {
+// times, with the same value. It returns which expressions have failed.
+func (k keeper) each(body []byte, fn func(key, value []byte)) (failed catalog.Failures, err error) {
 	r := k.readers.Get().(*reader)
 	defer k.readers.Put(r)
 	combinations, err := r.shares.Begin(query.Doc{Body: body})
 	if err != nil {
-		return err
+		return failed, err
 	}
 	s := share{sums: r.sums}
 	for i := range r.sums {
@@ -87,7 +90,7 @@ func (k keeper) each(body []byte, fn func(key, value []byte)) error {
 				sum.Others = append(sum.Others, number.Raw())
 			}
 		}); err != nil {
-			return err
+			return failed, err
 		}
 	}
 	err = r.shares.Each(func(members []query.Value) error {
@@ -113,7 +116,18 @@ func (k keeper) each(body []byte, fn func(key, value []byte)) error {
 	for i := range r.sums {
 		clear(r.sums[i].Others[:cap(r.sums[i].Others)]) // they would keep the document in memory
 	}
-	return err
+	for _, i := range k.computed {
+		failed.Add(i, k.field(i), r.shares.Failed(i))
+	}
+	return failed, err
+}
+
+// field returns a member, or a sum behind them.
+func (k keeper) field(i int) query.Field {
+	if i < len(k.members) {
+		return k.members[i]
+	}
+	return k.sums[i-len(k.members)]
 }
 
 var null = query.ValueOf([]byte("null"))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
 )
 
 // What is counted of an index has a name that begins as its key does: the number at a place of a group's key weighs what
@@ -28,6 +29,12 @@ func restFact(key, value []byte) []byte { return append(bytes.Clone(key), value.
 // GivenFacts implements catalog.Stager.
 func (k keeper) GivenFacts(folded string, e *catalog.Entry, add func(fact []byte, weight int64) error) error {
 	group, value := e.Given()
+	if note, is := e.Note(); is {
+		if err := add(memberFact(folded, group, note), 1); err != nil {
+			return err
+		}
+		return add(restFact(catalog.AppendErrorKey(nil, k.ix.Number, folded)[5:], note), 1)
+	}
 	s, err := k.decode(group, value)
 	if err != nil {
 		return err
@@ -75,9 +82,14 @@ func (k keeper) StoredFacts(key, value []byte, add func(fact []byte, weight int6
 		}
 		return nil
 	case keyMember:
-		list, err := k.sharesIn(value)
+		list, note, err := k.sharesIn(value)
 		if err != nil || len(list) == 0 || bytes.IndexByte(key[6:], 0) != len(key)-7 {
 			return bad
+		}
+		if note != nil {
+			if err := add(memberFact(string(key[6:len(key)-1]), []byte{format.SpaceErrors}, note), 1); err != nil {
+				return err
+			}
 		}
 		for i := range list {
 			if err := add(memberFact(string(key[6:len(key)-1]), list[i].key, list[i].value), 1); err != nil {
@@ -85,6 +97,11 @@ func (k keeper) StoredFacts(key, value []byte, add func(fact []byte, weight int6
 			}
 		}
 		return nil
+	case format.SpaceErrors:
+		if _, err := catalog.ErrorID(key); err != nil || !k.ix.Errors || !catalog.IsNoteValue(value) {
+			return bad
+		}
+		return add(restFact(key[5:], value), 1)
 	case keyRest:
 		if _, _, err := k.restAt(key, value); err != nil {
 			return err
@@ -138,6 +155,8 @@ func (k keeper) Describe(key []byte) string {
 		return "one of its keys"
 	}
 	switch key[5] {
+	case format.SpaceErrors:
+		return catalog.DescribeError(key)
 	case keyMember:
 		return fmt.Sprintf("what document %.100q has added", key[6:len(key)-1])
 	case keyGroup, keyRest:

@@ -38,7 +38,7 @@ var Kind = catalog.Kind{
 		Default: noSums,
 		Rule:    fmt.Sprintf("1 to %d different fields or expressions of numbers, separated by commas, such as Total, Price * Quantity; - for none", MaxSums),
 		Check:   canonicalSums,
-	}},
+	}, catalog.Strictness()},
 }
 
 // keeper is the Keeper of an index.
@@ -47,6 +47,8 @@ type keeper struct {
 	members []query.Field
 	sums    []query.Field
 	readers *sync.Pool // of *reader
+
+	computed []int // which of the members, and of the sums behind them, are expressions
 }
 
 // open is catalog.Kind.Open.
@@ -62,6 +64,15 @@ func open(ix *catalog.Index) (catalog.Keeper, error) {
 		}
 	}
 	k.sums = sums
+	for i, f := range k.Computed() {
+		if f.Expression != nil {
+			k.computed = append(k.computed, i)
+		}
+	}
+	ix.Errors, ix.Strict = ix.Errors && k.computed != nil, ix.Option(catalog.OptionStrict) == "yes"
+	if ix.Strict && k.computed == nil {
+		return nil, &index.OptionError{Index: ix.Info.Name, Collection: ix.Info.Collection, Kind: Name, Option: catalog.OptionStrict, Value: "yes", Rule: "only an index with an expression, such as Price * Quantity, can be strict: the others fail for no document"}
+	}
 	if len(k.members) == 0 { // a record that is damaged
 		return k, nil
 	}
@@ -71,6 +82,9 @@ func open(ix *catalog.Index) (catalog.Keeper, error) {
 	k.readers = &sync.Pool{New: func() any { return k.newReader() }}
 	return k, nil
 }
+
+// Computed implements catalog.Computer.
+func (k keeper) Computed() []query.Field { return slices.Concat(k.members, k.sums) }
 
 // parseField parses a member of groups, for catalog.Kind.Field: a field of the body, also as date or as utc, or an expression.
 func parseField(text string) (query.Field, error) {

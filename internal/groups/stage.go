@@ -18,6 +18,9 @@ import (
 //	6d id 00           what a document has added: for each of its shares uvarint length, key, uvarint length, value
 //	72 group id 00     the value of a share of which the numbers of its group do not have all
 //	72 group id 00 h   the same of a share with 02; h is the SHA-256 of its value
+//	ff id 00           the note of a document for which an expression fails: see package catalog
+//
+// A note is also in the record 6d of its document, behind the shares, with the key ff.
 //
 // Part of the on-disk format. Must not change.
 const (
@@ -94,13 +97,20 @@ func (k keeper) stage(tx storage.Tx, folded string, before []byte, given []catal
 	if bytes.Equal(before, value) {
 		return nil
 	}
-	old, err := k.sharesIn(before)
+	old, oldNote, err := k.sharesIn(before)
 	if err != nil {
 		return fmt.Errorf("what %q has added: %w", folded, err)
 	}
-	now, err := k.sharesIn(value)
+	now, note, err := k.sharesIn(value)
 	if err != nil {
 		return err
+	}
+	switch {
+	case bytes.Equal(oldNote, note):
+	case note == nil:
+		tx.Delete(catalog.AppendErrorKey(nil, k.ix.Number, folded))
+	default:
+		tx.Set(catalog.AppendErrorKey(nil, k.ix.Number, folded), note, nil)
 	}
 	for i := range old {
 		if isRest(old[i].value) {
@@ -169,19 +179,26 @@ func (k keeper) stageGroup(tx storage.Tx, from, to *share) {
 	}
 }
 
-// sharesIn returns what a document has added, in the memory of value.
-func (k keeper) sharesIn(value []byte) (list []stored, err error) {
+// sharesIn returns what a document has added, and its note, nil for none, in the memory of value.
+func (k keeper) sharesIn(value []byte) (list []stored, note []byte, err error) {
+	bad := fmt.Errorf("the shares %x: %w", value, errs.ErrCorrupt)
 	d := decoder{rest: value}
 	for len(d.rest) > 0 {
 		group, share := d.bytes(), d.bytes()
+		if k.ix.Errors && len(group) == 1 && group[0] == format.SpaceErrors {
+			if d.bad || len(d.rest) > 0 || !catalog.IsNoteValue(share) {
+				return nil, nil, bad
+			}
+			return list, share, nil
+		}
 		if _, rest, ok := k.cutKey(group); d.bad || !ok || len(rest) > 0 {
-			return nil, fmt.Errorf("the shares %x: %w", value, errs.ErrCorrupt)
+			return nil, nil, bad
 		}
 		s, err := k.decode(group, share)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		list = append(list, stored{s, share})
 	}
-	return list, nil
+	return list, nil, nil
 }

@@ -471,6 +471,6 @@ func (in *Indexer) declareIn(r *catalog.Record, t *Task) error {
 	r.Next++
 	info := t.Info
 	info.State = index.Building
-	r.Indexes = append(r.Indexes, catalog.RecordEntry{Number: t.Number, Replaces: t.Replaces, Info: info})
+	r.Indexes = append(r.Indexes, catalog.RecordEntry{Number: t.Number, Replaces: t.Replaces, Notes: info.Kind != "", Info: info})
 	return nil
 }
