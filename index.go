@@ -19,11 +19,11 @@ import (
 // (see package index):
 //
 //	Name    string    the default is the fields, joined by commas
-//	Fields  []string  one to eight paths, such as "Address.City"; "-Total" is descending
+//	Fields  []string  one to eight paths, such as "Address.City", or expressions, such as "Price * Quantity"; "-Total" is descending
 //	Unique  bool      refuses a document that has the values of another one
 //	Where   string    indexes only documents of which this condition is true
-//	Kind    string    its kind; "" for an ordered index, the only one there is
-//	Options map[string]string  what its kind lets it choose; an ordered index has none
+//	Kind    string    its kind; "" for an ordered index, "groups" for counts and sums
+//	Options map[string]string  what its kind lets it choose, such as "strict"
 //
 // and its methods:
 //

@@ -31,7 +31,15 @@ type Index struct {
 	// nothing for other text; comparisons and orders of dates use it, and none of
 	// text. "At as utc" takes text without an offset, too, as an instant in UTC, and serves
 	// what is asked as utc. The first such index of a database raises its format: older
-	// versions then refuse it. An order by several fields is served by an index in which all of
+	// versions then refuse it.
+	//
+	// What is no path may be an expression of RQL, or a part of a date, such as "Price * Quantity", "-year(At)" or
+	// "coalesce(Nickname, Name)": the index serves conditions and orders on it. A text with a parenthesis that reads as one is
+	// an expression, too: a member that is called so stands in quotes, "'year(At)'". lower, upper, trim and parts of dates in
+	// a time zone are refused, and more than 1,024 bytes. The first such index raises the format. A document for which the expression
+	// fails has no value, and is noted: see Failure.
+	//
+	// An order by several fields is served by an index in which all of
 	// them have the directions asked for, or all the opposite ones.
 	Fields []string `json:"fields"`
 
@@ -54,7 +62,8 @@ type Index struct {
 	Kind string `json:"kind,omitempty"`
 
 	// Options are what the kind lets a declaration choose, by name, such as the analyzer
-	// of a text; the kind says which there are, and what each may be. The ordered index has none. An
+	// of a text; the kind says which there are, and what each may be. The ordered index of an expression and "groups" have "strict":
+	// with "yes" a document for which an expression fails is refused with a *ComputeError. An
 	// option that is left out has the default of the kind, and one that is given its default is
 	// left out of the declaration that Indexes returns. At most 16, of values with at most 1,000 bytes; others, and those that the kind
 	// refuses, are an *OptionError. The map is copied.

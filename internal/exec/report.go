@@ -1,11 +1,14 @@
 package exec
 
 import (
+	"context"
 	"fmt"
 	"time"
 
 	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/plan"
+	"github.com/jaydb/jay/internal/tally"
 	"github.com/jaydb/jay/query"
 )
 
@@ -67,6 +70,7 @@ func (r *Run) steps() []string {
 	default:
 		steps = append(steps, "scan "+what+r.idsScanned()+asked(pl))
 	}
+	steps = append(steps, r.failing()...)
 	if pl.Intersect != nil {
 		steps = append(steps, "keep what is in "+pl.Intersect.String())
 	}
@@ -102,6 +106,25 @@ func (r *Run) steps() []string {
 	}
 	if r.q.Having != nil {
 		steps = append(steps, "keep groups: "+query.FormatCondition(r.q.Having))
+	}
+	return steps
+}
+
+// failing says of which indexes of the plan there are documents for which an expression fails.
+func (r *Run) failing() (steps []string) {
+	paths := r.plan.Access
+	if r.plan.Intersect != nil {
+		paths = append(paths[:len(paths):len(paths)], r.plan.Intersect)
+	}
+	for _, a := range paths {
+		if !a.Index.Errors {
+			continue
+		}
+		lo, hi := format.ErrorsOf(a.Index.Number)
+		n, err := tally.Keys(context.Background(), r.snapshot, lo, hi)
+		if n > 0 || err != nil {
+			steps = append(steps, fmt.Sprintf("an expression of index %q fails for %d documents, which have no value there: see jay index errors", a.Index.Info.Name, n))
+		}
 	}
 	return steps
 }
