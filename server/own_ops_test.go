@@ -395,7 +395,7 @@ func TestOwn_Indexes_Background(t *testing.T) {
 	for _, q := range []string{"", "?background=true"} { // options are the kind's, and this one has none
 		a := h.do("PUT", "/jay/v1/databases/a/indexes"+q, `{"collection":"As","index":{"name":"m","fields":["m"],"options":{"analyzer":"english"}}}`)
 		h.checkProblem(a, 400, "BadRequestException")
-		if !strings.Contains(a.body, "analyzer") || !strings.Contains(a.body, "the kind has no options") {
+		if !strings.Contains(a.body, "analyzer") || !strings.Contains(a.body, "the options of the kind are strict") {
 			t.Error(a.body)
 		}
 	}

@@ -56,7 +56,7 @@ func TestComplete(t *testing.T) {
 		want      []string
 	}{
 		{[]string{"expo"}, completeWords, []string{"export"}},
-		{[]string{"index", ""}, completeWords, []string{"create", "list", "drop"}},
+		{[]string{"index", ""}, completeWords, []string{"create", "list", "drop", "errors"}},
 		{[]string{"collections", "re"}, completeWords, []string{"rename"}},
 		{[]string{"--js"}, completeWords, []string{"--json"}},
 		{[]string{"get", "--js"}, completeWords, []string{"--json"}},

@@ -16,6 +16,7 @@ type indexCommand struct {
 	Create createIndexCommand `cmd:"" help:"Create an index, and wait until queries use it."`
 	List   listIndexesCommand `cmd:"" help:"List indexes."`
 	Drop   dropIndexCommand   `cmd:"" help:"Remove an index."`
+	Errors indexErrorsCommand `cmd:"" help:"List documents for which an expression of an index fails."`
 }
 
 // createIndexCommand creates an index.
@@ -26,7 +27,7 @@ type createIndexCommand struct {
 	Kind       string   `placeholder:"KIND" help:"Kind of the index: groups keeps counts and sums for group by. The default is an ordered one."`
 	Option     []string `sep:"none" placeholder:"NAME=VALUE" help:"An option of the kind, such as \"sums=Total, Price * Quantity\"; may be repeated."`
 	Collection string   `arg:"" help:"The collection."`
-	Fields     string   `arg:"" name:"field[,field...]" help:"Paths such as Name or Lines.Product, most significant first; -Name is descending, and 'At as date' holds instants, 'At as utc' those of text without an offset, too."`
+	Fields     string   `arg:"" name:"field[,field...]" help:"Paths such as Name or Lines.Product, or expressions such as 'Price * Quantity', most significant first; -Name is descending, and 'At as date' holds instants, 'At as utc' those of text without an offset, too."`
 }
 
 // Help is shown by jay index create --help.
@@ -42,6 +43,8 @@ Examples:
     jay index create Orders -Total                   a field in descending order
     jay index create Orders -- -h                    one whose name is a flag
     jay index create Events "At as date"             instants: texts of RFC 3339, by time
+    jay index create Orders "Price * Quantity,-year(At)"    what queries compute
+    jay index create Orders "Total / Count" --option strict=yes
     jay index create Users Email --unique
     jay index create Orders ShipTo.City --where "Status = 'open'" --name open-by-city
     jay index create Orders "Company,month(OrderedAt)" --kind groups --option "sums=Total, Total - Discount"`
@@ -226,7 +229,11 @@ func (a *app) printIndexes(indexes []jay.IndexInfo) error {
 	t := newFigures("Collection", "Name", "Fields", "Kind", "Where", "State")
 	t.words = true
 	for _, i := range indexes {
-		t.add(fit(i.Collection, tableCell), fit(i.Name, tableCell), fit(strings.Join(i.Fields, ","), tableCell), indexKind(i), fit(i.Where, tableCell), string(i.State))
+		state := string(i.State)
+		if i.Errors > 0 {
+			state += ", " + count(i.Errors, "error")
+		}
+		t.add(fit(i.Collection, tableCell), fit(i.Name, tableCell), fit(strings.Join(i.Fields, ","), tableCell), indexKind(i), fit(i.Where, tableCell), state)
 	}
 	return a.print(t.render(a.width) + "\n")
 }
@@ -237,11 +244,61 @@ func indexKind(i jay.IndexInfo) string {
 	case i.Kind != "":
 		return fit(strings.Join(append([]string{i.Kind}, i.OptionTexts()...), " "), tableCell)
 	case i.Unique:
-		return "unique"
+		return strings.Join(append([]string{"unique"}, i.OptionTexts()...), " ")
+	case len(i.Options) > 0:
+		return strings.Join(i.OptionTexts(), " ")
 	case i.Automatic:
 		return "automatic"
 	}
 	return ""
+}
+
+// indexErrorsCommand lists errors of documents.
+type indexErrorsCommand struct {
+	After      string `placeholder:"ID" help:"Only documents behind this ID, which may be the last one of another list."`
+	Limit      int    `default:"100" placeholder:"N" help:"At most so many documents, up to 10,000."`
+	Collection string `arg:"" help:"The collection."`
+	Name       string `arg:"" help:"Name of the index, as jay index list shows it."`
+}
+
+// Help is shown by jay index errors --help.
+func (*indexErrorsCommand) Help() string {
+	return `An expression fails for a document with a text in the place of a number, with several values for one operand, or with a zero below the line. The document has no value there, as in a query, until it is changed. Where an operand is missing or null, nothing fails.
+
+Examples:
+
+    jay index errors Orders "Price / Quantity"
+    jay index errors Orders each --json | jq -r .id`
+}
+
+// Run prints the errors.
+func (c *indexErrorsCommand) Run(ctx context.Context, a *app) error {
+	if c.Limit < 1 {
+		return usageError{text: fmt.Sprintf("--limit %d: it is a number from 1 to 10,000", c.Limit)}
+	}
+	return a.withDatabase(false, func(db *jay.DB) error {
+		list, err := jay.IndexErrors(ctx, db, c.Collection, strings.TrimSpace(c.Name), c.After, c.Limit)
+		if err != nil {
+			return err
+		}
+		if a.json {
+			for _, e := range list {
+				if err := a.printLine(e); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		if len(list) == 0 {
+			return a.print("no errors\n")
+		}
+		t := newFigures("Document", "Expression", "Reason")
+		t.words = true
+		for _, e := range list {
+			t.add(fit(e.ID, tableCell), fit(e.Field, tableCell), fit(e.Reason, 2*tableCell))
+		}
+		return a.print(t.render(a.width) + "\n")
+	})
 }
 
 // dropIndexCommand removes an index.
@@ -324,7 +381,7 @@ func (a *app) finishIndex(ctx context.Context, db *jay.DB, collection, name stri
 // does not take them for flags. Fields and names are trimmed later.
 func descendingFields(args []string) []string {
 	i := slices.Index(args, "index")
-	if i < 0 || i+1 == len(args) || args[i+1] != "create" && args[i+1] != "drop" {
+	if i < 0 || i+1 == len(args) || args[i+1] != "create" && args[i+1] != "drop" && args[i+1] != "errors" {
 		return args
 	}
 	args = slices.Clone(args)

@@ -15,6 +15,7 @@ import (
 // indexRoutes are the endpoints of indexes.
 var indexRoutes = []*serve.Route{
 	{Method: "GET", Path: "{J}/indexes", Run: getIndexes, Takes: "collection"},
+	{Method: "GET", Path: "{J}/indexes/errors", Run: getIndexErrors, Takes: "collection name after limit"},
 	{Method: "PUT", Path: "{J}/indexes", Run: putIndex, Begins: "build an index", Body: true, Needs: serve.AdminRight, Takes: "background"},
 	{Method: "DELETE", Path: "{J}/indexes", Run: dropIndex, Needs: serve.AdminRight, Takes: "collection name"},
 }
@@ -117,6 +118,19 @@ func getIndexes(c *serve.Call) error {
 		all = []jay.IndexInfo{}
 	}
 	return c.JSON(http.StatusOK, map[string]any{"indexes": all})
+}
+
+// getIndexErrors replies with the documents for which expressions of an index fail, behind the ID after.
+func getIndexErrors(c *serve.Call) error {
+	limit, err := c.Params.Count("limit", 100)
+	if err != nil {
+		return err
+	}
+	list, err := jay.IndexErrors(c.Ctx, c.DB, c.Params.Get("collection"), c.Params.Get("name"), c.Params.Get("after"), limit)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, map[string]any{"errors": list})
 }
 
 // putIndex creates an index. It replies when the index is ready or, with 202, when that
