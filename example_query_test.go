@@ -578,6 +578,36 @@ func ExampleUniqueError() {
 	// Output: Email ["a@example.org"] users/ann
 }
 
+// A strict index refuses a document for which its expression fails.
+func ExampleComputeError() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	check(db.EnsureIndex(ctx, "Orders", jay.Index{Fields: []string{"Total / Count"}, Options: map[string]string{"strict": "yes"}}))
+	_, err := db.Put(ctx, "orders/1", json.RawMessage(`{"Total":10,"Count":0}`), jay.InCollection("Orders"))
+	var failed *jay.ComputeError
+	if errors.As(err, &failed) {
+		fmt.Println(failed.ID, failed.Field, failed.Reason)
+	}
+	// Output: orders/1 Total / Count /: a division by zero
+}
+
+// Where an expression of an index fails, the document is written, has no value in the index, and is listed.
+func ExampleIndexError() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	check(db.EnsureIndex(ctx, "Orders", jay.Index{Name: "each", Fields: []string{"Total / Count"}}))
+	_, err := db.Put(ctx, "orders/1", json.RawMessage(`{"Total":10,"Count":"four"}`), jay.InCollection("Orders"))
+	check(err)
+	list, err := jay.IndexErrors(ctx, db, "Orders", "each", "", 0)
+	check(err)
+	for _, e := range list {
+		fmt.Printf("%s: %s: %s\n", e.ID, e.Field, e.Reason)
+	}
+	// Output: orders/1: Total / Count: /: a number is wanted, not the text "four"
+}
+
 // An index of a kind that this version does not know is refused.
 func ExampleKindError() {
 	ctx := context.Background()
@@ -601,7 +631,7 @@ func ExampleOptionError() {
 	if errors.As(err, &option) {
 		fmt.Println(option.Option, "is", option.Value+":", option.Rule)
 	}
-	// Output: analyzer is english: the kind has no options
+	// Output: analyzer is english: the options of the kind are strict
 }
 
 // A query of a transaction sees what the transaction has written.

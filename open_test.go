@@ -816,6 +816,70 @@ func TestFormat9_KeptSums(t *testing.T) {
 	jaytest.Verify(t, db)
 }
 
+// Ensure that the database of format 10 with indexes of expressions (internal/fixture) opens, answers as it did, and goes on; and
+// that a program which does not know them refuses it by that name.
+func TestFormat10_IndexExpressions(t *testing.T) {
+	dir := t.TempDir()
+	copyTree(t, filepath.Join("testdata", "format10", "index-expressions"), dir)
+	before := hashesOf(t, dir)
+	older := storage.Features{storage.FeatureDefinitions, storage.FeatureUTC, storage.FeatureStandby, storage.FeatureDeletedIDs, storage.FeatureKeptSums}
+	_, err := jay.Open(dir, &jay.Options{Engine: lsm.Driver{Options: lsm.Options{Features: older}}})
+	var newer *jay.FormatError
+	if !errors.As(err, &newer) || newer.Found != 10 || newer.Newest != 9 || !slices.Equal(newer.Features, []string{"index expressions"}) {
+		t.Errorf("an older program: got %v", err)
+	}
+	equal(t, slices.Equal(before, hashesOf(t, dir)), true)
+
+	said := func(db *jay.DB) string {
+		t.Helper()
+		text := ""
+		for _, rql := range []string{"from Orders where Total / Quantity > 0 select Customer", "from Orders order by Total / Quantity, year(At) desc select Customer, year(At) as Y", "from Orders use index 'Large' where Total - coalesce(Discount, 0) > 5 and 'year(At)' = 'member' select Customer"} {
+			q, err := db.RQL(rql, nil)
+			must(t, err)
+			rows, err := q.NoScan().All(ctx)
+			must(t, err)
+			for _, row := range rows {
+				text += string(row.JSON) + " "
+			}
+			text += "\n"
+		}
+		list, err := jay.IndexErrors(ctx, db, "Orders", "ByEach", "", 0)
+		must(t, err)
+		for _, e := range list {
+			text += e.ID + " " + e.Reason + "\n"
+		}
+		return text
+	}
+	const want = `{"Customer":"Ann"} 
+{"Customer":null,"Y":null} {"Customer":"Bob","Y":null} {"Customer":"Ann","Y":"2025"} {"Customer":"Cyd","Y":null} {"Customer":"Ann","Y":"2026"} 
+{"Customer":"Cyd"} 
+orders/1 /: a division by zero
+orders/2 /: a number is wanted, not the text "one"
+`
+	db := open(t, dir, &jay.Options{ReadOnly: true})
+	first := said(db)
+	closeDB(t, db)
+
+	db = open(t, dir, &jay.Options{MustExist: true})
+	defer closeDB(t, db)
+	equal(t, said(db), first)
+	equal(t, sortedWords(first), sortedWords(want))
+	jaytest.Verify(t, db)
+	must(t, db.Delete(ctx, "orders/1"))
+	put(t, db, "orders/2", `{"Customer":"Bob","Total":1}`, jay.InCollection("Orders"))
+	list, err := jay.IndexErrors(ctx, db, "Orders", "ByEach", "", 0)
+	must(t, err)
+	equal(t, len(list), 0)
+	jaytest.Verify(t, db)
+}
+
+// sortedWords returns the words of a text in their order: those of documents with equal values come by ID.
+func sortedWords(text string) string {
+	words := strings.Fields(text)
+	slices.Sort(words)
+	return strings.Join(words, " ")
+}
+
 // hashesOf returns the names of all files below dir, with their sizes, times of change and hashes.
 func hashesOf(t testing.TB, dir string) (out []string) {
 	t.Helper()
