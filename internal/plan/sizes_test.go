@@ -9,7 +9,7 @@ import (
 func TestAppendKeys(t *testing.T) {
 	lists := [][]KeyRange{
 		{{Lo: []byte("a\x00b"), Hi: []byte("c")}},
-		{{Lo: []byte("a"), Hi: []byte("\x00bc")}},
+		{{Lo: []byte("a"), Hi: []byte("b\x00c")}},
 		{{Lo: []byte("a")}, {Lo: []byte("\x00b"), Hi: []byte("c")}},
 		{{Lo: []byte("a"), Hi: []byte("\x00b")}, {Hi: []byte("c")}},
 	}
