@@ -25,7 +25,7 @@ const (
 // docs/decisions/0145-sizes-from-the-engine.md.
 const (
 	cachedScan  = 300  // a document that a scan looks at, without its bytes,
-	cachedNear  = 200  // and one that lies near the one before it
+	cachedNear  = 400  // and one that lies near the one before it
 	farLeast    = 700  // one that lies elsewhere, if there are few of them,
 	farRoot     = 16   // and for each of many, times the root of their number,
 	farEach     = .07  // and times their number,
