@@ -43,6 +43,7 @@ type Groups struct {
 	axisOf []int  // for each field of the group by, the index of its axis
 	choice []int  // for each axis, the index of the current value
 	pace   *Pace
+	entry  *group // the group of the entries that come: see Choose
 }
 
 // group is one group.
@@ -236,26 +237,34 @@ func (g *Groups) addTo(to *group) error {
 // addCell adds the values that a column's field reaches to a cell.
 func (g *Groups) addCell(to *cell, fn Func, field int) (err error) {
 	switch fn {
+	case FuncNone:
 	case FuncCount:
 		to.total.count++
-	case FuncSum, FuncAvg:
+	default:
 		g.reader.Each(field, func(v Value) bool {
-			if v.kind == KindNumber {
-				err = g.addNumber(&to.total, v.raw)
-			}
-			return err == nil
-		})
-	case FuncMin, FuncMax:
-		g.reader.Each(field, func(v Value) bool {
-			if to.best.IsMissing() || (v.Compare(to.best) < 0) == (fn == FuncMin) && !v.Equal(to.best) {
-				g.used -= len(to.best.raw)
-				to.best = canonical(v)
-				g.used += len(to.best.raw)
-			}
-			return g.pace.Spend(len(v.raw))
+			err = g.addValue(to, fn, v)
+			return err == nil && g.pace.Err() == nil
 		})
 	}
 	return cmp.Or(err, g.pace.Err())
+}
+
+// addValue adds one value that the field of a function reaches to a cell.
+func (g *Groups) addValue(to *cell, fn Func, v Value) error {
+	switch fn {
+	case FuncSum, FuncAvg:
+		if v.kind == KindNumber {
+			return g.addNumber(&to.total, v.raw)
+		}
+	case FuncMin, FuncMax:
+		if to.best.IsMissing() || (v.Compare(to.best) < 0) == (fn == FuncMin) && !v.Equal(to.best) {
+			g.used -= len(to.best.raw)
+			to.best = canonical(v)
+			g.used += len(to.best.raw)
+		}
+		g.pace.Spend(len(v.raw))
+	}
+	return nil
 }
 
 // sumTextBytes is the memory charged for each byte of a sum: its text, which is

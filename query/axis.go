@@ -29,6 +29,13 @@ func axesOf(groupBy []Field) (axes []axis, axisOf []int) {
 	return axes, axisOf
 }
 
+// BeginAlike reports whether two fields of a group by begin alike, so that they have the values of each element where their paths go through
+// an array.
+func BeginAlike(groupBy []Field) bool {
+	axes, _ := axesOf(groupBy)
+	return len(axes) < len(groupBy)
+}
+
 // beginAlike reports whether the paths of two fields have the same first step.
 func beginAlike(f, other Field) bool {
 	return f.Meta == other.Meta && (f.Meta == MetaNone || f.Meta == MetaCustom) && f.Path.At(0) == other.Path.At(0)

@@ -193,6 +193,16 @@ func AppendKey(dst []byte, v Value, descending bool) (key []byte, truncated bool
 	return dst, truncated
 }
 
+// IsMissingPart reports whether the first part of key is that of missing.
+func IsMissingPart(key []byte) bool {
+	return len(key) > 0 && (key[0] == tagMissing || ^key[0] == tagMissing)
+}
+
+// IsNullPart reports whether the first part of key is that of missing or null, which are one value of groups.
+func IsNullPart(key []byte) bool {
+	return IsMissingPart(key) || len(key) > 0 && (key[0] == tagNull || ^key[0] == tagNull)
+}
+
 func invert(key []byte) {
 	for i := range key {
 		key[i] = ^key[i]

@@ -79,6 +79,21 @@ func AppendDecoded(dst, key []byte) (text, rest []byte, ok bool) {
 	return dst, key[r.i:], true
 }
 
+// DecodeKeyAt is DecodeKey with memory for the value, which it appends to dst, and with what follows the part. It returns false if key does
+// not begin with a part.
+func DecodeKeyAt(dst, key []byte) (v Value, grown, rest []byte, ok bool) {
+	start := len(dst)
+	grown, rest, ok = AppendDecoded(dst, key)
+	raw := grown[start:]
+	switch {
+	case !ok || len(raw) == 0:
+		return Value{}, grown, rest, ok
+	case newKeyReader(key).peek() == tagInstant:
+		return canonicalInstant(raw), grown, rest, true
+	}
+	return ValueOf(raw), grown, rest, true
+}
+
 // appendASCII appends the text of the part as a JSON string, if it is ASCII
 // without escapes. Otherwise it returns dst unchanged and false; r.i then has no
 // meaning.

@@ -46,6 +46,10 @@ func (t *total) add(raw []byte) (grown int, err error) {
 		t.count++
 		return t.addSmall(n, 0), nil
 	}
+	if n, pairs, small := smallDecimal(raw); small {
+		t.count++
+		return t.addSmall(n, 2*pairs), nil
+	}
 	n := parseNumber(raw)
 	if n.beyond {
 		return 0, errBeyond(raw)

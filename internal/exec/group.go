@@ -40,7 +40,18 @@ func (r *Run) groupAnswers(ctx context.Context) (answers, error) {
 			return matcher.Match(query.Doc{Body: body})
 		}
 	}
-	if r.plan.Kept != nil {
+	if r.plan.Along != nil {
+		entries, err := newEntryGroups(r, groups)
+		if err != nil {
+			return nil, err
+		}
+		if entries.streams() {
+			return entries.answers(keep)
+		}
+		if err := entries.collect(ctx); err != nil {
+			return nil, err
+		}
+	} else if r.plan.Kept != nil {
 		kept := keptGroups{r.plan.Kept, r.snapshot, &r.overlay, r.gone, r.dueFrom, r.moment}
 		var keys int64
 		keys, err = kept.readInto(groups, r.payer.Pay)

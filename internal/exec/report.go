@@ -79,12 +79,17 @@ func (r *Run) steps() []string {
 		steps = append(steps, "take the ends of the range, read no documents")
 	case r.stats.counted:
 		steps = append(steps, "count entries, read no documents")
-	case r.covers != nil && r.stats.uncovered > 0:
+	case (r.covers != nil || pl.Along != nil) && r.stats.uncovered > 0:
 		steps = append(steps, fmt.Sprintf("answer from entries, and read the documents of %d that are not covering", r.stats.uncovered))
-	case r.covers != nil:
+	case r.covers != nil || pl.Along != nil:
 		steps = append(steps, "answer from entries, read no documents")
 	case len(pl.Access) > 0 || pl.Changes != nil:
 		steps = append(steps, "read documents")
+	}
+	if along := pl.Along; along != nil && along.Streams && len(r.q.GroupBy) > 0 {
+		steps = append(steps, "group along the index"+skipped(along))
+	} else if along != nil {
+		steps = append(steps, "group entries in memory"+skipped(along))
 	}
 	if r.matcher != nil && pl.Kept == nil {
 		residual := pl.Residual
@@ -98,7 +103,7 @@ func (r *Run) steps() []string {
 	} else if len(r.q.OrderBy) > 0 && pl.Ordered {
 		steps = append(steps, "already in order")
 	}
-	if IsGrouped(r.q) && !r.stats.minMax && pl.Kept == nil {
+	if IsGrouped(r.q) && !r.stats.minMax && pl.Kept == nil && pl.Along == nil {
 		steps = append(steps, "group in memory")
 	}
 	if len(pl.Estimates) == 2 {
@@ -127,6 +132,17 @@ func (r *Run) failing() (steps []string) {
 		}
 	}
 	return steps
+}
+
+// skipped says that not all entries are walked over.
+func skipped(along *plan.Along) string {
+	switch {
+	case along.Ends:
+		return ", from the ends of each group"
+	case along.Skip >= 0:
+		return ", from one value to the next"
+	}
+	return ""
 }
 
 // asked says that the query itself names the index, or asks for none.

@@ -13,8 +13,8 @@ type way struct {
 	cost       float64 // as in the constants of costs
 }
 
-// along returns the plan of a way.
-func (p *planner) along(w way) *Plan {
+// planOf returns the plan of a way.
+func (p *planner) planOf(w way) *Plan {
 	if w.path == nil {
 		return p.scan()
 	}
@@ -61,9 +61,9 @@ func (p *planner) cheapest(underWay bool) (*Plan, error) {
 		return nil, err
 	}
 	slices.SortStableFunc(ways, func(a, b way) int { return cmp.Compare(a.cost, b.cost) })
-	pl := p.along(ways[0])
+	pl := p.planOf(ways[0])
 	if len(ways) > 1 {
-		pl.Estimates = []Estimate{p.expected(c, pl), p.expected(c, p.along(ways[1]))}
+		pl.Estimates = []Estimate{p.expected(c, pl), p.expected(c, p.planOf(ways[1]))}
 	}
 	pl.Chosen = len(pl.Access) == 0
 	if len(pl.Access) > 0 && p.mayEndEarly() && pl.Residual != nil && (len(p.q.OrderBy) == 0 || pl.Ordered) {

@@ -20,6 +20,7 @@ import (
 // Plan is how a query is answered.
 type Plan struct {
 	Kept      *Kept      // instead of documents: the groups that an index keeps
+	Along     *Along     // instead of documents: groups are made of the entries of the path
 	Access    []*Path    // the access paths of candidates: several are a union, none means a scan
 	IDs       []string   // instead of paths: the folded IDs that can match, if IDsOnly
 	IDsOnly   bool       // IDs has all candidates
@@ -121,6 +122,9 @@ func New(q *query.Query, c *catalog.Catalog, snapshot storage.Reader, rules ids.
 		pl, err = p.plan()
 	}
 	if err != nil {
+		return nil, err
+	}
+	if pl, err = p.along(pl); err != nil {
 		return nil, err
 	}
 	pl.Conjuncts, pl.Keys, pl.Hinted = p.conjuncts, p.keys, pl.Hinted || q.NoIndex

@@ -1,0 +1,137 @@
+// Command groups measures groups that are made along an index, beside those of a scan.
+//
+//	go run ./groups [-n DOCUMENTS] [-groups G] [-pairs P] [-dir DIR] [-smoke]
+//
+// One database has an index on the customer and the total of each order. Each query runs with the index and without it in turns, and both must
+// answer alike, to the last byte. The figures are medians, and those of the ratios of the pairs.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/bench/report"
+)
+
+func main() {
+	n := flag.Int("n", 200_000, "documents")
+	groups := flag.Int("groups", 1000, "groups")
+	pairs := flag.Int("pairs", 20, "runs of each query, with the index and without it in turn")
+	dir := flag.String("dir", os.TempDir(), "where the database is put, and removed")
+	smoke := flag.Bool("smoke", false, "few documents and one pair, to see that it works")
+	flag.Parse()
+	if *smoke {
+		*n, *groups, *pairs = 2000, 50, 1
+	}
+	if err := run(context.Background(), *n, *groups, *pairs, *dir); err != nil {
+		fmt.Fprintln(os.Stderr, "groups:", err)
+		os.Exit(1)
+	}
+}
+
+// queries are the rows of the table.
+var queries = []struct{ name, text string }{
+	{"count", "from Orders group by Customer order by Customer select Customer, count() as n"},
+	{"count, sum, least, greatest", "from Orders group by Customer order by Customer select Customer, count() as n, sum(Total) as s, min(Total) as least, max(Total) as most"},
+	{"least, greatest", "from Orders group by Customer order by Customer select Customer, min(Total) as least, max(Total) as most"},
+	{"groups", "from Orders group by Customer order by Customer select Customer"},
+	{"first ten groups", "from Orders group by Customer order by Customer select Customer, count() as n, sum(Total) as s limit 10"},
+	{"by total, not in front", "from Orders group by Total order by Total select Total, count() as n"},
+}
+
+func run(ctx context.Context, n, groups, pairs int, parent string) (err error) {
+	dir, err := os.MkdirTemp(parent, "jay-groups-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	db, err := jay.Open(dir, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := fill(ctx, db, n, groups); err != nil {
+		return err
+	}
+	machine, err := report.ThisMachine(dir)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s\n\n%d documents, %d groups, %d pairs\n\n| | scan | along the index | ratio (least–most) |\n|---|---:|---:|---:|\n", machine.String(), n, groups, pairs)
+	for _, q := range queries {
+		if err := compare(ctx, db, q.name, q.text, pairs); err != nil {
+			return fmt.Errorf("%s: %w", q.name, err)
+		}
+	}
+	return nil
+}
+
+// fill stores the documents, of some 200 bytes each.
+func fill(ctx context.Context, db *jay.DB, n, groups int) error {
+	if err := db.EnsureIndex(ctx, "Orders", jay.Index{Fields: []string{"Customer", "Total"}}); err != nil {
+		return err
+	}
+	w, err := db.BulkInsert(nil)
+	if err != nil {
+		return err
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range n {
+		body := fmt.Sprintf(`{"Customer":"customer-%d","Total":%d.%02d,"At":"2026-01-%02dT12:00:00Z","Note":"%0120d"}`, random.IntN(groups), i%1000, i%100, 1+i%28, i)
+		if _, err := w.Put(ctx, fmt.Sprintf("orders/%08d", i), json.RawMessage(body), jay.InCollection("Orders")); err != nil {
+			return errors.Join(err, w.Close())
+		}
+	}
+	return errors.Join(w.Close(), db.Compact(ctx))
+}
+
+// compare prints a row.
+func compare(ctx context.Context, db *jay.DB, name, text string, pairs int) error {
+	q, err := db.RQL(text, nil)
+	if err != nil {
+		return err
+	}
+	ways := [2]jay.Query[jay.Row]{q.NoIndex(), q}
+	var took [2][]float64
+	var ratios []float64
+	for range pairs + 1 {
+		var answers [2]string
+		for _, i := range rand.Perm(2) {
+			begun := time.Now()
+			for row, err := range ways[i].Iter(ctx) {
+				if err != nil {
+					return err
+				}
+				answers[i] += string(row.JSON)
+			}
+			took[i] = append(took[i], time.Since(begun).Seconds())
+		}
+		if answers[0] != answers[1] {
+			return fmt.Errorf("the answers differ:\n%.300s\n%.300s", answers[0], answers[1])
+		}
+		last := len(took[0]) - 1
+		ratios = append(ratios, took[1][last]/took[0][last])
+	}
+	if pairs > 1 { // the first pair finds nothing in memory
+		took[0], took[1], ratios = took[0][1:], took[1][1:], ratios[1:]
+	}
+	fmt.Printf("| %s | %v | %v | %.3f (%.3f–%.3f) |\n", name, duration(took[0]), duration(took[1]), median(ratios), slices.Min(ratios), slices.Max(ratios))
+	return nil
+}
+
+func median(of []float64) float64 {
+	sorted := slices.Sorted(slices.Values(of))
+	return sorted[len(sorted)/2]
+}
+
+func duration(seconds []float64) time.Duration {
+	return time.Duration(median(seconds) * float64(time.Second)).Round(time.Microsecond)
+}

@@ -1,0 +1,59 @@
+package query
+
+import "fmt"
+
+// Choose makes the group with these members, one for each field of the group by, the one to which AddEntry adds. A missing member counts as
+// null. It makes the group if there is none.
+func (g *Groups) Choose(members []Value) {
+	g.entry = g.chosen(func(i int) Value {
+		if members[i].IsMissing() {
+			return null
+		}
+		return members[i]
+	})
+}
+
+// AddEntry adds a document of which only the entry of an index is known to the group that Choose has chosen. Values has for each column the
+// only value that its field reaches, missing for none; those of columns without a field are not read, and none is kept. It leaves out
+// min and max, for which AddExtreme is called. Its errors are those of Add.
+func (g *Groups) AddEntry(values []Value) error {
+	for i, c := range g.columns {
+		to, err := &g.entry.cells[i], error(nil)
+		switch {
+		case c.Func == FuncCount:
+			to.total.count++
+		case c.Func == FuncMin, c.Func == FuncMax:
+		case c.Func != FuncNone && !values[i].IsMissing():
+			err = g.addValue(to, c.Func, values[i])
+		}
+		if err != nil {
+			return fmt.Errorf("column %q: %w", c.Name, err)
+		}
+	}
+	return g.within()
+}
+
+// AddExtreme adds a value that the field of a column with min or max reaches in some document of the group that Choose has chosen.
+func (g *Groups) AddExtreme(column int, v Value) error {
+	if v.IsMissing() {
+		return nil
+	}
+	if err := g.addValue(&g.entry.cells[column], g.columns[column].Func, v); err != nil {
+		return err
+	}
+	return g.within()
+}
+
+// within returns a *LimitError if the groups exceed their memory.
+func (g *Groups) within() error {
+	if g.limit > 0 && g.used > g.limit {
+		return &LimitError{"bytes of groups", g.limit, g.used}
+	}
+	return g.pace.Err()
+}
+
+// Reset removes all groups. It must not be called without a group by, which always has one.
+func (g *Groups) Reset() {
+	clear(g.groups)
+	g.ordered, g.entry, g.used = g.ordered[:0], nil, 0
+}
