@@ -38,12 +38,13 @@ type Groups struct {
 	used    int               // bytes of memory, estimated
 	limit   int               // of used; 0 for none
 
-	key    []byte // scratch
-	axes   []axis // of the fields of the group by, in their order
-	axisOf []int  // for each field of the group by, the index of its axis
-	choice []int  // for each axis, the index of the current value
-	pace   *Pace
-	entry  *group // the group of the entries that come: see Choose
+	key      []byte // scratch, and so is identity
+	identity []byte
+	axes     []axis // of the fields of the group by, in their order
+	axisOf   []int  // for each field of the group by, the index of its axis
+	choice   []int  // for each axis, the index of the current value
+	pace     *Pace
+	entry    *group // the group of the entries that come: see Choose
 }
 
 // group is one group.
@@ -55,8 +56,9 @@ type group struct {
 
 // cell is the state of one column of one group.
 type cell struct {
-	total total // of count, sum and avg
-	best  Value // of min and max; missing if no value came
+	total total               // of count, sum and avg
+	best  Value               // of min and max; missing if no value came
+	seen  map[string]struct{} // of count(distinct): the identities of values
 }
 
 // NewGroups returns Groups without documents. They use about maxBytes of memory
@@ -82,7 +84,7 @@ func NewGroups(groupBy []Field, columns []Column, maxBytes int) (*Groups, error)
 				at = i
 			}
 		}
-		if c.Func > FuncMax || c.Func == FuncNone && at < 0 {
+		if c.Func > FuncCountDistinct || c.Func == FuncNone && at < 0 {
 			return nil, fmt.Errorf("%w: %q is not the same for all documents of a group", ErrColumn, c.Name)
 		}
 		g.keys = append(g.keys, at)
@@ -263,8 +265,28 @@ func (g *Groups) addValue(to *cell, fn Func, v Value) error {
 			g.used += len(to.best.raw)
 		}
 		g.pace.Spend(len(v.raw))
+	case FuncCountDistinct:
+		g.see(to, v)
 	}
 	return nil
+}
+
+// see notes a value of count(distinct), unless it is null.
+func (g *Groups) see(to *cell, v Value) {
+	g.pace.Spend(len(v.raw))
+	if v.kind == KindNull {
+		return
+	}
+	g.identity = appendIdentity(g.identity[:0], v)
+	if _, found := to.seen[string(g.identity)]; found {
+		return
+	}
+	if to.seen == nil {
+		to.seen = make(map[string]struct{})
+	}
+	to.seen[string(g.identity)] = struct{}{}
+	const perValue = 64
+	g.used += perValue + len(g.identity)
 }
 
 // sumTextBytes is the memory charged for each byte of a sum: its text, which is
@@ -319,6 +341,9 @@ func (c *cell) value(fn Func) Value {
 		return c.total.sum()
 	case FuncAvg:
 		return c.total.mean()
+	case FuncCountDistinct:
+		v, _ := NewValue(len(c.seen))
+		return v
 	}
 	if c.best.IsMissing() {
 		return null

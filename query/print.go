@@ -160,12 +160,8 @@ func printOrder(o Order) string {
 // printColumn returns one column, with its name unless that is the default.
 func printColumn(c Column) string {
 	s := c.Field.String()
-	switch c.Func {
-	case FuncNone:
-	case FuncCount:
-		s = "count()"
-	default:
-		s = funcNames[c.Func] + "(" + s + ")"
+	if c.Func != FuncNone {
+		s = funcText(c.Func, c.Field)
 	}
 	if c.Name != columnName(c.Field, c.Func) {
 		s += " as " + printName(c.Name)

@@ -149,6 +149,10 @@ const (
 	FuncAvg               // their mean, to 17 digits; null if there are none
 	FuncMin               // the least value reached, in the order of all values; null if there is none
 	FuncMax               // the greatest value reached
+
+	// FuncCountDistinct is the number of different values that the field reaches in the documents of the group, as count(distinct path) of
+	// SQL: null does not count. Values are different as groups are: 1 and 1.0 are one, "a" and "A" two.
+	FuncCountDistinct
 )
 
 // Expr is a condition: And, Or, Not, Compare, CompareFields, Between, In, StartsWith,

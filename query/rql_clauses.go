@@ -210,7 +210,7 @@ func (p *parser) column(q *Query) (Column, term, error) {
 		return Column{}, term{}, p.fail(p.tok.offset, "select { ... } with JavaScript is not there").
 			hinting("name the fields: select Name, Address.City as City")
 	}
-	what, err := p.termOrKey(q, "a field, count(), sum(), avg(), min(), max(), key() or id()", refusedSelects)
+	what, err := p.termOrKey(q, "a field, count(), count(distinct field), sum(), avg(), min(), max(), key() or id()", refusedSelects)
 	if err != nil {
 		return Column{}, what, err
 	}
@@ -244,7 +244,7 @@ func columnName(f Field, fn Func) string {
 	case FuncCount:
 		return "Count"
 	}
-	return funcNames[fn] + "(" + f.String() + ")"
+	return funcText(fn, f)
 }
 
 // distinctNames returns an error if two columns have the same name.

@@ -304,10 +304,8 @@ func (f Field) isValid() bool {
 // String returns f as a query writes it.
 func (f Field) String() string {
 	if fn := f.Func; fn != FuncNone {
-		if f.Func = FuncNone; fn == FuncCount {
-			return "count()"
-		}
-		return funcNames[fn] + "(" + f.String() + ")"
+		f.Func = FuncNone
+		return funcText(fn, f)
 	}
 	d, zone, utc := f.Date, f.Zone, ""
 	if f.UTC {

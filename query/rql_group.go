@@ -10,6 +10,17 @@ import (
 // funcNames are the names of the aggregate functions.
 var funcNames = [...]string{FuncNone: "", FuncCount: "count", FuncSum: "sum", FuncAvg: "avg", FuncMin: "min", FuncMax: "max"}
 
+// funcText returns the call of an aggregate function, as a query writes it.
+func funcText(fn Func, f Field) string {
+	switch fn {
+	case FuncCount:
+		return "count()"
+	case FuncCountDistinct:
+		return "count(distinct " + f.String() + ")"
+	}
+	return funcNames[fn] + "(" + f.String() + ")"
+}
+
 // function returns the aggregate function that tok names, or FuncNone.
 func (p *parser) function() Func {
 	for fn := FuncCount; int(fn) < len(funcNames); fn++ {
@@ -44,7 +55,7 @@ func (p *parser) termOrKey(q *Query, expected string, refused map[string]string)
 	return at, p.fail(at.offset, "key() of several fields is not there").hinting("name the fields of group by one by one")
 }
 
-// term = operand | "count" "(" ")" | ( "sum" | "avg" | "min" | "max" ) "(" operand [ "as" ( "date" | "utc" ) ] ")" .
+// term = operand | "count" "(" [ "distinct" operand [ "as" ( "date" | "utc" ) ] ] ")" | ( "sum" | "avg" | "min" | "max" ) "(" operand [ "as" ( "date" | "utc" ) ] ")" .
 // An alias without a member is the zero Field.
 func (p *parser) term(expected string, refused map[string]string) (term, error) {
 	at := term{offset: p.tok.offset}
@@ -66,12 +77,15 @@ func (p *parser) term(expected string, refused map[string]string) (term, error) 
 	name := funcNames[at.fn]
 	p.advance()
 	p.advance()
+	if at.fn == FuncCount && p.accept("distinct") {
+		at.fn, name = FuncCountDistinct, "count"
+	}
 	if at.fn != FuncCount {
 		if at.field, err = p.dateField("the field of " + name + "()"); err != nil {
 			return at, err
 		}
 	} else if !p.tok.isSymbol(")") {
-		return at, p.unexpected(`")" behind count(, which counts documents`)
+		return at, p.unexpected(`")" behind count(, which counts documents, or distinct and a field`)
 	}
 	if err := p.expectSymbol(")", "behind the field"); err != nil {
 		return at, err
@@ -108,7 +122,7 @@ func (p *parser) resolve(q *Query) error {
 	if !p.grouped(q) {
 		for _, key := range p.orders {
 			if key.fn != FuncNone {
-				return p.fail(key.offset, "%s() is of groups, and there are none", funcNames[key.fn]).
+				return p.fail(key.offset, "%s is of groups, and there are none", funcText(key.fn, key.field)).
 					expecting("group by, or a function in select")
 			}
 		}
@@ -158,7 +172,7 @@ func (p *parser) splitWhere(q *Query) error {
 			if column.Func != FuncCount && sameField(column.Field, f) {
 				return f, p.fail(p.where, "%s is a field of documents and a column of groups", name).
 					expecting("another name for the column, with as").
-					hinting("a condition on groups names the function: " + funcNames[column.Func] + "(" + name + "); one on documents an alias: from ... as d where d." + name)
+					hinting("a condition on groups names the function: " + funcText(column.Func, column.Field) + "; one on documents an alias: from ... as d where d." + name)
 			}
 			column.Field.Func = column.Func
 			return column.Field, nil

@@ -127,7 +127,7 @@ func (g *Groups) AddShare(members []Value, s Share) error {
 				}
 			}
 		default:
-			err = fmt.Errorf("%w: %s() is not kept", ErrColumn, funcNames[c.Func])
+			err = fmt.Errorf("%w: %s is not kept", ErrColumn, funcText(c.Func, c.Field))
 		}
 		if err != nil {
 			return fmt.Errorf("column %q: %w", c.Name, err)

@@ -34,7 +34,7 @@ func (q Definition) dated() (Definition, error) {
 	}
 	q.Query.Select = slices.Clone(q.Query.Select)
 	for i, c := range q.Query.Select {
-		if c.Func == query.FuncMin || c.Func == query.FuncMax {
+		if c.Func == query.FuncMin || c.Func == query.FuncMax || c.Func == query.FuncCountDistinct {
 			q.Query.Select[i].Field = q.datedField(c.Field)
 		}
 	}

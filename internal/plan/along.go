@@ -157,7 +157,7 @@ func (p *planner) alongOf(a *Path, columns []query.Column) *Along {
 
 // setSkip finds out which entries can be left out.
 func (along *Along) setSkip(columns []query.Column) {
-	extremes := false
+	extremes, distinct := false, false
 	for i, c := range columns {
 		switch c.Func {
 		case query.FuncNone:
@@ -166,13 +166,25 @@ func (along *Along) setSkip(columns []query.Column) {
 			if along.Columns[i] < along.Members {
 				continue // the same in each entry
 			}
-			if extremes = along.Columns[i] == along.Members; extremes {
+			if along.Columns[i] == along.Members {
+				extremes = true
+				continue
+			}
+		case query.FuncCountDistinct:
+			if along.Columns[i] < along.Members {
+				continue
+			}
+			if along.Columns[i] == along.Members {
+				distinct = true
 				continue
 			}
 		}
 		return
 	}
 	along.Skip, along.Ends = along.Members, extremes
+	if distinct { // that of each of its values is met
+		along.Skip, along.Ends = along.Members+1, false
+	}
 }
 
 // alongOrder returns how the order of groups along a path serves the order of the query.

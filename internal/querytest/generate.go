@@ -549,7 +549,7 @@ func (g *Generator) covered(q *query.Query, ix jay.Index) {
 	case 3:
 		q.Select, q.GroupBy = nil, []query.Field{field()}
 		q.Select = append(q.Select, query.Column{Name: "k", Field: q.GroupBy[0]}, query.Column{Name: "n", Func: query.FuncCount})
-		for f := query.FuncSum; f <= query.FuncMax; f++ {
+		for f := query.FuncSum; f <= query.FuncCountDistinct; f++ {
 			q.Select = append(q.Select, query.Column{Name: fmt.Sprint("f", f), Func: f, Field: field()})
 		}
 	}
@@ -569,7 +569,7 @@ func (g *Generator) grouping(q *query.Query) {
 		q.Select = append(q.Select, query.Column{Name: fmt.Sprint("k", i), Field: f})
 	}
 	for i := range 1 + g.IntN(3) {
-		c := query.Column{Name: fmt.Sprint("f", i), Func: query.Func(1 + g.IntN(5))}
+		c := query.Column{Name: fmt.Sprint("f", i), Func: query.Func(1 + g.IntN(6))}
 		if c.Func != query.FuncCount {
 			c.Field = query.Field{Path: g.path()}
 		}
@@ -588,7 +588,7 @@ func (g *Generator) grouping(q *query.Query) {
 // having makes a condition on groups, of functions that are selected or not.
 func (g *Generator) having(q *query.Query) query.Expr {
 	leaf := func() query.Expr {
-		f := query.Field{Func: query.Func(1 + g.IntN(5))}
+		f := query.Field{Func: query.Func(1 + g.IntN(6))}
 		if f.Func != query.FuncCount {
 			f.Path = g.path()
 		}

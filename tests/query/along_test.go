@@ -79,6 +79,9 @@ func alongQuery(r *rand.Rand) (text string, ordered bool) {
 	}
 	functions := []string{"count()", "sum(T)", "avg(T)", "min(T)", "max(T)", "min(A)", "max(B)", "sum(N.Y)", "min(At as date)"}
 	if r.IntN(3) == 0 {
+		functions = []string{"count(distinct T)", "count(distinct A)", "max(T)"}
+	}
+	if r.IntN(3) == 0 {
 		functions = []string{"min(T)", "max(T)"}
 	}
 	for i := range r.IntN(3) {

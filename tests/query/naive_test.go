@@ -724,6 +724,15 @@ func (g *naiveGroup) cell(q *query.Query, c query.Column) *node {
 		}
 		return pickNode(query.Order{Descending: c.Func == query.FuncMax}, values)
 	}
+	if c.Func == query.FuncCountDistinct {
+		var different []*node
+		for _, v := range values {
+			if v.rank != rankNull && !slices.ContainsFunc(different, func(other *node) bool { return compareNodes(v, other, false) == 0 }) {
+				different = append(different, v)
+			}
+		}
+		return numberNode(big.NewRat(int64(len(different)), 1))
+	}
 	sum, n := new(big.Rat), int64(0)
 	for _, v := range values {
 		if v.rank == rankNumber {
