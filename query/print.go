@@ -44,6 +44,7 @@ func (q *Query) String() string {
 	clause(&b, " order by ", q.OrderBy, printOrder)
 
 	clause(&b, q.selecting(), q.Select, printColumn)
+	clause(&b, " select ", q.Facets, printFacet)
 	if q.Distinct && len(q.Select) == 0 {
 		b.WriteString(" select distinct *")
 	}

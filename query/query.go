@@ -57,6 +57,7 @@ type Query struct {
 	Having   Expr     // condition on groups: all its fields have a Func
 	Select   []Column // empty means whole documents
 	Distinct bool     // no row twice; whole documents are never the same
+	Facets   []Facet  // instead of Select: each counts the answers
 	OrderBy  []Order
 	Include  []jsonpath.Path // paths of IDs, whose documents are returned as well
 	Offset   int             // how many answers to skip

@@ -180,6 +180,9 @@ func (p *parser) selects(q *Query) error {
 		return nil
 	}
 
+	if p.tok.is("facet") && p.atCall() {
+		return facets{p}.all(q)
+	}
 	whole := -1 // offset of a column that is the document itself
 	p.selecting = true
 	err := p.list("columns in select", func() error {

@@ -58,7 +58,7 @@ var (
 		"custom": "custom() is not there: Jay has no sorters; sort the answers in Go",
 	}
 	refusedSelects = map[string]string{
-		"facet":        "facet() is not there yet; group by a field with count(), sum(), avg(), min() or max()",
+		"facet":        "facets stand alone in select, and a query with them has no group by",
 		"suggest":      "suggest() is not there until full text is; startsWith() finds what begins alike",
 		"timeseries":   "timeseries() is not there: Jay keeps no time series; keep documents with a date",
 		"first":        "first() is not there: Jay keeps no time series; order by a date, limit 1",

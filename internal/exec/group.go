@@ -11,6 +11,9 @@ import (
 
 // groupAnswers gathers the documents into groups.
 func (r *Run) groupAnswers(ctx context.Context) (answers, error) {
+	if len(r.q.Facets) > 0 {
+		return facetRun{r}.answers(ctx)
+	}
 	if rows, err := r.countedGroup(ctx); rows != nil || err != nil {
 		return rows, err
 	}

@@ -103,7 +103,9 @@ func (r *Run) steps() []string {
 	} else if len(r.q.OrderBy) > 0 && pl.Ordered {
 		steps = append(steps, "already in order")
 	}
-	if IsGrouped(r.q) && !r.stats.minMax && pl.Kept == nil && pl.Along == nil {
+	if len(r.q.Facets) > 0 {
+		steps = append(steps, fmt.Sprintf("count for %d facets in memory", len(r.q.Facets)))
+	} else if IsGrouped(r.q) && !r.stats.minMax && pl.Kept == nil && pl.Along == nil {
 		steps = append(steps, "group in memory")
 	}
 	if len(pl.Estimates) == 2 {

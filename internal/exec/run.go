@@ -344,7 +344,7 @@ func checkQuery(q *query.Query) error {
 
 // IsGrouped reports whether an answer is made of several documents.
 func IsGrouped(q *query.Query) bool {
-	return len(q.GroupBy) > 0 || hasFunctions(q) || q.Having != nil
+	return len(q.GroupBy) > 0 || hasFunctions(q) || q.Having != nil || len(q.Facets) > 0
 }
 
 func hasFunctions(q *query.Query) bool {

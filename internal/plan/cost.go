@@ -148,7 +148,7 @@ func (p *planner) tally() (format.Tally, error) {
 
 // isGrouped reports whether an answer is made of several documents.
 func (p *planner) isGrouped() bool {
-	if len(p.q.GroupBy) > 0 || p.q.Having != nil {
+	if len(p.q.GroupBy) > 0 || p.q.Having != nil || len(p.q.Facets) > 0 {
 		return true
 	}
 	for _, c := range p.q.Select {

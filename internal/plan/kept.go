@@ -28,7 +28,7 @@ func (k *Kept) String() string {
 // kept returns the plan of the index that keeps what a query of groups asks for, or nil. Of several the one with the
 // fewest members answers, as it has the fewest groups.
 func (p *planner) kept() (*Plan, error) {
-	if !p.isGrouped() || !slices.ContainsFunc(p.indexes, func(ix *catalog.Index) bool { _, ok := ix.Keeper.(catalog.GroupAnswerer); return ok }) {
+	if !p.isGrouped() || len(p.q.Facets) > 0 || !slices.ContainsFunc(p.indexes, func(ix *catalog.Index) bool { _, ok := ix.Keeper.(catalog.GroupAnswerer); return ok }) {
 		return nil, nil
 	}
 	columns, _, err := p.q.GroupColumns()
