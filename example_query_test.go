@@ -839,3 +839,33 @@ func ExampleIndex_groups() {
 	// {"Customer":"Bob","Year":"2026","Orders":1,"Total":0.2,"Average":0.2}
 	// groups (sums=Total) index "ByCustomer", kept counts and sums
 }
+
+// A shop shows beside its answers how many there are of each brand, and in each range of prices.
+func ExampleQuery_Facets() {
+	db := example()
+	defer db.Close()
+	ctx := context.Background()
+	for _, camera := range []string{`{"Brand":"Canon","Price":90}`, `{"Brand":"Nikon","Price":250}`, `{"Brand":"Nikon","Price":99.5}`} {
+		_, err := db.Put(ctx, "cameras/", []byte(camera), jay.InCollection("Cameras"))
+		check(err)
+	}
+
+	results, err := db.Query("Cameras").Where(jay.Gt("Price", 0)).Facets(ctx,
+		jay.Facet{Field: "Brand", Functions: []string{"sum(Price)"}, Options: jay.FacetOptions{Order: jay.FacetCountDesc}},
+		jay.Facet{Name: "Prices", Ranges: []string{"Price < 100", "Price >= 100"}},
+	)
+	check(err)
+	for _, result := range results {
+		fmt.Println(result.Name)
+		for _, v := range result.Values {
+			fmt.Println("  ", v.Range, v.Count, v.Sum)
+		}
+	}
+	// Output:
+	// Brand
+	//    Nikon 2 349.5
+	//    Canon 1 90
+	// Prices
+	//    Price < 100 2
+	//    Price >= 100 1
+}

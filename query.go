@@ -359,6 +359,89 @@ func (q Query[T]) Exists(ctx context.Context) (bool, error) { return q.def.Exist
 // no documents where entries of an index can be counted instead.
 func (q Query[T]) Count(ctx context.Context) (int64, error) { return q.def.Count(ctx) }
 
+// Facet counts the answers of a query by the values of a field, by ranges, or all together: what a shop shows beside its search.
+type Facet struct {
+	// Name is that of the result; by default the field, or that of the first range.
+	Name string
+
+	// Field is the field by whose values the answers are counted. Values differ as groups do: by case, too. An answer without a value
+	// is in none of them, one with several in each.
+	Field string
+
+	// Ranges are conditions in RQL, such as "Price >= 100 and Price < 500", in place of Field. An answer counts in each of which the
+	// condition is true.
+	Ranges []string
+
+	// Functions are computed beside the count: "sum(Price)", "avg(Price)", "min(Price)" and "max(Price) as Dearest".
+	Functions []string
+
+	// Options choose and order the values of Field. The zero value takes all of them, in the order of values.
+	Options FacetOptions
+}
+
+// FacetOptions choose the values of a [Facet].
+type FacetOptions = query.FacetOptions
+
+// FacetOrder is the order of the values of a [Facet].
+type FacetOrder = query.FacetOrder
+
+// The orders of a facet.
+const (
+	FacetValueAsc  = query.FacetValueAsc  // by value, which is the default
+	FacetValueDesc = query.FacetValueDesc // the other way round
+	FacetCountAsc  = query.FacetCountAsc  // by the number of answers
+	FacetCountDesc = query.FacetCountDesc // by the number of answers, greatest first
+)
+
+// FacetResult is what a [Facet] has counted.
+type FacetResult struct {
+	Name                string
+	Values              []FacetValue
+	RemainingTerms      []string // if FacetOptions.Remaining asks for them: the values that follow
+	RemainingTermsCount int64    // how many these are,
+	RemainingHits       int64    // and how many answers they have, counted once for each
+}
+
+// FacetValue is one value of a field, or one range. With functions there is one for each name of theirs.
+type FacetValue struct {
+	Range   string // the value, or the condition; NULL_VALUE for null, and EMPTY_STRING for a text without characters
+	Count   int64
+	Name    string          // of the functions: their field, or the name behind as
+	Sum     json.Number     // "" if it was not asked for
+	Average json.RawMessage // null if there are no numbers
+	Min     json.RawMessage // as JSON
+	Max     json.RawMessage
+}
+
+// Facets counts the answers of the query for all facets in one pass, and returns a result for each. The query must have no
+// columns, groups, order, page or includes. At most 64 facets are counted, within Options.MaxQueryBytes.
+func (q Query[T]) Facets(ctx context.Context, facets ...Facet) ([]FacetResult, error) {
+	parts, names, options := make([][]string, len(facets)), make([]string, len(facets)), make([]FacetOptions, len(facets))
+	for i, f := range facets {
+		if f.Field != "" {
+			parts[i] = append(parts[i], f.Field)
+		}
+		parts[i] = append(append(parts[i], f.Ranges...), f.Functions...)
+		names[i], options[i] = f.Name, f.Options
+	}
+	def, err := q.def.WithFacets(parts, names, options)
+	if err != nil || len(facets) == 0 {
+		return nil, err
+	}
+	var out []FacetResult
+	for row, err := range def.Iter(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		var result FacetResult
+		if err := json.Unmarshal(row.JSON, &result); err != nil {
+			return nil, err
+		}
+		out = append(out, result)
+	}
+	return out, nil
+}
+
 // Page is a part of the answers.
 type Page[T any] struct {
 	Items []*T   `json:"items"`          // never nil from Query.Page

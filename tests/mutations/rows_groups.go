@@ -52,4 +52,44 @@ var kept = []mutation{
 		edits: []edit{{"internal/groups/answer.go", "\t\tdocuments = 0\n", "\t\tdocuments = 1\n"}},
 		tests: []tests{{"internal/groups", "TestGroups$"}},
 	},
+	{
+		name:  "along an index: missing and null are two groups in the stream",
+		edits: []edit{{"internal/exec/along.go", "return e.nullFrom >= 0 && bytes", "return false && bytes"}},
+		tests: []tests{{"tests/query", "TestGroupBy_Along"}},
+	},
+	{
+		name:  "along an index: entries of expired documents count",
+		edits: []edit{{"internal/exec/along.go", "\t\t\te.hidden[folded] = true\n\t\t\tfailed", "\t\t\tfailed"}},
+		tests: []tests{{"tests/query", "TestGroupBy_Along"}},
+	},
+	{
+		name:  "along an index: a transaction does not see what it has written",
+		edits: []edit{{"internal/exec/along.go", "if doc == nil || err != nil {\n\t\t\treturn err", "if true {\n\t\t\treturn err"}},
+		tests: []tests{{"tests/query", "TestGroupBy_Along"}},
+	},
+	{
+		name:  "along an index: the other end of a group is not read",
+		edits: []edit{{"internal/exec/along.go", "\tif e.Ends {\n", "\tif false {\n"}},
+		tests: []tests{{"tests/query", "TestGroupBy_Along"}},
+	},
+	{
+		name:  "along an index: fields that begin alike are taken as one entry has them",
+		edits: []edit{{"internal/exec/along.go", "if e.Alike && plan.NotCovering(value)", "if false && plan.NotCovering(value)"}},
+		tests: []tests{{"tests/query", "TestGroupBy_Along"}},
+	},
+	{
+		name:  "count(distinct): null is a value",
+		edits: []edit{{"query/aggregate.go", "if v.kind == KindNull {\n\t\treturn\n", "if false {\n\t\treturn\n"}},
+		tests: []tests{{"tests/query", "TestGroupBy_CountDistinct"}},
+	},
+	{
+		name:  "facets: a document without a value is of the term null",
+		edits: []edit{{"query/facet.go", "len(c.reader.Values(0)) == 0", "false"}},
+		tests: []tests{{"tests/query", "TestFacets"}},
+	},
+	{
+		name:  "facets: their memory has no bound",
+		edits: []edit{{"query/facet.go", "f.limit > 0 && used > f.limit", "false && used > f.limit"}},
+		tests: []tests{{"tests/query", "TestFacets_Refused"}},
+	},
 }

@@ -180,3 +180,39 @@ func TestFacets_LikeGroups(t *testing.T) {
 		return nil
 	}))
 }
+
+// Ensure that a facet has no more ranges and functions than it may have, in RQL and in Go.
+func TestFacets_Bounds(t *testing.T) {
+	t.Parallel()
+	db := cameras(t, nil)
+	many := make([]string, query.MaxFacetRanges+1)
+	for i := range many {
+		many[i] = fmt.Sprint("Price < ", i)
+	}
+	if _, err := db.RQL("from Cameras select facet("+strings.Join(many, ", ")+")", nil); !errors.As(err, new(*jay.SyntaxError)) {
+		t.Errorf("got %v", err)
+	}
+	q := db.Query("Cameras")
+	for name, facets := range map[string][]jay.Facet{
+		"ranges":    {{Ranges: many}},
+		"facets":    make([]jay.Facet, query.MaxFacets+1),
+		"both":      {{Field: "Brand", Ranges: many[:2]}},
+		"two":       {{Field: "Brand), facet(Price"}},
+		"options":   {{Ranges: many[:2], Options: jay.FacetOptions{Start: 1}}},
+		"negative":  {{Field: "Brand", Options: jay.FacetOptions{Start: -1}}},
+		"function":  {{Field: "Brand", Functions: []string{"count(distinct Price)"}}},
+		"condition": {{Ranges: []string{"Price <"}}},
+	} {
+		if _, err := q.Facets(ctx, facets...); !errors.Is(err, jay.ErrQuery) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, q := range map[string]jay.Query[jay.Document]{"order": q.OrderBy("Price"), "limit": q.Limit(1), "distinct": q.Distinct()} {
+		if _, err := q.Facets(ctx, jay.Facet{Field: "Brand"}); !errors.Is(err, jay.ErrQuery) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got, err := q.Facets(ctx); len(got) > 0 || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
