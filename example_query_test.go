@@ -852,7 +852,7 @@ func ExampleQuery_Facets() {
 
 	results, err := db.Query("Cameras").Where(jay.Gt("Price", 0)).Facets(ctx,
 		jay.Facet{Field: "Brand", Functions: []string{"sum(Price)"}, Options: jay.FacetOptions{Order: jay.FacetCountDesc}},
-		jay.Facet{Name: "Prices", Ranges: []string{"Price < 100", "Price >= 100"}},
+		jay.Facet{Name: "Prices", Ranges: []string{"Price < 100", "Price >= 100"}, Functions: []string{"sum(Price)"}},
 	)
 	check(err)
 	for _, result := range results {
@@ -866,6 +866,6 @@ func ExampleQuery_Facets() {
 	//    Nikon 2 349.5
 	//    Canon 1 90
 	// Prices
-	//    Price < 100 2
-	//    Price >= 100 1
+	//    Price < 100 2 189.5
+	//    Price >= 100 1 250
 }
