@@ -113,6 +113,37 @@ func Matches(field, pattern string) Condition {
 	return Condition(builder.OnText(field, pattern, func(f query.Field) query.Expr { return query.Regexp{Field: f, Pattern: pattern} }))
 }
 
+// Search is true if the texts that the field reaches have the words of search: one of them, or all with AllWords. It is what people
+// type, such as
+//
+//	oak tre* "fallen leaves" -rotten
+//
+// where "oak leaves"~5 asks for words near each other, w?nd* for words with other characters, maple~ for words that differ by up to two
+// characters, and +ripe and -rotten for words that must, and must not, be there. Case and width of characters do not matter, nor do signs between
+// words. All texts of an array are one, but no phrase reaches from one element into the next.
+//
+// The query looks at all documents that other conditions leave: there are no indexes of words yet.
+func Search(field, search string, opts ...SearchOption) Condition {
+	return Condition(builder.OnText(field, search, func(f query.Field) query.Expr {
+		e := query.Search{Field: f, Text: search}
+		for _, opt := range opts {
+			opt(&e)
+		}
+		return e
+	}))
+}
+
+// SearchOption changes what a Search finds.
+type SearchOption func(*query.Search)
+
+// AllWords makes Search ask for all words. The default is one of them.
+func AllWords() SearchOption { return func(e *query.Search) { e.All = true } }
+
+// WithAnalyzer makes Search take those words that an analyzer makes of texts and of the search. The default is "standard"; a language such as "english"
+// finds other forms of a word, too, and leaves out the most frequent words; "simple" has letters only, "whitespace" and "keyword" know
+// case, and "ngram" finds parts of words. query.Analyzers has all names. Another name is ErrQuery.
+func WithAnalyzer(name string) SearchOption { return func(e *query.Search) { e.Analyzer = name } }
+
 // Exists is true if the field is there, be it null or an empty array.
 func Exists(field string) Condition {
 	return Condition(builder.OnText(field, "", func(f query.Field) query.Expr { return query.Exists{Field: f} }))

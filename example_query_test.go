@@ -242,6 +242,33 @@ func ExampleFieldRef() {
 }
 
 // An index can be named, to see whether it answers the query and how.
+// Words are found in any form that an analyzer knows.
+func ExampleSearchOption() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	for _, text := range []string{"Oaks and fallen leaves", "A jay caches acorns under oak leaves", "Rotten wood"} {
+		_, err := db.Insert(ctx, "notes|", []byte(fmt.Sprintf(`{"Text":%q}`, text)), jay.InCollection("Notes"))
+		check(err)
+	}
+	show := func(search string, opts ...jay.SearchOption) {
+		n, err := db.Query("Notes").Where(jay.Search("Text", search, opts...)).Count(ctx)
+		check(err)
+		fmt.Println(search, n)
+	}
+	show("acorn* -rotten")
+	show(`"fallen leaves" wood`)
+	show("oak leaf*")
+	show("oak leaves", jay.AllWords())
+	show("oak leaves", jay.AllWords(), jay.WithAnalyzer("english"))
+	// Output:
+	// acorn* -rotten 1
+	// "fallen leaves" wood 2
+	// oak leaf* 1
+	// oak leaves 1
+	// oak leaves 2
+}
+
 func ExampleQuery_UseIndex() {
 	ctx := context.Background()
 	db, orders := exampleOrders()

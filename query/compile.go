@@ -37,7 +37,7 @@ func Compile(e Expr, options ...Option) (*Matcher, error) {
 		}
 	}
 	m.reader = NewReader(c.fields)
-	m.marks, m.elements = make([]uint64, c.marks), c.elements
+	m.marks, m.elements, m.searches = make([]uint64, c.marks), c.elements, c.searches
 	return m, nil
 }
 
@@ -82,6 +82,7 @@ type compiler struct {
 	marks        int              // size of Matcher.marks
 	of           jsonpath.Path    // of the elements, in an ElemMatch
 	elements     []*Matcher       // of the ElemMatch conditions
+	searches     []search
 }
 
 // visit assigns slots to the fields of e.
@@ -123,6 +124,8 @@ func fieldOf(e Expr) (Field, bool) {
 	case Contains:
 		return e.Field, true
 	case Regexp:
+		return e.Field, true
+	case Search:
 		return e.Field, true
 	case Exists:
 		return e.Field, true
@@ -280,6 +283,8 @@ func (c *compiler) leaf(e Expr, to condition, folds bool) (condition, error) {
 		var err error
 		to.regexp, err = c.regexps.compile(e.Pattern, folds || e.Fold)
 		return to, err
+	case Search:
+		return c.search(to, e)
 	}
 	to.op = opExists
 	switch e := e.(type) {

@@ -113,7 +113,7 @@ func (c *compiler) element(to condition, e ElemMatch, of jsonpath.Path) (conditi
 		return to, err
 	}
 	c.regexps = inner.regexps
-	m := &Matcher{root: root, reader: NewReader(inner.fields), marks: make([]uint64, inner.marks), elements: inner.elements}
+	m := &Matcher{root: root, reader: NewReader(inner.fields), marks: make([]uint64, inner.marks), elements: inner.elements, searches: inner.searches}
 	m.reader.most = maxHeldOfElement
 	to.op, to.element = opElement, len(c.elements)
 	c.elements = append(c.elements, m)

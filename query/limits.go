@@ -13,6 +13,7 @@ const (
 	MaxValues         = 100_000  // values of all In together
 	MaxOperandBytes   = 32 << 20 // of all values, texts and patterns together
 	MaxRegexps        = 1000     // regular expressions
+	MaxSearches       = 64       // searches for words
 	MaxElemMatches    = 100      // conditions on elements: each reads the elements on its own
 )
 
@@ -23,6 +24,7 @@ type Size struct {
 	Values     int // of all In
 	Bytes      int // of values, texts and patterns
 	Regexps    int
+	Searches   int
 	Elements   int // conditions on elements
 }
 
@@ -35,6 +37,7 @@ func Join(parts ...Size) Size {
 		all.Values += part.Values
 		all.Bytes += part.Bytes
 		all.Regexps += part.Regexps
+		all.Searches += part.Searches
 		all.Elements += part.Elements
 	}
 	all.Depth++
@@ -52,6 +55,8 @@ func (s Size) Check() error {
 		return &LimitError{"values in lists", MaxValues, s.Values}
 	case s.Bytes > MaxOperandBytes:
 		return &LimitError{"bytes of values", MaxOperandBytes, s.Bytes}
+	case s.Searches > MaxSearches:
+		return &LimitError{"searches for words", MaxSearches, s.Searches}
 	case s.Regexps > MaxRegexps:
 		return &LimitError{"regular expressions", MaxRegexps, s.Regexps}
 	case s.Elements > MaxElemMatches:
@@ -137,6 +142,9 @@ func (s *Size) count(e Expr) {
 		s.Bytes += len(e.Text)
 	case ElemMatch:
 		s.Elements++
+	case Search:
+		s.Searches++
+		s.Bytes += len(e.Text)
 	case Regexp:
 		s.Regexps++
 		s.Bytes += len(e.Pattern)

@@ -23,6 +23,7 @@ type Matcher struct {
 	pace        *Pace
 
 	elements []*Matcher // of the ElemMatch conditions
+	searches []search   // of the Search conditions
 	reached  int        // the most values that a field of their elements has reached
 }
 
@@ -36,6 +37,7 @@ type condition struct {
 	mark     int       // for opAll: offset of its marks
 	text     []byte    // case-folded if fold
 	regexp   *pattern  // for opRegexp
+	search   int       // for opSearch: index of what it looks for
 	element  int       // for opElement: index of its Matcher
 	relation Op        // for opSize and opFields
 	other    int       // for opFields: slot of the second field
@@ -62,6 +64,7 @@ const (
 	opEndsWith
 	opContains
 	opRegexp
+	opSearch
 	opExists
 	opElement
 	opSize
@@ -75,6 +78,9 @@ func (m *Matcher) Clone() *Matcher {
 	for _, inner := range m.elements {
 		c.elements = append(c.elements, inner.Clone())
 	}
+	for _, s := range m.searches {
+		c.searches = append(c.searches, s.clone())
+	}
 	return c
 }
 
@@ -83,6 +89,9 @@ func (m *Matcher) Clone() *Matcher {
 func (m *Matcher) SetPace(p *Pace) {
 	m.pace = p
 	m.reader.SetPace(p)
+	for _, s := range m.searches {
+		s.words.Spend = p.Spend
+	}
 	for _, inner := range m.elements {
 		inner.SetPace(p)
 	}
@@ -141,6 +150,8 @@ func (m *Matcher) holds(c *condition) bool {
 		return m.reader.Found(c.slot)
 	case opAll:
 		return m.reachesAll(c)
+	case opSearch:
+		return m.finds(c)
 	case opFields:
 		return m.relates(c)
 	}

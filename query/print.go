@@ -259,6 +259,8 @@ func writeLeaf(b *strings.Builder, e Expr) {
 		writeCall(b, "contains", e.Field, e.Text, e.Fold)
 	case Regexp:
 		writeCall(b, "regex", e.Field, e.Pattern, e.Fold)
+	case Search:
+		writeSearch(b, e)
 	case Exists:
 		b.WriteString("exists(" + e.Field.String() + ")")
 	case ElemMatch:

@@ -157,7 +157,7 @@ const (
 )
 
 // Expr is a condition: And, Or, Not, Compare, CompareFields, Between, In, StartsWith,
-// EndsWith, Contains, Regexp, Exists, ElemMatch, HasSize or HasType.
+// EndsWith, Contains, Regexp, Search, Exists, ElemMatch, HasSize or HasType.
 type Expr interface{ expr() }
 
 // And is true if all its conditions are. An empty And is true.

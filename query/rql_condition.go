@@ -105,7 +105,7 @@ func (p *parser) exactly() (Expr, error) {
 }
 
 // conditionCalls are the functions that are conditions.
-var conditionCalls = []string{"exists", "startsWith", "endsWith", "contains", "regex", "elemMatch", "size", "type"}
+var conditionCalls = []string{"exists", "startsWith", "endsWith", "contains", "regex", "search", "elemMatch", "size", "type"}
 
 // call = "exists" "(" field ")" | ( "startsWith" | "endsWith" | "contains" |
 // "regex" ) "(" field "," value ")" | elementCall .
@@ -147,6 +147,9 @@ func (p *parser) call() (Expr, error) {
 	text, err := p.textValue("the text of " + name + "()")
 	if err != nil {
 		return nil, err
+	}
+	if name == "search" {
+		return p.searchCall(field, text, at)
 	}
 	if err := p.expectSymbol(")", "behind the text"); err != nil {
 		return nil, err

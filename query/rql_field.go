@@ -98,7 +98,10 @@ func (p *parser) field(expected string) (Field, error) {
 		return Field{}, err
 	}
 	if p.tok.isSymbol("(") {
-		return Field{}, p.noFunction(start)
+		if message := refusedNamespaces[strings.ToLower(start.text)]; message != "" {
+			return Field{}, p.fail(start.offset, "%s", message)
+		}
+		return Field{}, p.fail(start.offset, "there is no function %s() here", p.lex.text[start.offset:p.tok.offset])
 	}
 	if p.outerAlias != "" && start.kind == tokenWord && start.text == p.outerAlias {
 		return Field{}, p.fail(start.offset, "%s is the document, and elemMatch() asks of one element", start.text).
@@ -149,14 +152,6 @@ func (p *parser) atWholeDocument() bool {
 	}
 	next := p.peek()
 	return !next.isSymbol(".") && !next.isSymbol("[") && !next.isSymbol("(")
-}
-
-// noFunction returns the error for a path in front of a parenthesis.
-func (p *parser) noFunction(start token) error {
-	if message := refusedNamespaces[strings.ToLower(start.text)]; message != "" {
-		return p.fail(start.offset, "%s", message)
-	}
-	return p.fail(start.offset, "there is no function %s() here", p.lex.text[start.offset:p.tok.offset])
 }
 
 // id parses id() or id(alias).

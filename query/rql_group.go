@@ -339,6 +339,9 @@ func MapFields(e Expr, fn func(Field) (Field, error)) (Expr, error) {
 	case Regexp:
 		e.Field, err = fn(e.Field)
 		return e, err
+	case Search:
+		e.Field, err = fn(e.Field)
+		return e, err
 	case Exists:
 		e.Field, err = fn(e.Field)
 		return e, err

@@ -43,11 +43,10 @@ var (
 		"between":      "time series are not there: keep documents with a date, and write where At as date between ... and ...",
 	}
 	refusedConditions = map[string]string{
-		"search":       "search() is not there until full text is; startsWith(), endsWith(), contains() or regex() look at text",
-		"lucene":       "lucene() is not there; startsWith(), endsWith(), contains() or regex() look at text",
+		"lucene":       "lucene() is not there; search(Text, 'oak tre* -rotten') finds words",
 		"boost":        "boost() is not there: answers have no score; order by a field",
-		"fuzzy":        "fuzzy() is not there until full text is; regex() looks at text",
-		"proximity":    "proximity() is not there until full text is; regex() looks at text",
+		"fuzzy":        "fuzzy() is not there: write search(Text, 'oak~')",
+		"proximity":    "proximity() is not there: write search(Text, '\"oak leaves\"~5')",
 		"intersect":    "intersect() is not there: and means the same, as every condition looks at the whole document",
 		"morelikethis": "moreLikeThis() is not there until full text is",
 		"cmpxchg":      "cmpxchg() is not there: queries read no compare-exchange values; read the value first, and give it as a parameter",

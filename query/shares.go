@@ -176,7 +176,7 @@ func looksAtValues(e Expr) bool {
 		return all(e)
 	case Not:
 		return looksAtValues(e.Expr)
-	case Compare, CompareFields, Between, In, StartsWith, EndsWith, Contains, Regexp:
+	case Compare, CompareFields, Between, In, StartsWith, EndsWith, Contains, Regexp, Search:
 		return true
 	}
 	return false
@@ -209,6 +209,9 @@ func (x *Expression) functions(fn func(name string)) {
 	}
 	walk(x.root)
 	for _, e := range x.conditions {
+		if Searches(e) {
+			fn("search")
+		}
 		for _, f := range Fields(e) {
 			if f.Expression != nil {
 				f.Expression.functions(fn)

@@ -103,7 +103,7 @@ func pathText(path jsonpath.Path) string {
 
 // unstable are the functions whose results follow the tables of Unicode that a program was built with: what one
 // version has stored, the next one would not find.
-var unstable = []string{"lower", "trim", "upper"}
+var unstable = []string{"lower", "search", "trim", "upper"}
 
 // NotKept says why the results of a field cannot be kept in an index, or is "".
 func NotKept(f query.Field) string {
@@ -136,6 +136,9 @@ func NotKept(f query.Field) string {
 
 // filterNotKept says why a condition cannot be that of an index, or is "".
 func filterNotKept(e query.Expr) string {
+	if query.Searches(e) {
+		return "it searches for words, and what a word is depends on tables that change from one version to the next"
+	}
 	for _, f := range query.Fields(e) {
 		if f.Expression == nil {
 			if f.Meta != query.MetaNone {

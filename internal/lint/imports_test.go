@@ -82,6 +82,7 @@ func TestImports(t *testing.T) {
 		{"internal/files", []string{leaf("ids"), leaf("storage/lsm")}},
 		{"internal/fold", nil},
 		{"internal/spelling", nil},
+		{"internal/text", []string{"github.com/blevesearch/snowballstem", "github.com/clipperhouse/uax29/v2/words", "golang.org/x/text/unicode/norm"}},
 		{"internal/pieces", nil},
 		{"internal/relay", nil},
 		{"internal/agenda", nil},
@@ -154,7 +155,7 @@ func TestImports(t *testing.T) {
 		{"internal/docs", []string{leaf("internal/budget"), leaf("internal/pieces"), leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
 		{"internal/format", []string{leaf("ids"), leaf("metadata"), leaf("internal/errs"), leaf("internal/instant")}},
 		{"patch", []string{leaf("internal/pieces"), leaf("internal/instant"), leaf("internal/jsonpath"), "github.com/evanphx/json-patch/v5"}},
-		{"query", []string{leaf("internal/instant"), leaf("internal/jsonpath"), leaf("internal/fold"), leaf("internal/spelling")}},
+		{"query", []string{leaf("internal/instant"), leaf("internal/jsonpath"), leaf("internal/fold"), leaf("internal/spelling"), leaf("internal/text")}},
 		{"metadata", []string{leaf("internal/errs"), leaf("internal/instant"), leaf("internal/jsonpath"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 		{"storage", []string{leaf("internal/errs")}},
 		{"cluster", []string{leaf("storage")}}, // for ErrUnknownOutcome and ErrTooLarge

@@ -27,6 +27,9 @@ var dependencies = map[string]string{
 	"github.com/google/uuid":              "GUIDs",
 	"github.com/go-openapi/inflect":       "plurals of collection names",
 	"github.com/klauspost/compress":       "zstd of backups; Pebble compiles it",
+	"github.com/clipperhouse/uax29/v2":    "word boundaries of Unicode",
+	"github.com/blevesearch/snowballstem": "stems of words, for searches",
+	"golang.org/x/text":                   "normal forms of Unicode, for searches",
 }
 
 // A requirement of a go.mod: on a line of its own or in a block.

@@ -151,6 +151,9 @@ func CheckQuery(q *query.Query) error {
 	if query.Computes(q.Where) || slices.ContainsFunc(q.Select, func(c query.Column) bool { return c.Field.Expression != nil }) { // older programs could not read the record
 		return fmt.Errorf("%w: the query of a subscription computes nothing, and has no expressions: %.300s", errs.ErrSubscription, q)
 	}
+	if query.Searches(q.Where) { // which words there are depends on the program, and older ones cannot read the record
+		return fmt.Errorf("%w: the query of a subscription does not search for words: %.300s", errs.ErrSubscription, q)
+	}
 	return nil
 }
 

@@ -24,6 +24,9 @@ type Document struct {
 	// Length is how many terms the texts have.
 	Length int
 
+	// Spend is told of the work, in bytes, and returns false to end it: then the counts have no meaning. It may be nil.
+	Spend func(bytes int) bool
+
 	base int // position of the first word of the next text
 }
 
@@ -124,6 +127,9 @@ func (d *Document) Reset() {
 // Add adds a text of the field.
 func (d *Document) Add(text string) {
 	n := d.a.Each(text, func(t Token) bool {
+		if d.Spend != nil && !d.Spend(1+t.End-t.Start) {
+			return false
+		}
 		d.Length++
 		for _, at := range d.places(t.Term) {
 			d.found(at, d.base+t.Position)

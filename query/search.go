@@ -1,0 +1,140 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jaydb/jay/internal/text"
+)
+
+// Search is true if the texts that the field reaches have the words of Text: one of them, or with All each of them. Text is what
+// people type, such as
+//
+//	oak tre* "fallen leaves" -rotten
+//
+// where a word may also be "oak leaves"~5, w?nd*, maple~ or +ripe, as docs/queries.md says. All texts of an array are one, but a phrase
+// does not reach from one element into the next.
+//
+// Words are those that the Analyzer makes of the texts and of Text, such as "english"; empty is "standard".
+type Search struct {
+	Field    Field
+	Text     string
+	All      bool
+	Analyzer string
+}
+
+func (Search) expr() {}
+
+// DefaultAnalyzer is the analyzer of a Search without one.
+const DefaultAnalyzer = "standard"
+
+// Analyzers returns the names of all analyzers, sorted.
+func Analyzers() []string { return text.Names() }
+
+// parse returns the analyzer and the parsed Text.
+func (e Search) parse() (*text.Analyzer, *text.Search, error) {
+	name := e.Analyzer
+	if name == "" {
+		name = DefaultAnalyzer
+	}
+	a, found := text.Find(name)
+	if !found {
+		return nil, nil, fmt.Errorf("%w: there is no analyzer %.50q: there are %s", ErrCondition, name, strings.Join(text.Names(), ", "))
+	}
+	s, err := text.Parse(a, e.Text, e.All)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrCondition, err)
+	}
+	return a, s, nil
+}
+
+// search is a compiled Search. It belongs to one Matcher.
+type search struct {
+	analyzer *text.Analyzer
+	parsed   *text.Search
+	words    *text.Document
+}
+
+func (s search) clone() search {
+	return search{s.analyzer, s.parsed, text.NewDocument(s.analyzer, s.parsed)}
+}
+
+// search compiles a Search.
+func (c *compiler) search(to condition, e Search) (condition, error) {
+	a, parsed, err := e.parse()
+	if err != nil {
+		return to, err
+	}
+	to.op, to.search = opSearch, len(c.searches)
+	c.searches = append(c.searches, search{a, parsed, text.NewDocument(a, parsed)})
+	return to, nil
+}
+
+// finds reports whether the texts of a field satisfy an opSearch.
+func (m *Matcher) finds(c *condition) bool {
+	s := &m.searches[c.search]
+	s.words.Reset()
+	m.reader.Each(c.slot, func(v Value) bool {
+		if v.kind == KindText {
+			s.words.Add(string(m.text(v)))
+		}
+		return m.pace.Spend(1)
+	})
+	return s.parsed.Matches(s.words.Count)
+}
+
+// writeSearch writes a Search as RQL.
+func writeSearch(b *strings.Builder, e Search) {
+	b.WriteString("search(" + e.Field.String() + ", " + quote(e.Text))
+	if e.All {
+		b.WriteString(", and")
+	}
+	if e.Analyzer != "" {
+		b.WriteString(", " + quote(e.Analyzer))
+	}
+	b.WriteString(")")
+}
+
+// Searches reports whether a condition searches for words, also in one on the elements of an array. The depth of e must be
+// within the bounds.
+func Searches(e Expr) bool {
+	err := walk(e, func(e Expr, _ int) error {
+		if _, is := e.(Search); is {
+			return errSearches
+		}
+		return nil
+	})
+	return err != nil
+}
+
+var errSearches = errors.New("it searches")
+
+// searchCall parses the rest of "search" "(" field "," text [ "," ( "and" | "or" ) ] [ "," analyzer ] ")", behind the text.
+func (p *parser) searchCall(field Field, words string, at token) (Expr, error) {
+	if p.exact {
+		return nil, p.fail(at.offset, "search() has no exact form").hinting("name an analyzer that knows case: search(Text, 'Oak', 'whitespace')")
+	}
+	e := Search{Field: field, Text: words}
+	if p.tok.isSymbol(",") && (p.peek().is("and") || p.peek().is("or")) {
+		p.advance()
+		e.All = p.tok.is("and")
+		p.advance()
+	}
+	if p.tok.isSymbol(",") {
+		p.advance()
+		at := p.tok
+		name, err := p.textValue("and, or, or the name of an analyzer")
+		if err != nil {
+			return nil, err
+		}
+		if _, found := text.Find(name); !found {
+			return nil, p.fail(at.offset, "there is no analyzer %.50q", name).expecting(strings.Join(text.Names(), ", "))
+		}
+		e.Analyzer = strings.ToLower(strings.TrimSpace(name))
+	}
+	if _, _, err := e.parse(); err != nil {
+		return nil, p.fail(at.offset, "%v", err).because(err)
+	}
+	return e, p.expectSymbol(")", "behind the words")
+}
