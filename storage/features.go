@@ -25,7 +25,7 @@ type Feature struct {
 // Tx.RequireFeature where it is first written.
 //
 // Part of the on-disk format. A row must not change.
-var AllFeatures = [...]Feature{FeatureDefinitions, FeatureUTC, FeatureStandby, FeatureDeletedIDs, FeatureKeptSums, FeatureExpressions}
+var AllFeatures = [...]Feature{FeatureDefinitions, FeatureUTC, FeatureStandby, FeatureDeletedIDs, FeatureKeptSums, FeatureExpressions, FeatureText}
 
 // FeatureDefinitions are definitions that are kept in the database.
 var FeatureDefinitions = Feature{5, "definitions"}
@@ -47,6 +47,9 @@ var FeatureKeptSums = Feature{9, "kept sums"}
 // FeatureExpressions is an index of an expression, or with one in its condition, or one that notes the documents for which an
 // expression fails.
 var FeatureExpressions = Feature{10, "index expressions"}
+
+// FeatureText is an index of the kind "text", which finds documents by their words.
+var FeatureText = Feature{11, "text"}
 
 // Features are what a program, or an engine of it, knows: AllFeatures, or those of another version in
 // tests. There are at most 64.

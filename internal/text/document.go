@@ -113,13 +113,16 @@ func (m *Matcher) same(o *Matcher) bool {
 func (d *Document) Reset() {
 	d.Length, d.base = 0, 0
 	for i := range d.states {
-		s := &d.states[i]
-		s.count, s.last = 0, -1
-		clear(s.begun)
-		for j := range s.recent {
-			for k := range s.recent[j].positions {
-				s.recent[j].positions[k] = -1
-			}
+		d.states[i].reset()
+	}
+}
+
+func (s *state) reset() {
+	s.count, s.last = 0, -1
+	clear(s.begun)
+	for j := range s.recent {
+		for k := range s.recent[j].positions {
+			s.recent[j].positions[k] = -1
 		}
 	}
 }
@@ -211,6 +214,48 @@ func (s *state) near(c *Clause, at place, position int) {
 	if first >= 0 && position > s.last && position-first <= len(c.Slots)-1+c.Slop {
 		s.count++
 		s.last = position
+	}
+}
+
+// CountAt returns how often a clause occurs in a text of which the positions of each of its slots are known, ascending. It agrees with Document.
+func (c *Clause) CountAt(positions [][]int) int {
+	var s state
+	var places []place // by slot
+	for at, m := range s.init(c, 0) {
+		for j := range c.Slots {
+			if c.Slots[j].same(m) {
+				for len(places) <= j {
+					places = append(places, place{})
+				}
+				places[j] = at
+			}
+		}
+	}
+	s.reset()
+	d := Document{search: &Search{Clauses: []Clause{*c}}, states: []state{s}}
+	next := make([]int, len(positions))
+	for {
+		least := -1
+		for j, list := range positions {
+			if next[j] < len(list) && (least < 0 || list[next[j]] < least) {
+				least = list[next[j]]
+			}
+		}
+		if least < 0 {
+			return d.states[0].count
+		}
+		var here []place
+		for j, list := range positions {
+			if next[j] < len(list) && list[next[j]] == least {
+				next[j]++
+				if !slices.ContainsFunc(here, func(p place) bool { return p.group == places[j].group }) {
+					here = d.addPlace(here, places[j])
+				}
+			}
+		}
+		for _, at := range here {
+			d.found(at, least)
+		}
 	}
 }
 

@@ -1,0 +1,178 @@
+package fulltext
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+)
+
+// The keys of an index, behind its number. An ordinal is the number of a document in the blocks, from 1 on, 8 bytes; no two documents ever
+// have the same one, and a document that changes gets another one.
+//
+//	62 field term 00 00 ordinal   a block: postings of a term, the first of which has this ordinal. A zero in the term is 00 ff
+//	64 id 00                      of a document: the first 16 bytes of the SHA-256 of its texts, and its ordinal, 0 while it is in the tail
+//	6b ordinal                    of a document that has changed since it was settled: the sum of its postings that blocks may still have
+//	6f ordinal                    of a document in the blocks: the sum of its postings, 8 bytes, and its ID
+//	73 00                         the next ordinal, and the version of the analyzer that all blocks are of; then the CRC-32C of both
+//	74 id 00                      of a document in the tail: its texts
+//
+// The sum of postings is that of the first 8 bytes of the SHA-256 of each; it is there to be verified.
+//
+// Part of the on-disk format. Must not change.
+const (
+	keyBlock   = 'b'
+	keyOf      = 'd'
+	keyDead    = 'k'
+	keySettled = 'o'
+	keyState   = 's'
+	keyTail    = 't'
+)
+
+func (k *keeper) key(kind byte) []byte {
+	return append(format.AppendIndexPrefix(make([]byte, 0, 64), k.ix.Number), kind)
+}
+
+func (k *keeper) stateKey() []byte { return append(k.key(keyState), 0) }
+
+func (k *keeper) documentKey(kind byte, folded string) []byte {
+	return append(append(k.key(kind), folded...), 0)
+}
+
+func (k *keeper) ordinalKey(kind byte, ordinal uint64) []byte {
+	return binary.BigEndian.AppendUint64(k.key(kind), ordinal)
+}
+
+// termKey returns the beginning of the keys of the blocks of a term.
+func (k *keeper) termKey(field int, term string) []byte {
+	return append(k.prefixKey(field, term), 0, 0)
+}
+
+// prefixKey returns the beginning of the keys of the blocks of all terms that begin so.
+func (k *keeper) prefixKey(field int, prefix string) []byte {
+	key := append(k.key(keyBlock), byte(field))
+	for i := range len(prefix) {
+		if key = append(key, prefix[i]); prefix[i] == 0 {
+			key = append(key, 0xff)
+		}
+	}
+	return key
+}
+
+// cutBlockKey returns the parts of the key of a block.
+func cutBlockKey(key []byte) (field int, term []byte, first uint64, ok bool) {
+	if len(key) < 7 {
+		return 0, nil, 0, false
+	}
+	field, rest := int(key[6]), key[7:]
+	for {
+		i := bytes.IndexByte(rest, 0)
+		if i < 0 || i+1 == len(rest) {
+			return 0, nil, 0, false
+		}
+		term = append(term, rest[:i]...)
+		escaped := rest[i+1] == 0xff
+		if rest = rest[i+2:]; !escaped {
+			break
+		}
+		term = append(term, 0)
+	}
+	if len(rest) != 8 {
+		return 0, nil, 0, false
+	}
+	return field, term, binary.BigEndian.Uint64(rest), true
+}
+
+// ofDocument is the record of a document under keyOf.
+type ofDocument struct {
+	print   [16]byte // of its texts
+	ordinal uint64   // 0 in the tail
+}
+
+// printOf returns what says whether texts have changed.
+func printOf(texts []byte) (print [16]byte) {
+	sum := sha256.Sum256(texts)
+	return [16]byte(sum[:16])
+}
+
+func (d *ofDocument) append(dst []byte) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, d.print[:]...), d.ordinal)
+}
+
+func decodeOf(value []byte) (d ofDocument, err error) {
+	if len(value) != 24 {
+		return d, fmt.Errorf("record %x of a document with words: %w", value, errs.ErrCorrupt)
+	}
+	copy(d.print[:], value)
+	d.ordinal = binary.BigEndian.Uint64(value[16:])
+	return d, nil
+}
+
+// state is the record under keyState; the zero state is that of an index without blocks.
+type state struct {
+	next    uint64 // ordinal
+	version string // of the analyzer
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func (s *state) append(dst []byte) []byte {
+	start := len(dst)
+	dst = append(binary.BigEndian.AppendUint64(dst, s.next), s.version...)
+	return binary.BigEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
+}
+
+// decodeState decodes the record, nil if it is not there.
+func decodeState(value []byte) (s state, err error) {
+	if value == nil {
+		return state{next: 1}, nil
+	}
+	n := len(value) - 4
+	if n < 8 || binary.BigEndian.Uint32(value[n:]) != crc32.Checksum(value[:n], castagnoli) {
+		return s, fmt.Errorf("state %x of an index of words: %w", value, errs.ErrCorrupt)
+	}
+	return state{binary.BigEndian.Uint64(value), string(value[8:n])}, nil
+}
+
+// check refuses blocks of another version of the analyzer.
+func (k *keeper) check(s state) error {
+	if s.version != "" && s.version != k.analyzer.Version() {
+		return fmt.Errorf("%w: index %q has words of %q, and this program makes those of %q: drop the index and make it again", errs.ErrIndex, k.ix.Info.Name, s.version, k.analyzer.Version())
+	}
+	return nil
+}
+
+// settledAt decodes a record under keySettled: the sum of the postings and the folded ID.
+func settledAt(value []byte) (sum int64, folded []byte, err error) {
+	if len(value) < 9 {
+		return 0, nil, fmt.Errorf("settled document %x: %w", value, errs.ErrCorrupt)
+	}
+	return int64(binary.BigEndian.Uint64(value)), value[8:], nil
+}
+
+// Describe implements catalog.Keeper.
+func (k *keeper) Describe(key []byte) string {
+	if len(key) < 6 {
+		return "one of its keys"
+	}
+	switch rest := key[6:]; key[5] {
+	case keyBlock:
+		if field, term, _, ok := cutBlockKey(key); ok && field < len(k.ix.Fields) {
+			return fmt.Sprintf("documents with the word %.100q in %s", term, k.ix.Fields[field].Text)
+		}
+	case keyOf, keyTail:
+		return fmt.Sprintf("the words of document %.100q", bytes.TrimSuffix(rest, []byte{0}))
+	case keyDead, keySettled:
+		if len(rest) == 8 {
+			return fmt.Sprintf("the words of the document with number %d", binary.BigEndian.Uint64(rest))
+		}
+	case keyState:
+		return "how far its words are settled"
+	}
+	return catalog.Hex(key)
+}

@@ -1,0 +1,197 @@
+package fulltext
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"maps"
+	"slices"
+
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/storage"
+)
+
+// partBytes is about how many bytes of texts are settled at once; one document may have more.
+const partBytes = 256 << 10
+
+// MinTail is how many documents the tail has before some are settled, PartDocuments of them at most at once. Variables for
+// tests.
+var (
+	MinTail       = 64
+	PartDocuments = 256
+)
+
+// A term has blocks of few documents, as each part adds one: when it has smallBlocks that are not half full at its end, they become one.
+const (
+	smallBlocks = 8
+	smallBlock  = blockPostings / 2
+)
+
+// moved is a document that a part moves from the tail to the blocks.
+type moved struct {
+	folded  string
+	texts   []byte // as they were
+	ordinal uint64
+	sum     int64
+}
+
+// part is what a Settling stages.
+type part struct {
+	k     *keeper
+	seen  *catalog.Seen // the state, by which the blocks are as they were
+	state state
+	moved []moved
+	gone  [][]byte          // keys of blocks that have become others
+	set   map[string][]byte // blocks
+}
+
+// Settle implements catalog.Settler: it moves documents from the tail into blocks. The blocks and the state are written by nobody else, so
+// that a part holds as long as the state is what it was. A document of it that has changed meanwhile is dead at once, so writers do not
+// keep others from being settled.
+func (k *keeper) Settle(ctx context.Context, r storage.Reader) (catalog.Settling, error) {
+	p := part{k: k, seen: catalog.NewSeen(r), set: make(map[string][]byte)}
+	value, err := p.seen.Get(k.stateKey())
+	if err != nil {
+		return nil, err
+	}
+	if p.state, err = decodeState(value); err != nil {
+		return nil, err
+	}
+	if err := k.check(p.state); err != nil {
+		return nil, err
+	}
+	p.state.version = k.analyzer.Version()
+	if err := p.take(ctx, r); err != nil || len(p.moved) == 0 {
+		return nil, err
+	}
+	postings := make(map[termOf][]posting)
+	for i := range p.moved {
+		m := &p.moved[i]
+		words, err := k.wordsOf(m.texts, m.ordinal)
+		if err != nil {
+			return nil, err
+		}
+		for at, one := range words {
+			postings[at] = append(postings[at], *one)
+			m.sum += one.weigh(at.field, []byte(at.term))
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.add(ctx, r, postings); err != nil {
+		return nil, err
+	}
+	return p.stage, nil
+}
+
+// take takes documents from the tail.
+func (p *part) take(ctx context.Context, r storage.Reader) error {
+	lo := p.k.key(keyTail)
+	it, err := r.Iterate(lo, format.PrefixEnd(lo))
+	if err != nil {
+		return err
+	}
+	size := 0
+	for ok := it.First(); ok && len(p.moved) < PartDocuments && size < partBytes && ctx.Err() == nil; ok = it.Next() {
+		p.moved = append(p.moved, moved{folded: string(it.Key()[6 : len(it.Key())-1]), texts: bytes.Clone(it.Value()), ordinal: p.state.next})
+		p.state.next++
+		size += len(it.Value())
+	}
+	if len(p.moved) < MinTail && size < partBytes {
+		p.moved = nil
+	}
+	return errs.First(errs.First(it.Error(), it.Close()), ctx.Err())
+}
+
+// add makes blocks of postings, with what small blocks their terms have.
+func (p *part) add(ctx context.Context, r storage.Reader, postings map[termOf][]posting) error {
+	lo := p.k.key(keyBlock)
+	it, err := r.Iterate(lo, format.PrefixEnd(lo))
+	if err != nil {
+		return err
+	}
+	for _, at := range slices.SortedFunc(maps.Keys(postings), compareTerms) {
+		if err = errs.First(ctx.Err(), p.addTerm(it, at, postings[at])); err != nil {
+			break
+		}
+	}
+	return errs.First(errs.First(err, it.Error()), it.Close())
+}
+
+func compareTerms(a, b termOf) int {
+	if a.field != b.field {
+		return a.field - b.field
+	}
+	return bytes.Compare([]byte(a.term), []byte(b.term))
+}
+
+// addTerm makes blocks of the postings of a term.
+func (p *part) addTerm(it storage.Iterator, at termOf, all []posting) error {
+	prefix := p.k.termKey(at.field, at.term)
+	var small [][]byte // keys, the last one first
+	var before []posting
+	for ok := it.SeekLT(format.PrefixEnd(prefix)); ok && bytes.HasPrefix(it.Key(), prefix) && len(small) < smallBlocks; ok = it.Prev() {
+		_, _, first, ok := cutBlockKey(it.Key())
+		if !ok {
+			return errs.ErrCorrupt
+		}
+		block, err := decodeBlock(nil, first, it.Value())
+		if err != nil {
+			return err
+		}
+		if len(block) >= smallBlock || len(it.Value()) >= blockBytes/2 {
+			break
+		}
+		small = append(small, bytes.Clone(it.Key()))
+		before = append(block, before...)
+	}
+	if len(small) == smallBlocks {
+		p.gone = append(p.gone, small...)
+		all = append(before, all...)
+	}
+	for _, block := range blocks(all) {
+		p.set[string(binary.BigEndian.AppendUint64(bytes.Clone(prefix), block[0].ordinal))] = appendBlock(nil, block)
+	}
+	return nil
+}
+
+// stage is the catalog.Settling.
+func (p *part) stage(tx storage.Tx) (bool, error) {
+	if holds, err := p.seen.Holds(tx); !holds || err != nil {
+		return false, err
+	}
+	for i := range p.moved {
+		if err := p.move(tx, &p.moved[i]); err != nil {
+			return false, err
+		}
+	}
+	for _, key := range p.gone {
+		tx.Delete(key)
+	}
+	for key, value := range p.set {
+		tx.Set([]byte(key), value, nil)
+	}
+	tx.Set(p.k.stateKey(), p.state.append(nil), nil)
+	return true, nil
+}
+
+// move moves a document out of the tail, if it has the texts that the postings are of.
+func (p *part) move(tx storage.Tx, m *moved) error {
+	tail := p.k.documentKey(keyTail, m.folded)
+	texts, err := catalog.ValueAt(tx, tail)
+	if err != nil {
+		return err
+	}
+	if texts == nil || !bytes.Equal(texts, m.texts) {
+		p.k.markDead(tx, m.ordinal, m.sum)
+		return nil
+	}
+	tx.Delete(tail)
+	now := ofDocument{printOf(m.texts), m.ordinal}
+	tx.Set(p.k.documentKey(keyOf, m.folded), now.append(nil), nil)
+	tx.Set(p.k.ordinalKey(keySettled, m.ordinal), append(binary.BigEndian.AppendUint64(nil, uint64(m.sum)), m.folded...), nil)
+	return nil
+}
