@@ -14,7 +14,7 @@ import (
 //   - of each document its texts: a record says so, and the record that it points at, of the tail or of the blocks, points back
 //   - of each document the sum of its postings: the record of the tail or of the blocks says so
 //   - of each ordinal the postings in the blocks, less the sum that its record says
-//   - that each ordinal before the next one has a record
+//   - of all ordinals, how many have a record, and how many of dead documents
 
 func documentFact(kind byte, folded []byte, more ...byte) []byte {
 	return append(append(append([]byte{kind}, folded...), 0), more...)
@@ -24,8 +24,8 @@ func ordinalFact(ordinal uint64) []byte {
 	return binary.BigEndian.AppendUint64([]byte{keyBlock}, ordinal)
 }
 
-// stateFact is how many ordinals there are.
-var stateFact = []byte{keyState}
+// stateFact is how many ordinals have a record, and deadFact how many of dead documents.
+var stateFact, deadFact = []byte{keyState}, []byte{keyCount}
 
 // weighed calls add unless the weight is nothing.
 func weighed(add func([]byte, int64) error, fact []byte, weight int64) error {
@@ -95,7 +95,7 @@ func (k *keeper) StoredFacts(key, value []byte, add func(fact []byte, weight int
 		if len(rest) != 8 || len(value) != 8 {
 			return bad
 		}
-		if err := add(stateFact, 1); err != nil {
+		if err := errs.First(add(stateFact, 1), add(deadFact, 1)); err != nil {
 			return err
 		}
 		return weighed(add, ordinalFact(binary.BigEndian.Uint64(rest)), -int64(binary.BigEndian.Uint64(value)))
@@ -104,7 +104,12 @@ func (k *keeper) StoredFacts(key, value []byte, add func(fact []byte, weight int
 		if err != nil || !bytes.Equal(rest, []byte{0}) || s.next == 0 {
 			return bad
 		}
-		return weighed(add, stateFact, -int64(s.next-1))
+		return weighed(add, stateFact, -int64(s.next-1-s.removed))
+	case keyCount:
+		if !bytes.Equal(rest, []byte{0}) || len(value) != 8 {
+			return bad
+		}
+		return weighed(add, deadFact, -int64(binary.BigEndian.Uint64(value)))
 	case keyBlock:
 		field, term, first, ok := cutBlockKey(key)
 		if !ok || field >= len(k.ix.Fields) {

@@ -15,11 +15,14 @@ import (
 // The keys of an index, behind its number. An ordinal is the number of a document in the blocks, from 1 on, 8 bytes; no two documents ever
 // have the same one, and a document that changes gets another one.
 //
+//	63 00                         by storage.Tx.Add: how many records there are under 6b
 //	62 field term 00 00 ordinal   a block: postings of a term, the first of which has this ordinal. A zero in the term is 00 ff
 //	64 id 00                      of a document: the first 16 bytes of the SHA-256 of its texts, and its ordinal, 0 while it is in the tail
 //	6b ordinal                    of a document that has changed since it was settled: the sum of its postings that blocks may still have
 //	6f ordinal                    of a document in the blocks: the sum of its postings, 8 bytes, and its ID
-//	73 00                         the next ordinal, and the version of the analyzer that all blocks are of; then the CRC-32C of both
+//	73 00                         the next ordinal, how many records of ordinals have been removed, a uvarint of the length of the
+//	                              version of the analyzer that all blocks are of, the version, and where a sweep goes on: the
+//	                              key of a block behind 62, nothing without a sweep; then the CRC-32C of all this
 //	74 id 00                      of a document in the tail: its texts
 //
 // The sum of postings is that of the first 8 bytes of the SHA-256 of each; it is there to be verified.
@@ -27,6 +30,7 @@ import (
 // Part of the on-disk format. Must not change.
 const (
 	keyBlock   = 'b'
+	keyCount   = 'c'
 	keyOf      = 'd'
 	keyDead    = 'k'
 	keySettled = 'o'
@@ -39,6 +43,8 @@ func (k *keeper) key(kind byte) []byte {
 }
 
 func (k *keeper) stateKey() []byte { return append(k.key(keyState), 0) }
+
+func (k *keeper) countKey() []byte { return append(k.key(keyCount), 0) }
 
 func (k *keeper) documentKey(kind byte, folded string) []byte {
 	return append(append(k.key(kind), folded...), 0)
@@ -113,17 +119,20 @@ func decodeOf(value []byte) (d ofDocument, err error) {
 	return d, nil
 }
 
-// state is the record under keyState; the zero state is that of an index without blocks.
+// state is the record under keyState.
 type state struct {
 	next    uint64 // ordinal
-	version string // of the analyzer
+	removed uint64 // records of ordinals
+	version string // of the analyzer; empty without blocks
+	sweep   []byte // where the sweep goes on
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func (s *state) append(dst []byte) []byte {
 	start := len(dst)
-	dst = append(binary.BigEndian.AppendUint64(dst, s.next), s.version...)
+	dst = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(dst, s.next), s.removed)
+	dst = append(append(binary.AppendUvarint(dst, uint64(len(s.version))), s.version...), s.sweep...)
 	return binary.BigEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
@@ -132,11 +141,19 @@ func decodeState(value []byte) (s state, err error) {
 	if value == nil {
 		return state{next: 1}, nil
 	}
+	bad := fmt.Errorf("state %x of an index of words: %w", value, errs.ErrCorrupt)
 	n := len(value) - 4
-	if n < 8 || binary.BigEndian.Uint32(value[n:]) != crc32.Checksum(value[:n], castagnoli) {
-		return s, fmt.Errorf("state %x of an index of words: %w", value, errs.ErrCorrupt)
+	if n < 17 || binary.BigEndian.Uint32(value[n:]) != crc32.Checksum(value[:n], castagnoli) {
+		return s, bad
 	}
-	return state{binary.BigEndian.Uint64(value), string(value[8:n])}, nil
+	s.next, s.removed = binary.BigEndian.Uint64(value), binary.BigEndian.Uint64(value[8:])
+	rest := value[16:n]
+	length, size := binary.Uvarint(rest)
+	if size <= 0 || length > uint64(len(rest)-size) || s.next == 0 || s.removed >= s.next {
+		return s, bad
+	}
+	s.version, s.sweep = string(rest[size:size+int(length)]), rest[size+int(length):]
+	return s, nil
 }
 
 // check refuses blocks of another version of the analyzer.
@@ -171,6 +188,8 @@ func (k *keeper) Describe(key []byte) string {
 		if len(rest) == 8 {
 			return fmt.Sprintf("the words of the document with number %d", binary.BigEndian.Uint64(rest))
 		}
+	case keyCount:
+		return "how many documents have changed since their words were settled"
 	case keyState:
 		return "how far its words are settled"
 	}

@@ -24,9 +24,9 @@ func sentence(r *rand.Rand) string {
 
 // Ensure that an index of words is a kind of index, and finds what a scan finds.
 func TestText(t *testing.T) {
-	least, most := fulltext.MinTail, fulltext.PartDocuments
-	fulltext.MinTail, fulltext.PartDocuments = 1, 5
-	t.Cleanup(func() { fulltext.MinTail, fulltext.PartDocuments = least, most })
+	least, most, dead := fulltext.MinTail, fulltext.PartDocuments, fulltext.MinDead
+	fulltext.MinTail, fulltext.PartDocuments, fulltext.MinDead = 1, 5, 3
+	t.Cleanup(func() { fulltext.MinTail, fulltext.PartDocuments, fulltext.MinDead = least, most, dead })
 	kindtest.Run(t, kindtest.Subject{
 		Name:  fulltext.Name,
 		Kind:  fulltext.Kind,

@@ -63,6 +63,13 @@ func (k *keeper) Settle(ctx context.Context, r storage.Reader) (catalog.Settling
 		return nil, err
 	}
 	p.state.version = k.analyzer.Version()
+	due, err := k.sweepDue(r, p.state)
+	if err != nil {
+		return nil, err
+	}
+	if due {
+		return k.sweepPart(ctx, r, p.seen, p.state)
+	}
 	if err := p.take(ctx, r); err != nil || len(p.moved) == 0 {
 		return nil, err
 	}

@@ -70,6 +70,8 @@ func (k *keeper) bury(tx storage.Tx, ordinal uint64) error {
 	return nil
 }
 
+// markDead notes how much of an ordinal the blocks have.
 func (k *keeper) markDead(tx storage.Tx, ordinal uint64, sum int64) {
+	tx.Add(k.countKey(), 1)
 	tx.Set(k.ordinalKey(keyDead, ordinal), binary.BigEndian.AppendUint64(nil, uint64(sum)), nil)
 }

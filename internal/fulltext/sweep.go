@@ -1,0 +1,157 @@
+package fulltext
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"slices"
+
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/storage"
+)
+
+// Postings of documents that have changed stay in blocks, where queries pass over them, until a sweep over all blocks
+// removes them. It begins when there are MinDead such documents, and a quarter of all. A variable for tests.
+var MinDead = 256
+
+// sweepBytes is about how many bytes of blocks a part of a sweep reads.
+const sweepBytes = 512 << 10
+
+// sweepDue reports whether the next part is one of a sweep. A long tail goes first.
+func (k *keeper) sweepDue(r storage.Reader, s state) (bool, error) {
+	if len(s.sweep) == 0 {
+		value, err := catalog.ValueAt(r, k.countKey())
+		if err != nil || len(value) != 8 {
+			return false, err
+		}
+		if dead := binary.BigEndian.Uint64(value); dead < uint64(MinDead) || dead < (s.next-1-s.removed)/4 {
+			return false, nil
+		}
+	}
+	lo := k.key(keyTail)
+	it, err := r.Iterate(lo, format.PrefixEnd(lo))
+	if err != nil {
+		return false, err
+	}
+	n := 0
+	for ok := it.First(); ok && n < 4*PartDocuments; ok = it.Next() {
+		n++
+	}
+	return n < 4*PartDocuments, errs.First(it.Error(), it.Close())
+}
+
+// sweeping is a part of a sweep.
+type sweeping struct {
+	k     *keeper
+	seen  *catalog.Seen
+	state state
+	dead  map[uint64]int64  // sums that are left, by ordinal
+	less  map[uint64]bool   // those of dead that have become less
+	gone  [][]byte          // keys of blocks
+	set   map[string][]byte // blocks
+}
+
+// sweepPart prepares a part of a sweep.
+func (k *keeper) sweepPart(ctx context.Context, r storage.Reader, seen *catalog.Seen, s state) (catalog.Settling, error) {
+	p := sweeping{k: k, seen: seen, state: s, dead: make(map[uint64]int64), less: make(map[uint64]bool), set: make(map[string][]byte)}
+	if err := p.readDead(ctx, r); err != nil {
+		return nil, err
+	}
+	lo := k.key(keyBlock)
+	it, err := r.Iterate(lo, format.PrefixEnd(lo))
+	if err != nil {
+		return nil, err
+	}
+	size, ok := 0, it.SeekGE(append(slices.Clone(lo), s.sweep...))
+	for ; ok && size < sweepBytes && err == nil; ok = it.Next() {
+		size += len(it.Key()) + len(it.Value())
+		err = errs.First(ctx.Err(), p.block(it.Key(), it.Value()))
+	}
+	p.state.sweep = nil
+	if ok && err == nil {
+		p.state.sweep = bytes.Clone(it.Key()[len(lo):])
+	}
+	return p.stage, errs.First(errs.First(err, it.Error()), it.Close())
+}
+
+// readDead reads what blocks may still have of dead documents.
+func (p *sweeping) readDead(ctx context.Context, r storage.Reader) error {
+	lo := p.k.key(keyDead)
+	it, err := r.Iterate(lo, format.PrefixEnd(lo))
+	if err != nil {
+		return err
+	}
+	for ok := it.First(); ok && err == nil; ok = it.Next() {
+		if len(it.Key()) != len(lo)+8 || len(it.Value()) != 8 {
+			err = errs.ErrCorrupt
+			break
+		}
+		p.dead[binary.BigEndian.Uint64(it.Key()[len(lo):])] = int64(binary.BigEndian.Uint64(it.Value()))
+		err = ctx.Err()
+	}
+	return errs.First(errs.First(err, it.Error()), it.Close())
+}
+
+// block removes the postings of dead documents from a block.
+func (p *sweeping) block(key, value []byte) error {
+	field, term, first, ok := cutBlockKey(key)
+	if !ok {
+		return errs.ErrCorrupt
+	}
+	all, err := decodeBlock(nil, first, value)
+	if err != nil {
+		return err
+	}
+	kept := all[:0]
+	for i := range all {
+		ordinal := all[i].ordinal
+		sum, dead := p.dead[ordinal]
+		if !dead {
+			kept = append(kept, all[i])
+			continue
+		}
+		p.dead[ordinal] = sum - all[i].weigh(field, term)
+		p.less[ordinal] = true
+	}
+	if len(kept) == len(all) {
+		return nil
+	}
+	p.gone = append(p.gone, bytes.Clone(key))
+	if len(kept) > 0 {
+		now := binary.BigEndian.AppendUint64(bytes.Clone(key[:len(key)-8]), kept[0].ordinal)
+		p.set[string(now)] = appendBlock(nil, kept)
+	}
+	return nil
+}
+
+// stage is the catalog.Settling.
+func (p *sweeping) stage(tx storage.Tx) (bool, error) {
+	if holds, err := p.seen.Holds(tx); !holds || err != nil {
+		return false, err
+	}
+	state, removed := p.state, int64(0)
+	for ordinal, sum := range p.dead {
+		key := p.k.ordinalKey(keyDead, ordinal)
+		switch {
+		case sum == 0: // no block has a posting of it
+			tx.Delete(key)
+			removed++
+		case p.less[ordinal]:
+			tx.Set(key, binary.BigEndian.AppendUint64(nil, uint64(sum)), nil)
+		}
+	}
+	if removed > 0 {
+		tx.Add(p.k.countKey(), -removed)
+		state.removed += uint64(removed)
+	}
+	for _, key := range p.gone {
+		tx.Delete(key)
+	}
+	for key, value := range p.set {
+		tx.Set([]byte(key), value, nil)
+	}
+	tx.Set(p.k.stateKey(), state.append(nil), nil)
+	return true, nil
+}
