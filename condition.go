@@ -122,7 +122,7 @@ func Matches(field, pattern string) Condition {
 // characters, and +ripe and -rotten for words that must, and must not, be there. Case and width of characters do not matter, nor do signs between
 // words. All texts of an array are one, but no phrase reaches from one element into the next.
 //
-// The query looks at all documents that other conditions leave: there are no indexes of words yet.
+// An index of the kind "text" with the same analyzer answers it. Without one the query looks at all documents that other conditions leave.
 func Search(field, search string, opts ...SearchOption) Condition {
 	return Condition(builder.OnText(field, search, func(f query.Field) query.Expr {
 		e := query.Search{Field: f, Text: search}

@@ -57,8 +57,9 @@ type Index struct {
 	// ranges, prefixes and orders. "groups" keeps the number of documents of each group, and sums, for
 	// queries with group by: then Fields are the members of a group, fields of the body or expressions such as
 	// "year(At)", and the option "sums" has fields or expressions of numbers, such as "Total, Price * Quantity", up
-	// to 8. The first such index of a database raises its format: older versions then refuse it. Another name is
-	// refused with a *KindError.
+	// to 8. "text" finds documents by the words in their Fields, for conditions with search(); the option "analyzer" says what words
+	// are, by default "standard". The first index of one of these kinds raises the format of its database: older versions then refuse
+	// it. Another name is refused with a *KindError.
 	Kind string `json:"kind,omitempty"`
 
 	// Options are what the kind lets a declaration choose, by name, such as the analyzer

@@ -2,8 +2,12 @@ package core
 
 import (
 	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/fulltext"
 	"github.com/jaydb/jay/internal/groups"
 )
 
 // Kinds of indexes that lie in rooms of their own are made known here: no database is open before.
-var _ = catalog.Register(groups.Name, groups.Kind)
+var (
+	_ = catalog.Register(fulltext.Name, fulltext.Kind)
+	_ = catalog.Register(groups.Name, groups.Kind)
+)

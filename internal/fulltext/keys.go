@@ -20,12 +20,12 @@ import (
 //	64 id 00                      of a document: the first 16 bytes of the SHA-256 of its texts, and its ordinal, 0 while it is in the tail
 //	6b ordinal                    of a document that has changed since it was settled: the sum of its postings that blocks may still have
 //	6f ordinal                    of a document in the blocks: the sum of its postings, 8 bytes, and its ID
-//	73 00                         the next ordinal, how many records of ordinals have been removed, a uvarint of the length of the
-//	                              version of the analyzer that all blocks are of, the version, and where a sweep goes on: the
+//	73 00                         the next ordinal, how many records of ordinals have been removed, how many blocks there are and were after the
+//	                              last sweep, 8 bytes each; a uvarint of the length of the version of the analyzer that all blocks are of, the version, and where a sweep goes on: the
 //	                              key of a block behind 62, nothing without a sweep; then the CRC-32C of all this
 //	74 id 00                      of a document in the tail: its texts
 //
-// The sum of postings is that of the first 8 bytes of the SHA-256 of each; it is there to be verified.
+// The sum of postings is that of the FNV-1a hash of each; it is there to be verified.
 //
 // Part of the on-disk format. Must not change.
 const (
@@ -123,6 +123,8 @@ func decodeOf(value []byte) (d ofDocument, err error) {
 type state struct {
 	next    uint64 // ordinal
 	removed uint64 // records of ordinals
+	blocks  uint64 // how many there are
+	swept   uint64 // how many there were after the last sweep
 	version string // of the analyzer; empty without blocks
 	sweep   []byte // where the sweep goes on
 }
@@ -131,7 +133,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func (s *state) append(dst []byte) []byte {
 	start := len(dst)
-	dst = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(dst, s.next), s.removed)
+	for _, n := range []uint64{s.next, s.removed, s.blocks, s.swept} {
+		dst = binary.BigEndian.AppendUint64(dst, n)
+	}
 	dst = append(append(binary.AppendUvarint(dst, uint64(len(s.version))), s.version...), s.sweep...)
 	return binary.BigEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
@@ -143,11 +147,13 @@ func decodeState(value []byte) (s state, err error) {
 	}
 	bad := fmt.Errorf("state %x of an index of words: %w", value, errs.ErrCorrupt)
 	n := len(value) - 4
-	if n < 17 || binary.BigEndian.Uint32(value[n:]) != crc32.Checksum(value[:n], castagnoli) {
+	if n < 33 || binary.BigEndian.Uint32(value[n:]) != crc32.Checksum(value[:n], castagnoli) {
 		return s, bad
 	}
-	s.next, s.removed = binary.BigEndian.Uint64(value), binary.BigEndian.Uint64(value[8:])
-	rest := value[16:n]
+	for i, to := range []*uint64{&s.next, &s.removed, &s.blocks, &s.swept} {
+		*to = binary.BigEndian.Uint64(value[8*i:])
+	}
+	rest := value[32:n]
 	length, size := binary.Uvarint(rest)
 	if size <= 0 || length > uint64(len(rest)-size) || s.next == 0 || s.removed >= s.next {
 		return s, bad

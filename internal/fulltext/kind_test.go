@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/fulltext"
 	"github.com/jaydb/jay/internal/kindtest"
 )
@@ -24,12 +25,14 @@ func sentence(r *rand.Rand) string {
 
 // Ensure that an index of words is a kind of index, and finds what a scan finds.
 func TestText(t *testing.T) {
-	least, most, dead := fulltext.MinTail, fulltext.PartDocuments, fulltext.MinDead
-	fulltext.MinTail, fulltext.PartDocuments, fulltext.MinDead = 1, 5, 3
-	t.Cleanup(func() { fulltext.MinTail, fulltext.PartDocuments, fulltext.MinDead = least, most, dead })
+	least, most, dead, blocks := fulltext.MinTail, fulltext.PartDocuments, fulltext.MinDead, fulltext.MinBlocks
+	fulltext.MinTail, fulltext.PartDocuments, fulltext.MinDead, fulltext.MinBlocks = 1, 5, 3, 40
+	t.Cleanup(func() {
+		fulltext.MinTail, fulltext.PartDocuments, fulltext.MinDead, fulltext.MinBlocks = least, most, dead, blocks
+	})
 	kindtest.Run(t, kindtest.Subject{
 		Name:  fulltext.Name,
-		Kind:  fulltext.Kind,
+		Kind:  catalog.Kind{Options: fulltext.Kind.Options},
 		Index: jay.Index{Fields: []string{"Title", "Text"}},
 		Body: func(r *rand.Rand) string {
 			var members []string

@@ -1,9 +1,9 @@
 package fulltext
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"hash/fnv"
 
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/text"
@@ -39,11 +39,13 @@ func (p *posting) appendPositions(dst []byte) []byte {
 	return dst
 }
 
-// weigh returns what a posting adds to the sum of its document.
+// weigh returns what a posting adds to the sum of its document: FNV-1a of the field, the class of the length, the positions and the term.
 func (p *posting) weigh(field int, term []byte) int64 {
-	record := append([]byte{byte(field), byte(p.length)}, p.appendPositions(nil)...)
-	sum := sha256.Sum256(append(record, term...))
-	return int64(binary.BigEndian.Uint64(sum[:]))
+	sum := fnv.New64a()
+	var buf [128]byte
+	sum.Write(p.appendPositions(append(buf[:0], byte(field), byte(p.length))))
+	sum.Write(term)
+	return int64(sum.Sum64())
 }
 
 // appendBlock appends the value of a block, whose key has the ordinal of the first posting.

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"maps"
-	"slices"
 
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/errs"
@@ -14,19 +12,13 @@ import (
 )
 
 // partBytes is about how many bytes of texts are settled at once; one document may have more.
-const partBytes = 256 << 10
+const partBytes = 512 << 10
 
 // MinTail is how many documents the tail has before some are settled, PartDocuments of them at most at once. Variables for
 // tests.
 var (
 	MinTail       = 64
-	PartDocuments = 256
-)
-
-// A term has blocks of few documents, as each part adds one: when it has smallBlocks that are not half full at its end, they become one.
-const (
-	smallBlocks = 8
-	smallBlock  = blockPostings / 2
+	PartDocuments = 512
 )
 
 // moved is a document that a part moves from the tail to the blocks.
@@ -43,7 +35,6 @@ type part struct {
 	seen  *catalog.Seen // the state, by which the blocks are as they were
 	state state
 	moved []moved
-	gone  [][]byte          // keys of blocks that have become others
 	set   map[string][]byte // blocks
 }
 
@@ -88,9 +79,7 @@ func (k *keeper) Settle(ctx context.Context, r storage.Reader) (catalog.Settling
 			return nil, err
 		}
 	}
-	if err := p.add(ctx, r, postings); err != nil {
-		return nil, err
-	}
+	p.add(postings)
 	return p.stage, nil
 }
 
@@ -113,56 +102,15 @@ func (p *part) take(ctx context.Context, r storage.Reader) error {
 	return errs.First(errs.First(it.Error(), it.Close()), ctx.Err())
 }
 
-// add makes blocks of postings, with what small blocks their terms have.
-func (p *part) add(ctx context.Context, r storage.Reader, postings map[termOf][]posting) error {
-	lo := p.k.key(keyBlock)
-	it, err := r.Iterate(lo, format.PrefixEnd(lo))
-	if err != nil {
-		return err
-	}
-	for _, at := range slices.SortedFunc(maps.Keys(postings), compareTerms) {
-		if err = errs.First(ctx.Err(), p.addTerm(it, at, postings[at])); err != nil {
-			break
+// add makes blocks of postings. What blocks their terms have is not looked at: a sweep joins those of few documents.
+func (p *part) add(postings map[termOf][]posting) {
+	for at, all := range postings {
+		prefix := p.k.termKey(at.field, at.term)
+		for _, block := range blocks(all) {
+			p.set[string(binary.BigEndian.AppendUint64(bytes.Clone(prefix), block[0].ordinal))] = appendBlock(nil, block)
 		}
 	}
-	return errs.First(errs.First(err, it.Error()), it.Close())
-}
-
-func compareTerms(a, b termOf) int {
-	if a.field != b.field {
-		return a.field - b.field
-	}
-	return bytes.Compare([]byte(a.term), []byte(b.term))
-}
-
-// addTerm makes blocks of the postings of a term.
-func (p *part) addTerm(it storage.Iterator, at termOf, all []posting) error {
-	prefix := p.k.termKey(at.field, at.term)
-	var small [][]byte // keys, the last one first
-	var before []posting
-	for ok := it.SeekLT(format.PrefixEnd(prefix)); ok && bytes.HasPrefix(it.Key(), prefix) && len(small) < smallBlocks; ok = it.Prev() {
-		_, _, first, ok := cutBlockKey(it.Key())
-		if !ok {
-			return errs.ErrCorrupt
-		}
-		block, err := decodeBlock(nil, first, it.Value())
-		if err != nil {
-			return err
-		}
-		if len(block) >= smallBlock || len(it.Value()) >= blockBytes/2 {
-			break
-		}
-		small = append(small, bytes.Clone(it.Key()))
-		before = append(block, before...)
-	}
-	if len(small) == smallBlocks {
-		p.gone = append(p.gone, small...)
-		all = append(before, all...)
-	}
-	for _, block := range blocks(all) {
-		p.set[string(binary.BigEndian.AppendUint64(bytes.Clone(prefix), block[0].ordinal))] = appendBlock(nil, block)
-	}
-	return nil
+	p.state.blocks += uint64(len(p.set))
 }
 
 // stage is the catalog.Settling.
@@ -174,9 +122,6 @@ func (p *part) stage(tx storage.Tx) (bool, error) {
 		if err := p.move(tx, &p.moved[i]); err != nil {
 			return false, err
 		}
-	}
-	for _, key := range p.gone {
-		tx.Delete(key)
 	}
 	for key, value := range p.set {
 		tx.Set([]byte(key), value, nil)

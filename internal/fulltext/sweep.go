@@ -12,9 +12,16 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Postings of documents that have changed stay in blocks, where queries pass over them, until a sweep over all blocks
-// removes them. It begins when there are MinDead such documents, and a quarter of all. A variable for tests.
-var MinDead = 256
+// A sweep over all blocks removes the postings of documents that have changed, which queries pass over until then, and joins blocks of
+// few documents, as each part that is settled adds blocks of its own. It begins when there are MinDead such documents, and a quarter of
+// all, or twice as many blocks as after the last one, and MinBlocks. Variables for tests.
+var (
+	MinDead   = 256
+	MinBlocks = 20_000
+)
+
+// smallBlock is how many postings a block has at least that is not joined with others.
+const smallBlock = blockPostings / 2
 
 // sweepBytes is about how many bytes of blocks a part of a sweep reads.
 const sweepBytes = 512 << 10
@@ -23,10 +30,14 @@ const sweepBytes = 512 << 10
 func (k *keeper) sweepDue(r storage.Reader, s state) (bool, error) {
 	if len(s.sweep) == 0 {
 		value, err := catalog.ValueAt(r, k.countKey())
-		if err != nil || len(value) != 8 {
+		if err != nil {
 			return false, err
 		}
-		if dead := binary.BigEndian.Uint64(value); dead < uint64(MinDead) || dead < (s.next-1-s.removed)/4 {
+		dead := uint64(0)
+		if len(value) == 8 {
+			dead = binary.BigEndian.Uint64(value)
+		}
+		if (dead < uint64(MinDead) || dead < (s.next-1-s.removed)/4) && (s.blocks < uint64(MinBlocks) || s.blocks < 2*s.swept) {
 			return false, nil
 		}
 	}
@@ -51,6 +62,12 @@ type sweeping struct {
 	less  map[uint64]bool   // those of dead that have become less
 	gone  [][]byte          // keys of blocks
 	set   map[string][]byte // blocks
+
+	// Blocks of one term, one behind the other, that become others.
+	prefix  []byte // of their keys
+	keys    [][]byte
+	joined  []posting
+	changed bool // a posting was removed
 }
 
 // sweepPart prepares a part of a sweep.
@@ -69,9 +86,13 @@ func (k *keeper) sweepPart(ctx context.Context, r storage.Reader, seen *catalog.
 		size += len(it.Key()) + len(it.Value())
 		err = errs.First(ctx.Err(), p.block(it.Key(), it.Value()))
 	}
+	p.flush()
 	p.state.sweep = nil
+	p.state.blocks = p.state.blocks - uint64(len(p.gone)) + uint64(len(p.set))
 	if ok && err == nil {
 		p.state.sweep = bytes.Clone(it.Key()[len(lo):])
+	} else {
+		p.state.swept = p.state.blocks
 	}
 	return p.stage, errs.First(errs.First(err, it.Error()), it.Close())
 }
@@ -115,15 +136,28 @@ func (p *sweeping) block(key, value []byte) error {
 		p.dead[ordinal] = sum - all[i].weigh(field, term)
 		p.less[ordinal] = true
 	}
-	if len(kept) == len(all) {
+	prefix, changed := key[:len(key)-8], len(kept) < len(all)
+	if !bytes.Equal(prefix, p.prefix) || len(p.joined) >= blockPostings {
+		p.flush()
+		p.prefix = bytes.Clone(prefix)
+	}
+	if !changed && (len(kept) >= smallBlock || len(value) >= blockBytes/2) {
+		p.flush()
 		return nil
 	}
-	p.gone = append(p.gone, bytes.Clone(key))
-	if len(kept) > 0 {
-		now := binary.BigEndian.AppendUint64(bytes.Clone(key[:len(key)-8]), kept[0].ordinal)
-		p.set[string(now)] = appendBlock(nil, kept)
-	}
+	p.keys, p.joined, p.changed = append(p.keys, bytes.Clone(key)), append(p.joined, kept...), p.changed || changed
 	return nil
+}
+
+// flush joins the blocks that have been gathered.
+func (p *sweeping) flush() {
+	if p.changed || len(p.keys) > 1 {
+		p.gone = append(p.gone, p.keys...)
+		for _, block := range blocks(p.joined) {
+			p.set[string(binary.BigEndian.AppendUint64(bytes.Clone(p.prefix), block[0].ordinal))] = appendBlock(nil, block)
+		}
+	}
+	p.keys, p.joined, p.changed = nil, nil, false
 }
 
 // stage is the catalog.Settling.
