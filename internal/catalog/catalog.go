@@ -220,6 +220,9 @@ func Open(e RecordEntry) (*Index, error) {
 	if ix.Keeper, err = kind.Open(ix); err != nil {
 		return nil, fmt.Errorf("index %q: %w", e.Name, err)
 	}
+	if _, computes := ix.Keeper.(Computer); !computes {
+		ix.Errors = false
+	}
 	decodes, stages := false, false
 	ix.Decoder, decodes = ix.Keeper.(Decoder)
 	if ix.Stager, stages = ix.Keeper.(Stager); decodes == stages {

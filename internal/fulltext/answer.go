@@ -63,14 +63,13 @@ func (k *keeper) condition(e query.Expr) (c condition, ok bool) {
 
 // candidates are the documents in the blocks, and then those of the tail.
 type candidates struct {
-	k       *keeper
-	r       storage.Reader
-	found   []uint64 // ordinals in the blocks
-	all     []condition
-	tail    storage.Iterator
-	begun   bool // the tail
-	words   []*text.Document
-	current []byte
+	k     *keeper
+	r     storage.Reader
+	found []uint64 // ordinals in the blocks
+	all   []condition
+	tail  storage.Iterator
+	begun bool // the tail
+	words []*text.Document
 }
 
 // find returns the documents for which all conditions are true.
@@ -114,10 +113,8 @@ func (c *candidates) Next() ([]byte, error) {
 		if value == nil {
 			continue // the document has changed since
 		}
-		if _, c.current, err = settledAt(value); err != nil {
-			return nil, err
-		}
-		return c.current, nil
+		s, err := c.k.settledAt(value)
+		return s.folded, err
 	}
 	for ok := c.step(); ok; ok = c.step() {
 		matches, err := c.matches(c.tail.Value())
@@ -125,8 +122,7 @@ func (c *candidates) Next() ([]byte, error) {
 			return nil, err
 		}
 		if matches {
-			c.current = append(c.current[:0], c.tail.Key()[6:len(c.tail.Key())-1]...)
-			return c.current, nil
+			return c.tail.Key()[6 : len(c.tail.Key())-1], nil
 		}
 	}
 	return nil, c.tail.Error()

@@ -14,6 +14,7 @@ import (
 //   - of each document its texts: a record says so, and the record that it points at, of the tail or of the blocks, points back
 //   - of each document the sum of its postings: the record of the tail or of the blocks says so
 //   - of each ordinal the postings in the blocks, less the sum that its record says
+//   - of each field, how many documents in the blocks have it, and how many terms
 //   - of all ordinals, how many have a record, and how many of dead documents
 
 func documentFact(kind byte, folded []byte, more ...byte) []byte {
@@ -26,6 +27,21 @@ func ordinalFact(ordinal uint64) []byte {
 
 // stateFact is how many ordinals have a record, and deadFact how many of dead documents.
 var stateFact, deadFact = []byte{keyState}, []byte{keyCount}
+
+// lengthFact is how many documents have texts in a field, or how many terms they have.
+func lengthFact(field byte, i byte) []byte { return []byte{keyLengths, field, i} }
+
+func addLengthFacts(lengths []int, add func(fact []byte, weight int64) error) error {
+	for field, n := range lengths {
+		if n == 0 {
+			continue
+		}
+		if err := errs.First(add(lengthFact(byte(field), 0), 1), add(lengthFact(byte(field), 1), int64(n))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // weighed calls add unless the weight is nothing.
 func weighed(add func([]byte, int64) error, fact []byte, weight int64) error {
@@ -47,7 +63,7 @@ func (k *keeper) GivenFacts(folded string, e *catalog.Entry, add func(fact []byt
 
 // addSum adds the sum of the postings of texts.
 func (k *keeper) addSum(folded, texts []byte, add func(fact []byte, weight int64) error) error {
-	words, err := k.wordsOf(texts, 1)
+	words, _, err := k.wordsOf(texts, 1)
 	if err != nil {
 		return err
 	}
@@ -83,14 +99,19 @@ func (k *keeper) StoredFacts(key, value []byte, add func(fact []byte, weight int
 		}
 		return add(documentFact(keySettled, folded, binary.BigEndian.AppendUint64(nil, d.ordinal)...), 1)
 	case keySettled:
-		sum, folded, err := settledAt(value)
+		s, err := k.settledAt(value)
 		if err != nil || len(rest) != 8 {
 			return bad
 		}
-		if err := add(stateFact, 1); err != nil {
-			return err
+		err = errs.First(add(stateFact, 1), addLengthFacts(s.lengths, add))
+		err = errs.First(err, add(documentFact(keySettled, s.folded, rest...), -1))
+		err = errs.First(err, weighed(add, documentFact('p', s.folded), s.sum))
+		return errs.First(err, weighed(add, ordinalFact(binary.BigEndian.Uint64(rest)), -s.sum))
+	case keyLengths:
+		if len(rest) != 1 || int(rest[0]) >= len(k.ix.Fields) || len(value) != 16 {
+			return bad
 		}
-		return errs.First(errs.First(add(documentFact(keySettled, folded, rest...), -1), weighed(add, documentFact('p', folded), sum)), weighed(add, ordinalFact(binary.BigEndian.Uint64(rest)), -sum))
+		return errs.First(weighed(add, lengthFact(rest[0], 0), -int64(binary.BigEndian.Uint64(value))), weighed(add, lengthFact(rest[0], 1), -int64(binary.BigEndian.Uint64(value[8:]))))
 	case keyDead:
 		if len(rest) != 8 || len(value) != 8 {
 			return bad

@@ -10,6 +10,7 @@ import (
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/storage"
 )
 
 // The keys of an index, behind its number. An ordinal is the number of a document in the blocks, from 1 on, 8 bytes; no two documents ever
@@ -19,7 +20,9 @@ import (
 //	62 field term 00 00 ordinal   a block: postings of a term, the first of which has this ordinal. A zero in the term is 00 ff
 //	64 id 00                      of a document: the first 16 bytes of the SHA-256 of its texts, and its ordinal, 0 while it is in the tail
 //	6b ordinal                    of a document that has changed since it was settled: the sum of its postings that blocks may still have
-//	6f ordinal                    of a document in the blocks: the sum of its postings, 8 bytes, and its ID
+//	6c field                      by storage.Tx.Add: how many documents in the blocks have texts in the field, and how many terms
+//	6f ordinal                    of a document in the blocks: the sum of its postings, 8 bytes, of each field a uvarint of how many
+//	                              terms it has, and its ID
 //	73 00                         the next ordinal, how many records of ordinals have been removed, how many blocks there are and were after the
 //	                              last sweep, 8 bytes each; a uvarint of the length of the version of the analyzer that all blocks are of, the version, and where a sweep goes on: the
 //	                              key of a block behind 62, nothing without a sweep; then the CRC-32C of all this
@@ -33,6 +36,7 @@ const (
 	keyCount   = 'c'
 	keyOf      = 'd'
 	keyDead    = 'k'
+	keyLengths = 'l'
 	keySettled = 'o'
 	keyState   = 's'
 	keyTail    = 't'
@@ -45,6 +49,8 @@ func (k *keeper) key(kind byte) []byte {
 func (k *keeper) stateKey() []byte { return append(k.key(keyState), 0) }
 
 func (k *keeper) countKey() []byte { return append(k.key(keyCount), 0) }
+
+func (k *keeper) lengthsKey(field int) []byte { return append(k.key(keyLengths), byte(field)) }
 
 func (k *keeper) documentKey(kind byte, folded string) []byte {
 	return append(append(k.key(kind), folded...), 0)
@@ -170,12 +176,48 @@ func (k *keeper) check(s state) error {
 	return nil
 }
 
-// settledAt decodes a record under keySettled: the sum of the postings and the folded ID.
-func settledAt(value []byte) (sum int64, folded []byte, err error) {
-	if len(value) < 9 {
-		return 0, nil, fmt.Errorf("settled document %x: %w", value, errs.ErrCorrupt)
+// settled is the record of a document under keySettled.
+type settled struct {
+	sum     int64
+	lengths []int  // by field
+	folded  []byte // in the memory of the value
+}
+
+func (s *settled) append(dst []byte) []byte {
+	dst = binary.BigEndian.AppendUint64(dst, uint64(s.sum))
+	for _, n := range s.lengths {
+		dst = binary.AppendUvarint(dst, uint64(n))
 	}
-	return int64(binary.BigEndian.Uint64(value)), value[8:], nil
+	return append(dst, s.folded...)
+}
+
+func (k *keeper) settledAt(value []byte) (s settled, err error) {
+	bad := fmt.Errorf("settled document %x: %w", value, errs.ErrCorrupt)
+	if len(value) < 8 {
+		return s, bad
+	}
+	s.sum = int64(binary.BigEndian.Uint64(value))
+	s.folded = value[8:]
+	for range k.ix.Fields {
+		n, size := binary.Uvarint(s.folded)
+		if size <= 0 || n > 1<<40 {
+			return s, bad
+		}
+		s.lengths, s.folded = append(s.lengths, int(n)), s.folded[size:]
+	}
+	if len(s.folded) == 0 {
+		return s, bad
+	}
+	return s, nil
+}
+
+// addLengths adds the lengths of a document to those of all in the blocks, or takes them away.
+func (k *keeper) addLengths(tx storage.Tx, lengths []int, sign int64) {
+	for field, n := range lengths {
+		if n > 0 {
+			tx.Add(k.lengthsKey(field), sign, sign*int64(n))
+		}
+	}
 }
 
 // Describe implements catalog.Keeper.
@@ -196,6 +238,10 @@ func (k *keeper) Describe(key []byte) string {
 		}
 	case keyCount:
 		return "how many documents have changed since their words were settled"
+	case keyLengths:
+		if len(rest) == 1 && int(rest[0]) < len(k.ix.Fields) {
+			return fmt.Sprintf("how many words %s has", k.ix.Fields[rest[0]].Text)
+		}
 	case keyState:
 		return "how far its words are settled"
 	}

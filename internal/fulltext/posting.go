@@ -110,11 +110,12 @@ type termOf struct {
 // words are the postings of one document, by term.
 type words map[termOf]*posting
 
-// wordsOf makes the postings of the texts of a document.
-func (k *keeper) wordsOf(texts []byte, ordinal uint64) (words, error) {
-	all := make(words)
-	bases, lengths := make([]int, len(k.ix.Fields)), make([]int, len(k.ix.Fields))
-	err := k.eachText(texts, func(field int, s string) {
+// wordsOf makes the postings of the texts of a document, and returns how many terms each field has.
+func (k *keeper) wordsOf(texts []byte, ordinal uint64) (all words, lengths []int, err error) {
+	all = make(words)
+	bases := make([]int, len(k.ix.Fields))
+	lengths = make([]int, len(k.ix.Fields))
+	err = k.eachText(texts, func(field int, s string) {
 		positions := k.analyzer.Each(s, func(t text.Token) bool {
 			lengths[field]++
 			at := termOf{field, string(t.Term)}
@@ -131,7 +132,7 @@ func (k *keeper) wordsOf(texts []byte, ordinal uint64) (words, error) {
 	for at, p := range all {
 		p.length = text.ClassOf(lengths[at.field])
 	}
-	return all, err
+	return all, lengths, err
 }
 
 // sum returns the sum of the postings.

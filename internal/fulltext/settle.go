@@ -26,7 +26,8 @@ type moved struct {
 	folded  string
 	texts   []byte // as they were
 	ordinal uint64
-	sum     int64
+	sum     int64 // of its postings
+	lengths []int // by field
 }
 
 // part is what a Settling stages.
@@ -67,10 +68,11 @@ func (k *keeper) Settle(ctx context.Context, r storage.Reader) (catalog.Settling
 	postings := make(map[termOf][]posting)
 	for i := range p.moved {
 		m := &p.moved[i]
-		words, err := k.wordsOf(m.texts, m.ordinal)
+		words, lengths, err := k.wordsOf(m.texts, m.ordinal)
 		if err != nil {
 			return nil, err
 		}
+		m.lengths = lengths
 		for at, one := range words {
 			postings[at] = append(postings[at], *one)
 			m.sum += one.weigh(at.field, []byte(at.term))
@@ -144,6 +146,8 @@ func (p *part) move(tx storage.Tx, m *moved) error {
 	tx.Delete(tail)
 	now := ofDocument{printOf(m.texts), m.ordinal}
 	tx.Set(p.k.documentKey(keyOf, m.folded), now.append(nil), nil)
-	tx.Set(p.k.ordinalKey(keySettled, m.ordinal), append(binary.BigEndian.AppendUint64(nil, uint64(m.sum)), m.folded...), nil)
+	s := settled{m.sum, m.lengths, []byte(m.folded)}
+	tx.Set(p.k.ordinalKey(keySettled, m.ordinal), s.append(nil), nil)
+	p.k.addLengths(tx, m.lengths, 1)
 	return nil
 }

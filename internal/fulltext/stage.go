@@ -61,12 +61,13 @@ func (k *keeper) bury(tx storage.Tx, ordinal uint64) error {
 	if err != nil {
 		return err
 	}
-	sum, _, err := settledAt(value)
+	s, err := k.settledAt(value)
 	if err != nil {
 		return err
 	}
 	tx.Delete(key)
-	k.markDead(tx, ordinal, sum)
+	k.addLengths(tx, s.lengths, -1)
+	k.markDead(tx, ordinal, s.sum)
 	return nil
 }
 

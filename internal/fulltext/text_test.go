@@ -1,0 +1,200 @@
+package fulltext_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/checks"
+	"github.com/jaydb/jay/internal/fulltext"
+	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/query"
+)
+
+var ctx = context.Background()
+
+// quickly makes parts small and sweeps frequent until the test ends. It must not run beside others.
+func quickly(t *testing.T) {
+	least, most, dead, blocks := fulltext.MinTail, fulltext.PartDocuments, fulltext.MinDead, fulltext.MinBlocks
+	fulltext.MinTail, fulltext.PartDocuments, fulltext.MinDead, fulltext.MinBlocks = 1, 5, 3, 40
+	t.Cleanup(func() {
+		fulltext.MinTail, fulltext.PartDocuments, fulltext.MinDead, fulltext.MinBlocks = least, most, dead, blocks
+	})
+	t.Cleanup(checks.NoSettler())
+}
+
+func put(t testing.TB, db *jay.DB, id, text string) {
+	t.Helper()
+	body, err := json.Marshal(map[string]string{"Text": text})
+	jaytest.Must(t, err)
+	_, err = db.Put(ctx, id, body, jay.InCollection("Notes"))
+	jaytest.Must(t, err)
+}
+
+// words declares an index of words of notes.
+func words(t testing.TB, db *jay.DB, options map[string]string) {
+	t.Helper()
+	jaytest.Must(t, db.EnsureIndex(ctx, "Notes", jay.Index{Name: "Words", Kind: "text", Fields: []string{"Text"}, Options: options}))
+}
+
+func count(t testing.TB, q jay.Query[jay.Document]) int64 {
+	t.Helper()
+	n, err := q.NoScan().Count(ctx)
+	jaytest.Must(t, err)
+	return n
+}
+
+// Ensure that what documents leave behind when they change is removed, and that small blocks are joined: an index of documents that have
+// changed many times has about as many keys as a new one.
+func TestText_Swept(t *testing.T) {
+	quickly(t)
+	db := jaytest.Memory(t, nil)
+	words(t, db, nil)
+	r := rand.New(rand.NewPCG(1, 36))
+	for round := range 30 {
+		for i := range 40 {
+			var s strings.Builder
+			for range 20 {
+				fmt.Fprintf(&s, "w%d ", r.IntN(60))
+			}
+			put(t, db, fmt.Sprintf("notes/%d", i), s.String()+fmt.Sprintf("round%d", round))
+		}
+		jaytest.Must(t, checks.Settle(db))
+	}
+	jaytest.Verify(t, db)
+	jaytest.Must(t, db.Flush(ctx)) // what checks count is on disk
+	worn, err := checks.IndexKeys(db)
+	jaytest.Must(t, err)
+	jaytest.Equal(t, count(t, db.Query("Notes").Where(jay.Search("Text", "round29"))), 40)
+	jaytest.Equal(t, count(t, db.Query("Notes").Where(jay.Search("Text", "round28"))), 0)
+
+	jaytest.Must(t, db.DropIndex(ctx, "Notes", "Words"))
+	words(t, db, nil)
+	jaytest.Must(t, checks.Settle(db))
+	jaytest.Must(t, db.Flush(ctx))
+	fresh, err := checks.IndexKeys(db)
+	jaytest.Must(t, err)
+	if worn > 2*fresh || fresh < 100 {
+		t.Errorf("%d keys after many changes, %d of a new index", worn, fresh)
+	}
+}
+
+// Ensure that writers and the settler do not lose documents when they meet: each search finds what was written, at every moment.
+func TestText_Writers(t *testing.T) {
+	least, most := fulltext.MinTail, fulltext.PartDocuments
+	fulltext.MinTail, fulltext.PartDocuments = 1, 5
+	t.Cleanup(func() { fulltext.MinTail, fulltext.PartDocuments = least, most })
+	db := jaytest.Memory(t, nil)
+	words(t, db, nil)
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range 40 {
+				put(t, db, fmt.Sprintf("notes/%d-%d", g, i%10), fmt.Sprintf("all of%d step%d", g, i))
+				if n := count(t, db.Query("Notes").Where(jay.Search("Text", fmt.Sprintf("of%d step%d", g, i), jay.AllWords()))); n != 1 {
+					t.Errorf("writer %d, step %d: found %d", g, i, n)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	jaytest.Equal(t, count(t, db.Query("Notes").Where(jay.Search("Text", "all"))), 80)
+	jaytest.Verify(t, db)
+}
+
+// Ensure that an index answers searches by its own analyzer only, so that it changes no answer.
+func TestText_Analyzer(t *testing.T) {
+	quickly(t)
+	db := jaytest.Memory(t, nil)
+	words(t, db, map[string]string{"analyzer": "English"})
+	put(t, db, "notes/1", "The falling leaves")
+	put(t, db, "notes/2", "A leaf falls")
+	for range 2 {
+		jaytest.Equal(t, count(t, db.Query("Notes").Where(jay.Search("Text", "fall", jay.WithAnalyzer("english")))), 2)
+		if _, err := db.Query("Notes").Where(jay.Search("Text", "fall")).NoScan().Count(ctx); !errors.Is(err, jay.ErrNoIndex) {
+			t.Errorf("another analyzer: got %v", err)
+		}
+		n, err := db.Query("Notes").Where(jay.Search("Text", "fall")).Count(ctx)
+		jaytest.Must(t, err)
+		jaytest.Equal(t, n, 0)
+		jaytest.Must(t, checks.Settle(db))
+	}
+	list, err := db.Indexes(ctx, "Notes")
+	jaytest.Must(t, err)
+	jaytest.Equal(t, list[0].Options["analyzer"], "english")
+}
+
+// Ensure that patterns that mean more words than the bound are refused, and that those within it are not.
+func TestText_Terms(t *testing.T) {
+	quickly(t)
+	fulltext.PartDocuments = 500
+	db := jaytest.Memory(t, nil)
+	words(t, db, nil)
+	for i := range 11 {
+		var s strings.Builder
+		for j := range 100 {
+			fmt.Fprintf(&s, "word%02dx%d ", i, j)
+		}
+		put(t, db, fmt.Sprintf("notes/%d", i), s.String())
+	}
+	jaytest.Must(t, checks.Settle(db))
+	search := func(s string) error {
+		_, err := db.Query("Notes").Where(jay.Search("Text", s)).NoScan().Count(ctx)
+		return err
+	}
+	jaytest.Must(t, search("word0*"))
+	var limit *query.LimitError
+	if err := search("word*"); !errors.Is(err, jay.ErrQuery) || !errors.As(err, &limit) || limit.Limit != fulltext.MaxTerms {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Ensure that texts beyond the bound of an index are refused by a typed error, and change nothing.
+func TestText_Large(t *testing.T) {
+	quickly(t)
+	db := jaytest.Memory(t, nil)
+	words(t, db, nil)
+	put(t, db, "notes/1", "oak")
+	_, err := db.Put(ctx, "notes/1", []byte(`{"Text":"`+strings.Repeat("a", 9<<20)+`"}`), jay.InCollection("Notes"))
+	var document *jay.DocumentError
+	if !errors.As(err, &document) {
+		t.Errorf("got %v", err)
+	}
+	put(t, db, "notes/2", strings.Repeat("b", 1<<20)+" "+strings.Repeat("c ", 1<<19))
+	jaytest.Must(t, checks.Settle(db))
+	for search, want := range map[string]int64{"oak": 1, "c": 1, strings.Repeat("b", 8*128): 1} {
+		jaytest.Equal(t, count(t, db.Query("Notes").Where(jay.Search("Text", search))), want)
+	}
+	jaytest.Verify(t, db)
+}
+
+// Ensure that the first index raises the format of its database.
+func TestText_FormatRises(t *testing.T) {
+	dir := t.TempDir()
+	db := jaytest.Open(t, dir, nil)
+	defer jaytest.Close(t, db)
+	risen := func() bool {
+		text, err := os.ReadFile(filepath.Join(dir, "JAY"))
+		jaytest.Must(t, err)
+		if strings.Contains(string(text), "expressions") {
+			t.Error("the format has risen for what is not used")
+		}
+		return strings.Contains(string(text), ": text\n")
+	}
+	jaytest.Must(t, db.EnsureIndex(ctx, "Notes", jay.Index{Fields: []string{"Text"}}))
+	if risen() {
+		t.Error("an ordered index has raised it")
+	}
+	words(t, db, nil)
+	if !risen() {
+		t.Error("it has not risen")
+	}
+}
