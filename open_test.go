@@ -816,6 +816,51 @@ func TestFormat9_KeptSums(t *testing.T) {
 	jaytest.Verify(t, db)
 }
 
+// Ensure that the database of format 11 with an index of words (internal/fixture) opens, answers as it did, and goes on; and that a
+// program which does not know it refuses it by that name.
+func TestFormat11_Text(t *testing.T) {
+	dir := t.TempDir()
+	copyTree(t, filepath.Join("testdata", "format11", "text"), dir)
+	before := hashesOf(t, dir)
+	older := storage.Features(storage.AllFeatures[:6])
+	_, err := jay.Open(dir, &jay.Options{Engine: lsm.Driver{Options: lsm.Options{Features: older}}})
+	var newer *jay.FormatError
+	if !errors.As(err, &newer) || newer.Found != 11 || newer.Newest != 10 || !slices.Equal(newer.Features, []string{"text"}) {
+		t.Errorf("an older program: got %v", err)
+	}
+	equal(t, slices.Equal(before, hashesOf(t, dir)), true)
+
+	said := func(db *jay.DB, field, search string) string {
+		t.Helper()
+		var ids []string
+		for doc, err := range db.Query("Notes").Where(jay.Search(field, search, jay.WithAnalyzer("whitespace"))).NoScan().Iter(ctx) {
+			must(t, err)
+			ids = append(ids, doc.ID()[len("notes/"):])
+		}
+		slices.Sort(ids)
+		return strings.Join(ids, "")
+	}
+	saysAll := func(db *jay.DB) {
+		t.Helper()
+		for search, want := range map[string]string{"leaves": "125", "fallen": "1", "green": "2", `"leaves of"`: "", `"oak oak"`: "1", "lea* -fallen": "25", "gone": ""} {
+			equal(t, said(db, "Text", search), want)
+		}
+		equal(t, said(db, "Title", "Oak Jay oak gone"), "13")
+	}
+	db := open(t, dir, &jay.Options{ReadOnly: true})
+	saysAll(db)
+	closeDB(t, db)
+
+	db = open(t, dir, &jay.Options{MustExist: true})
+	defer closeDB(t, db)
+	saysAll(db)
+	jaytest.Verify(t, db)
+	put(t, db, "notes/7", `{"Text":"fallen again"}`, jay.InCollection("Notes"))
+	must(t, db.Delete(ctx, "notes/1"))
+	equal(t, said(db, "Text", "fallen leaves"), "257")
+	jaytest.Verify(t, db)
+}
+
 // Ensure that the database of format 10 with indexes of expressions (internal/fixture) opens, answers as it did, and goes on; and
 // that a program which does not know them refuses it by that name.
 func TestFormat10_IndexExpressions(t *testing.T) {

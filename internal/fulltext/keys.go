@@ -23,8 +23,8 @@ import (
 //	6c field                      by storage.Tx.Add: how many documents in the blocks have texts in the field, and how many terms
 //	6f ordinal                    of a document in the blocks: the sum of its postings, 8 bytes, of each field a uvarint of how many
 //	                              terms it has, and its ID
-//	73 00                         the next ordinal, how many records of ordinals have been removed, how many blocks there are and were after the
-//	                              last sweep, 8 bytes each; a uvarint of the length of the version of the analyzer that all blocks are of, the version, and where a sweep goes on: the
+//	73 00                         the next ordinal, how many records of ordinals have been removed, how many blocks there are, and how many
+//	                              blocks and records under 6b there were after the last sweep, 8 bytes each; a uvarint of the length of the version of the analyzer that all blocks are of, the version, and where a sweep goes on: the
 //	                              key of a block behind 62, nothing without a sweep; then the CRC-32C of all this
 //	74 id 00                      of a document in the tail: its texts
 //
@@ -131,6 +131,7 @@ type state struct {
 	removed uint64 // records of ordinals
 	blocks  uint64 // how many there are
 	swept   uint64 // how many there were after the last sweep
+	left    uint64 // how many dead ordinals there were after it
 	version string // of the analyzer; empty without blocks
 	sweep   []byte // where the sweep goes on
 }
@@ -139,7 +140,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func (s *state) append(dst []byte) []byte {
 	start := len(dst)
-	for _, n := range []uint64{s.next, s.removed, s.blocks, s.swept} {
+	for _, n := range []uint64{s.next, s.removed, s.blocks, s.swept, s.left} {
 		dst = binary.BigEndian.AppendUint64(dst, n)
 	}
 	dst = append(append(binary.AppendUvarint(dst, uint64(len(s.version))), s.version...), s.sweep...)
@@ -153,13 +154,13 @@ func decodeState(value []byte) (s state, err error) {
 	}
 	bad := fmt.Errorf("state %x of an index of words: %w", value, errs.ErrCorrupt)
 	n := len(value) - 4
-	if n < 33 || binary.BigEndian.Uint32(value[n:]) != crc32.Checksum(value[:n], castagnoli) {
+	if n < 41 || binary.BigEndian.Uint32(value[n:]) != crc32.Checksum(value[:n], castagnoli) {
 		return s, bad
 	}
-	for i, to := range []*uint64{&s.next, &s.removed, &s.blocks, &s.swept} {
+	for i, to := range []*uint64{&s.next, &s.removed, &s.blocks, &s.swept, &s.left} {
 		*to = binary.BigEndian.Uint64(value[8*i:])
 	}
-	rest := value[32:n]
+	rest := value[40:n]
 	length, size := binary.Uvarint(rest)
 	if size <= 0 || length > uint64(len(rest)-size) || s.next == 0 || s.removed >= s.next {
 		return s, bad

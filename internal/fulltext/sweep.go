@@ -13,8 +13,8 @@ import (
 )
 
 // A sweep over all blocks removes the postings of documents that have changed, which queries pass over until then, and joins blocks of
-// few documents, as each part that is settled adds blocks of its own. It begins when there are MinDead such documents, and a quarter of
-// all, or twice as many blocks as after the last one, and MinBlocks. Variables for tests.
+// few documents, as each part that is settled adds blocks of its own. It begins when there are MinDead such documents more than after the last
+// one, and a quarter of all, or twice as many blocks as then, and MinBlocks. Variables for tests.
 var (
 	MinDead   = 256
 	MinBlocks = 20_000
@@ -37,7 +37,7 @@ func (k *keeper) sweepDue(r storage.Reader, s state) (bool, error) {
 		if len(value) == 8 {
 			dead = binary.BigEndian.Uint64(value)
 		}
-		if (dead < uint64(MinDead) || dead < (s.next-1-s.removed)/4) && (s.blocks < uint64(MinBlocks) || s.blocks < 2*s.swept) {
+		if dead < s.left+max(uint64(MinDead), (s.next-1-s.removed)/4) && (s.blocks < uint64(MinBlocks) || s.blocks < 2*s.swept) {
 			return false, nil
 		}
 	}
@@ -92,7 +92,12 @@ func (k *keeper) sweepPart(ctx context.Context, r storage.Reader, seen *catalog.
 	if ok && err == nil {
 		p.state.sweep = bytes.Clone(it.Key()[len(lo):])
 	} else {
-		p.state.swept = p.state.blocks
+		p.state.swept, p.state.left = p.state.blocks, 0
+		for _, sum := range p.dead {
+			if sum != 0 {
+				p.state.left++
+			}
+		}
 	}
 	return p.stage, errs.First(errs.First(err, it.Error()), it.Close())
 }

@@ -87,6 +87,26 @@ func TestText_Swept(t *testing.T) {
 	}
 }
 
+// Ensure that a word of many documents has few blocks, though each part that was settled has made one.
+func TestText_Joined(t *testing.T) {
+	quickly(t)
+	db := jaytest.Memory(t, nil)
+	words(t, db, nil)
+	const documents, terms = 200, 10
+	for i := range documents {
+		put(t, db, fmt.Sprintf("notes/%d", i), "a b c d e f g h i j")
+	}
+	jaytest.Must(t, checks.Settle(db))
+	jaytest.Must(t, db.Flush(ctx))
+	keys, err := checks.IndexKeys(db)
+	jaytest.Must(t, err)
+	if blocks := keys - 2*documents; blocks > 15*terms {
+		t.Errorf("about %d blocks of %d words of %d documents", blocks, terms, documents)
+	}
+	jaytest.Equal(t, count(t, db.Query("Notes").Where(jay.Search("Text", `"c d e"`))), documents)
+	jaytest.Verify(t, db)
+}
+
 // Ensure that writers and the settler do not lose documents when they meet: each search finds what was written, at every moment.
 func TestText_Writers(t *testing.T) {
 	least, most := fulltext.MinTail, fulltext.PartDocuments
@@ -126,6 +146,7 @@ func TestText_Analyzer(t *testing.T) {
 		jaytest.Must(t, err)
 		jaytest.Equal(t, n, 0)
 		jaytest.Must(t, checks.Settle(db))
+		jaytest.Must(t, db.Flush(ctx))
 	}
 	list, err := db.Indexes(ctx, "Notes")
 	jaytest.Must(t, err)
@@ -146,6 +167,7 @@ func TestText_Terms(t *testing.T) {
 		put(t, db, fmt.Sprintf("notes/%d", i), s.String())
 	}
 	jaytest.Must(t, checks.Settle(db))
+	jaytest.Must(t, db.Flush(ctx)) // queries read what is on disk
 	search := func(s string) error {
 		_, err := db.Query("Notes").Where(jay.Search("Text", s)).NoScan().Count(ctx)
 		return err
@@ -170,6 +192,7 @@ func TestText_Large(t *testing.T) {
 	}
 	put(t, db, "notes/2", strings.Repeat("b", 1<<20)+" "+strings.Repeat("c ", 1<<19))
 	jaytest.Must(t, checks.Settle(db))
+	jaytest.Must(t, db.Flush(ctx))
 	for search, want := range map[string]int64{"oak": 1, "c": 1, strings.Repeat("b", 8*128): 1} {
 		jaytest.Equal(t, count(t, db.Query("Notes").Where(jay.Search("Text", search))), want)
 	}
