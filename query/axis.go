@@ -38,7 +38,7 @@ func BeginAlike(groupBy []Field) bool {
 
 // beginAlike reports whether the paths of two fields have the same first step.
 func beginAlike(f, other Field) bool {
-	return f.Meta == other.Meta && (f.Meta == MetaNone || f.Meta == MetaCustom) && f.Path.At(0) == other.Path.At(0)
+	return f.Meta == other.Meta && (f.Meta == MetaNone || f.Meta == MetaCustom || f.Meta == MetaElement) && f.Path.At(0) == other.Path.At(0)
 }
 
 // lay finds the values of an axis in the present document, and returns how many there are.
@@ -59,10 +59,7 @@ func (g *Groups) lay(a *axis) (n int, err error) {
 	for n, i := range a.fields {
 		at[n] = position{field: i, path: g.reader.fields[i].field.Path}
 	}
-	object := g.reader.body.json
-	if g.reader.fields[a.fields[0]].field.Meta == MetaCustom {
-		object = g.reader.custom.json
-	}
+	object := g.reader.sourceOf(g.reader.fields[a.fields[0]].field).json
 	if a.rows, err = g.unfold(object, at); err != nil {
 		return 0, err
 	}

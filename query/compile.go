@@ -67,7 +67,7 @@ func keyOf(f Field) fieldKey {
 	if f.Expression != nil {
 		return fieldKey{meta: f.Meta, fn: f.Func, expression: f.Expression.text}
 	}
-	if f.Meta != MetaNone && f.Meta != MetaCustom {
+	if f.Meta != MetaNone && f.Meta != MetaCustom && f.Meta != MetaElement {
 		return fieldKey{meta: f.Meta, fn: f.Func, date: f.Date, zone: f.Zone.String(), utc: f.UTC, ends: f.ends}
 	}
 	return fieldKey{meta: f.Meta, path: f.Path.String(), fn: f.Func, date: f.Date, zone: f.Zone.String(), utc: f.UTC, ends: f.ends}
@@ -201,7 +201,7 @@ func (c *compiler) compile(e Expr) (condition, error) {
 // checkDate refuses a condition that compares instants with anything else. It would
 // never be true, which its author cannot mean.
 func checkDate(e Expr, f Field) error {
-	if f.Date > DateHour || f.Date != DateNone && f.Meta != MetaNone && f.Meta != MetaLastModified {
+	if f.Date > DateHour || f.Date != DateNone && f.Meta != MetaNone && f.Meta != MetaElement && f.Meta != MetaLastModified {
 		return fmt.Errorf("%w: %s is no date", ErrCondition, f)
 	}
 	if f.Zone != nil && (f.Date <= DateInstant || f.Zone.location == nil) {

@@ -51,7 +51,7 @@ func checkType(name string) error {
 
 // checkElement refuses a field that an ElemMatch does not look at.
 func checkElement(f Field) error {
-	if f.Meta != MetaNone || f.Func != FuncNone || f.Date != DateNone {
+	if f.Meta != MetaNone && f.Meta != MetaElement || f.Func != FuncNone || f.Date != DateNone {
 		return fmt.Errorf("%w: %s has no elements", ErrCondition, f)
 	}
 	return nil
@@ -74,7 +74,12 @@ func Within(of jsonpath.Path, f Field) (Field, error) {
 
 // Implied returns conditions on the document that are true wherever e is: those on one
 // field that its elements have to satisfy. Indexes find candidates by them.
-func (e ElemMatch) Implied() []Expr { return e.implied(nil, e.Where) }
+func (e ElemMatch) Implied() []Expr {
+	if e.Field.Meta != MetaNone {
+		return nil
+	}
+	return e.implied(nil, e.Where)
+}
 
 func (e ElemMatch) implied(dst []Expr, where Expr) []Expr {
 	switch w := where.(type) {

@@ -400,6 +400,8 @@ func chooseIf(c *computation, o *operation) (Value, error) {
 	if m.Match(c.reader.doc) {
 		chosen = o.operands[0]
 	}
-	m.reader.Reset(Doc{}) // holds nothing of a large document
+	if c.reader.doc.version == 0 { // the next element of a fan-out finds what was read of the document
+		m.reader.Reset(Doc{}) // holds nothing of a large document
+	}
 	return c.value(chosen)
 }

@@ -294,7 +294,16 @@ func (p *parser) query() (*Query, error) {
 		}
 		last = next
 	}
-	return q, p.resolve(q)
+	if err := q.applyEach(); err != nil {
+		return nil, p.fail(0, "%v", err).because(err)
+	}
+	if err := p.resolve(q); err != nil {
+		return nil, err
+	}
+	if err := q.checkEach(); err != nil {
+		return nil, p.fail(0, "%v", err).because(err)
+	}
+	return q, nil
 }
 
 // clauseKind is the kind of a clause. The constants are in the order of clauses

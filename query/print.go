@@ -29,6 +29,9 @@ func (q *Query) String() string {
 	if alias != "" {
 		b.WriteString(" as " + alias)
 	}
+	if !q.Each.IsZero() {
+		b.WriteString(" each " + q.Each.String())
+	}
 	if q.UseIndex != "" {
 		b.WriteString(" use index " + quote(q.UseIndex))
 	}
@@ -117,6 +120,7 @@ func (q *Query) freeAlias() string {
 	for _, o := range q.OrderBy {
 		add(o.Field)
 	}
+	roots[q.Each.As], roots[q.Each.Path.Root()] = true, true
 	alias := "d"
 	for roots[alias] {
 		alias += "d"

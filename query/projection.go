@@ -20,6 +20,7 @@ type Projector struct {
 	columns      []Column
 	heads        [][]byte  // `"Name":`, parallel to columns
 	body, custom source    // the columns in the body, and those in the custom metadata
+	element      source    // those in the element of a fan-out
 	reached      []reaches // parallel to columns
 	computed     *Reader   // of the columns that are expressions; nil for none
 	slots        []int     // parallel to columns: that of an expression in computed
@@ -60,7 +61,7 @@ func NewProjector(columns []Column) (*Projector, error) {
 		p.heads = append(p.heads, append(jsonpath.AppendQuoted(nil, c.Name), ':'))
 		fields[i] = c.Field
 	}
-	p.body, p.custom = newSource(fields, MetaNone), newSource(fields, MetaCustom)
+	p.body, p.custom, p.element = newSource(fields, MetaNone), newSource(fields, MetaCustom), newSource(fields, MetaElement)
 	if len(expressions) > 0 {
 		p.computed = NewReader(expressions)
 	}
@@ -75,8 +76,10 @@ func (p *Projector) Clone() *Projector {
 	}
 	c.body.extractor, c.body.fields = p.body.extractor, p.body.fields
 	c.custom.extractor, c.custom.fields = p.custom.extractor, p.custom.fields
+	c.element.extractor, c.element.fields = p.element.extractor, p.element.fields
 	c.body.collect = func(path int, raw []byte, through bool) { c.add(c.body.fields[path], raw, through) }
 	c.custom.collect = func(path int, raw []byte, through bool) { c.add(c.custom.fields[path], raw, through) }
+	c.element.collect = func(path int, raw []byte, through bool) { c.add(c.element.fields[path], raw, through) }
 	return c
 }
 
@@ -112,6 +115,9 @@ func (p *Projector) AppendWithin(dst []byte, doc Doc, maxBytes int) ([]byte, err
 	if p.body.extractor != nil {
 		p.body.extractor.ExtractPaced(doc.Body, p.body.collect, p.spend)
 	}
+	if p.element.extractor != nil && doc.Element != nil {
+		p.element.extractor.ExtractPaced(doc.Element, p.element.collect, p.spend)
+	}
 	if p.custom.extractor != nil && doc.Meta != nil {
 		if p.custom.json = doc.Meta.AppendMeta(p.custom.json[:0], MetaCustom); len(p.custom.json) > 0 {
 			p.custom.extractor.ExtractPaced(p.custom.json, p.custom.collect, p.spend)
@@ -142,7 +148,7 @@ func (p *Projector) AppendWithin(dst []byte, doc Doc, maxBytes int) ([]byte, err
 			dst = p.appendComputed(dst, p.slots[i])
 		case c.Field.Date != DateNone:
 			dst = p.appendDate(dst, doc, i)
-		case c.Field.Meta == MetaNone || c.Field.Meta == MetaCustom:
+		case c.Field.Meta == MetaNone || c.Field.Meta == MetaCustom || c.Field.Meta == MetaElement:
 			dst = p.reached[i].append(dst)
 		default:
 			dst = p.appendMeta(dst, doc, c.Field.Meta)
@@ -183,7 +189,7 @@ func (p *Projector) appendComputed(dst []byte, slot int) []byte {
 func (p *Projector) appendDate(dst []byte, doc Doc, column int) []byte {
 	f := p.columns[column].Field
 	var raw []byte
-	if f.Meta != MetaNone {
+	if f.Meta != MetaNone && f.Meta != MetaElement {
 		raw = p.appendMeta(nil, doc, f.Meta)
 	} else {
 		raw = p.reached[column].append(nil)

@@ -52,6 +52,7 @@ import "github.com/jaydb/jay/internal/jsonpath"
 // documents. A Query is immutable once it is built.
 type Query struct {
 	From     string // collection; "" means every document
+	Each     Each   // whose elements are what the rest of the query asks of; the zero Each means the documents
 	Where    Expr   // nil means no condition
 	GroupBy  []Field
 	Having   Expr     // condition on groups: all its fields have a Func
@@ -74,7 +75,7 @@ func (q *Query) IsDistinct() bool { return q.Distinct && len(q.Select) > 0 }
 // body or, if Meta is set, a part of the metadata, or an expression that is computed from others.
 type Field struct {
 	Meta Meta
-	Path jsonpath.Path // if Meta is MetaNone or MetaCustom
+	Path jsonpath.Path // if Meta is MetaNone, MetaCustom or MetaElement
 	Date Date          // read as instants, or as parts of them; of the metadata only MetaLastModified is
 	UTC  bool          // of a field with a Date: text without an offset is read, too, as an instant in UTC (At as utc)
 	Zone *Zone         // of a part of an instant: where it is that day; nil is UTC
@@ -112,6 +113,7 @@ const (
 	MetaEtag                     // @metadata.@etag: the number of the commit's write, which rises over the whole database
 	MetaCustom                   // a path into the custom metadata, such as @metadata.Source
 	MetaExpression               // no part of the metadata: Field.Expression
+	MetaElement                  // a path that begins with the name of the element of a fan-out: see Each
 )
 
 // Order is one key of an order.

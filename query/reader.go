@@ -10,6 +10,9 @@ import (
 type Doc struct {
 	Body []byte   // a JSON object, valid and compact
 	Meta Metadata // nil for a document without metadata
+
+	Element []byte // of a fan-out: an object whose only member is the element; nil for none
+	version uint64 // of the document, the same for all of its elements; 0 for none: see Elements
 }
 
 // Metadata supplies the metadata of a document on demand. An implementation by a
@@ -28,6 +31,7 @@ type Metadata interface {
 // A Reader is not safe for concurrent use; Clone makes another one cheaply.
 type Reader struct {
 	body, custom source // the fields in the body, and those in the custom metadata
+	element      source // those in the element of a fan-out
 	fields       []reached
 	limit        int // greatest number of values kept for a field; 0 for all
 
@@ -110,7 +114,7 @@ func NewReader(fields []Field) *Reader {
 			fields = append(fields, f.Expression.fields...)
 		}
 	}
-	r := &Reader{fields: make([]reached, len(fields)), most: maxHeldValues, body: newSource(fields, MetaNone), custom: newSource(fields, MetaCustom)}
+	r := &Reader{fields: make([]reached, len(fields)), most: maxHeldValues, body: newSource(fields, MetaNone), custom: newSource(fields, MetaCustom), element: newSource(fields, MetaElement)}
 	for i, f := range fields {
 		r.fields[i].field, r.fields[i].computed = f, computed[i]
 	}
@@ -122,6 +126,18 @@ func NewReader(fields []Field) *Reader {
 func (r *Reader) bind() {
 	r.body.collect = func(path int, raw []byte, through bool) { r.add(r.body.fields[path], raw, through) }
 	r.custom.collect = func(path int, raw []byte, through bool) { r.add(r.custom.fields[path], raw, through) }
+	r.element.collect = func(path int, raw []byte, through bool) { r.add(r.element.fields[path], raw, through) }
+}
+
+// sourceOf returns where a field with a path is found.
+func (r *Reader) sourceOf(f Field) *source {
+	switch f.Meta {
+	case MetaCustom:
+		return &r.custom
+	case MetaElement:
+		return &r.element
+	}
+	return &r.body
 }
 
 // Clone returns another Reader of the same fields.
@@ -129,6 +145,7 @@ func (r *Reader) Clone() *Reader {
 	c := &Reader{fields: make([]reached, len(r.fields)), limit: r.limit, most: r.most, apart: r.apart}
 	c.body.extractor, c.body.fields = r.body.extractor, r.body.fields
 	c.custom.extractor, c.custom.fields = r.custom.extractor, r.custom.fields
+	c.element.extractor, c.element.fields = r.element.extractor, r.element.fields
 	for i := range c.fields {
 		c.fields[i].field = r.fields[i].field
 		if computed := r.fields[i].computed; computed != nil {
@@ -142,19 +159,48 @@ func (r *Reader) Clone() *Reader {
 // Reset makes doc the document to read. It is cheap: the body is read at the first
 // call that needs a field in it. Values of the last document become invalid.
 func (r *Reader) Reset(doc Doc) {
-	r.doc, r.held, r.spent = doc, 0, r.inherited
+	spent := r.inherited
+	if doc.version != 0 && doc.version == r.doc.version {
+		if len(r.dates) <= maxIdleDates {
+			r.next(doc)
+			return
+		}
+		spent = r.spent
+	}
+	r.doc, r.held, r.spent = doc, 0, spent
 	r.body.read, r.body.json, r.custom.read = false, doc.Body, false
+	r.element.read, r.element.json = false, doc.Element
 	if r.dates = r.dates[:0]; cap(r.dates) > maxIdleDates {
 		r.dates = nil
 	}
 	for i := range r.fields {
-		f := &r.fields[i]
-		if cap(f.values) > maxIdleValues {
-			f.values = nil
-		}
-		clear(f.values) // they would keep the last document in memory
-		f.values, f.count, f.many, f.found, f.array, f.other, f.read, f.failed = f.values[:0], 0, false, false, false, false, false, nil
+		r.fields[i].reset()
 	}
+}
+
+// next is Reset to another element of the same document: what has been read of the document stays.
+func (r *Reader) next(doc Doc) {
+	r.doc = doc
+	r.element.read, r.element.json = false, doc.Element
+	for i := range r.fields {
+		f := &r.fields[i]
+		switch {
+		case f.field.Meta == MetaElement:
+			r.held -= len(f.values)
+		case f.computed == nil:
+			continue
+		}
+		f.reset()
+	}
+}
+
+// reset makes f reach nothing.
+func (f *reached) reset() {
+	if cap(f.values) > maxIdleValues {
+		f.values = nil
+	}
+	clear(f.values) // they would keep the last document in memory
+	f.values, f.count, f.many, f.found, f.array, f.other, f.read, f.failed = f.values[:0], 0, false, false, false, false, false, nil
 }
 
 // SetPace makes the methods that read the body stop when p stops. Their results
@@ -220,10 +266,7 @@ func (r *Reader) Each(field int, fn func(Value) bool) {
 		}
 		return
 	}
-	object := r.body.json
-	if f.field.Meta == MetaCustom {
-		object = r.custom.json
-	}
+	object := r.sourceOf(f.field).json
 	each := func(raw []byte) bool {
 		v := ValueOf(raw)
 		if f.field.Date != DateNone {
@@ -273,6 +316,11 @@ func (r *Reader) reach(field int) *reached {
 	case f.field.Meta == MetaCustom:
 		if !r.custom.read {
 			r.readCustom()
+		}
+	case f.field.Meta == MetaElement:
+		if !r.element.read && r.doc.Element != nil {
+			r.element.read = true
+			r.element.extractor.ExtractPaced(r.doc.Element, r.element.collect, r.spend)
 		}
 	case f.read:
 	case f.computed != nil:

@@ -12,7 +12,7 @@ import (
 // allDocuments is RavenDB's name for the documents of all collections.
 const allDocuments = "@all_docs"
 
-// from = "from" ( name | "@all_docs" ) [ "as" name ] useIndex .
+// from = "from" ( name | "@all_docs" | "index" name ) [ "as" name ] [ "each" path "as" name ] useIndex .
 func (p *parser) from(q *Query) error {
 	if !p.accept("from") {
 		return p.notFrom()
@@ -40,6 +40,11 @@ func (p *parser) from(q *Query) error {
 			err = p.fail(start.offset, "an alias has a name")
 		}
 		if err != nil {
+			return err
+		}
+	}
+	if p.accept("each") {
+		if q.Each, err = parseEach(p); err != nil {
 			return err
 		}
 	}

@@ -288,7 +288,7 @@ func (f Field) isValid() bool {
 		return false
 	}
 	switch f.Meta {
-	case MetaNone, MetaCustom:
+	case MetaNone, MetaCustom, MetaElement:
 		return !f.Path.IsZero()
 	case MetaExpression:
 		return f.Expression != nil && f.Date == DateNone
@@ -316,7 +316,7 @@ func (f Field) String() string {
 		return dateNames[d] + "(" + f.String() + utc + ")"
 	}
 	switch f.Meta {
-	case MetaNone:
+	case MetaNone, MetaElement:
 		return pathString(f.Path)
 	case MetaID:
 		return "id()"

@@ -262,10 +262,28 @@ func EachField(e Expr, fn func(Field) error) error {
 			if checkWithin(f.Path, inner) != nil {
 				return nil // Compile refuses the condition
 			}
-			return eachWithin(f.Path, inner, fn)
+			return eachWithin(f.Path, inner, func(inner Field) error {
+				inner.Meta = f.Meta
+				return fn(inner)
+			})
 		})
 	}
 	return nil
+}
+
+// Conjuncts returns the conditions that are joined by And in e, also those of an And in another; of nil none.
+func Conjuncts(e Expr) (all []Expr) {
+	and, ok := e.(And)
+	switch {
+	case e == nil:
+		return nil
+	case !ok:
+		return []Expr{e}
+	}
+	for _, kid := range and {
+		all = append(all, Conjuncts(kid)...)
+	}
+	return all
 }
 
 // conjuncts returns the conditions that an And joins at the top.

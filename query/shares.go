@@ -139,6 +139,30 @@ func (g *Groups) AddShare(members []Value, s Share) error {
 	return g.pace.Err()
 }
 
+// Merge adds the groups of other, whose fields of the group by and columns are as many and have the same functions: what was
+// added to other counts as if it had been added to g. Other must not be used any more. It returns a *LimitError if the groups exceed their
+// memory.
+func (g *Groups) Merge(other *Groups) error {
+	for _, from := range other.ordered {
+		to := g.chosen(func(i int) Value { return from.keys[i] })
+		for i, c := range g.columns {
+			cell := &from.cells[i]
+			g.used += sumTextBytes * to.cells[i].total.merge(&cell.total)
+			if best := to.cells[i].best; !cell.best.IsMissing() && (best.IsMissing() || !cell.best.Equal(best) && (cell.best.Compare(best) < 0) == (c.Func == FuncMin)) {
+				g.used += len(cell.best.raw) - len(best.raw)
+				to.cells[i].best = cell.best
+			}
+		}
+		if g.limit > 0 && g.used > g.limit {
+			return &LimitError{"bytes of groups", g.limit, g.used}
+		}
+		if err := g.pace.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // errNotKept is why a condition cannot be decided by the members of groups.
 var errNotKept = errors.New("a condition that looks at more than the members of groups")
 

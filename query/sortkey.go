@@ -207,3 +207,34 @@ func (c *caster) cast(as Cast, v Value) Value {
 	}
 	return v
 }
+
+// Picks returns what the order compares of a document, in memory of its own, for ComparePicks.
+func (s *Sorter) Picks(doc Doc) []Value {
+	s.sides[0].reader.Reset(doc)
+	picks := make([]Value, len(s.orders))
+	for i, o := range s.orders {
+		picks[i] = s.sides[0].pick(o, i).Clone()
+	}
+	return picks
+}
+
+// ComparePicks compares two documents by their Picks, as Compare compares them.
+func (s *Sorter) ComparePicks(a, b []Value) int {
+	for i, o := range s.orders {
+		if c := o.compare(a[i], b[i]); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+// AppendPicks is AppendKey of a document with these Picks.
+func (s *Sorter) AppendPicks(dst []byte, picks []Value) (key []byte, exact bool) {
+	exact = true
+	for i, o := range s.orders {
+		var truncated bool
+		dst, truncated = AppendKey(dst, picks[i], o.Descending)
+		exact = exact && !truncated
+	}
+	return dst, exact
+}

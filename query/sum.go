@@ -236,3 +236,13 @@ func (t *total) mean() Value {
 	}
 	return l.round(avgDigits, count)
 }
+
+// merge adds the sum of another total, which stays as it is, and returns by how many bytes the memory of t has grown.
+func (t *total) merge(other *total) (grown int) {
+	t.count += other.count
+	grown = t.addSmall(other.small, other.scale)
+	for key, w := range other.windows {
+		grown += t.addUnits(new(big.Int).Set(w), key*windowDigits)
+	}
+	return grown
+}

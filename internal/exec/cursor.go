@@ -15,9 +15,11 @@ import (
 
 // Cursor is a position in the order of a query's answers.
 type Cursor struct {
-	Key   []byte `json:"k"` // what query.Sorter makes of the document
-	ID    string `json:"i"` // folded
-	Query []byte `json:"q"` // fingerprint of the query
+	Key   []byte `json:"k"`           // what query.Sorter makes of the document
+	ID    string `json:"i"`           // folded
+	Query []byte `json:"q"`           // fingerprint of the query
+	Part  int    `json:"p,omitempty"` // of an entry: see entry
+	At    int    `json:"a,omitempty"`
 
 	Exact bool // the key decides; false if a value was cut
 }

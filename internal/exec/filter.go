@@ -24,6 +24,9 @@ type Filter struct {
 
 // NewFilter returns the Filter of a query.
 func NewFilter(e *env.Env, q *query.Query) (*Filter, error) {
+	if !q.Each.IsZero() {
+		return nil, fmt.Errorf("%w: a query with each answers with elements, and asks of no document as it is", errs.ErrQuery)
+	}
 	f := &Filter{meta: docMeta{env: e}, limit: e.MaxQueryBytes}
 	if q.From != "" {
 		f.collection = format.CollectionKey(q.From)

@@ -91,7 +91,10 @@ func (r *Run) steps() []string {
 	} else if along != nil {
 		steps = append(steps, "group entries in memory"+skipped(along))
 	}
-	if r.matcher != nil && pl.Kept == nil {
+	if r.fan != nil && pl.Kept == nil {
+		steps = append(steps, "each element of "+r.q.Each.String())
+	}
+	if (r.matcher != nil || r.fan != nil && r.fan.matcher != nil) && pl.Kept == nil {
 		residual := pl.Residual
 		if len(r.overlay.Own) > 0 {
 			residual = r.q.Where

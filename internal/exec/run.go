@@ -45,6 +45,7 @@ type Run struct {
 	owned    storage.Snapshot // to be closed with the run, or nil
 	source   source
 	matcher  *query.Matcher // of the plan's residual; nil for none
+	fan      *fanOut        // of a query with a fan-out, with the matcher of the residual; else nil
 	covers   []*plan.Cover  // parallel to the plan's paths; nil if documents must be read
 	meta     docMeta
 	options  Options
@@ -228,7 +229,7 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 	if err := checkQuery(r.q); err != nil {
 		return err
 	}
-	if r.plan, err = plan.New(r.q, c, r.snapshot, r.env.Rules, plan.Options{Counting: r.options.Counting, NoScan: r.options.NoScan, MaxBytes: r.env.MaxQueryBytes, Size: r.size, Space: spaceOf(r.env)}); err != nil {
+	if r.plan, err = plan.New(planned(r.q), c, r.snapshot, r.env.Rules, plan.Options{Counting: r.options.Counting, NoScan: r.options.NoScan, MaxBytes: r.env.MaxQueryBytes, Size: r.size, Space: spaceOf(r.env)}); err != nil {
 		return err
 	}
 	if r.options.NoScan && r.plan.IsScan() && !r.wantsAll() {
@@ -248,10 +249,10 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 
 	// With the condition that is left it is known which fields are looked at, and so
 	// whether entries can answer instead of documents.
-	if r.cover(where); r.gone { // an entry does not say when its document expires
+	if r.cover(where); r.gone || r.fan != nil { // an entry does not say when its document expires
 		r.covers, r.plan.CountOnly = nil, false
 	}
-	if len(r.q.OrderBy) > 0 && !IsGrouped(r.q) && r.compares() {
+	if len(r.q.OrderBy) > 0 && !IsGrouped(r.q) && r.fan == nil && r.compares() {
 		if err := r.openSorter(); err != nil {
 			return err
 		}
@@ -259,6 +260,16 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 	r.unweighed.waits = r.plan.IsUnweighed()
 	r.source, err = r.openSource(ctx)
 	return err
+}
+
+// planned returns the query as a plan has to answer it: of a fan-out the documents are wanted, all of them and in no order.
+func planned(q *query.Query) *query.Query {
+	if q.Each.IsZero() || IsGrouped(q) {
+		return q
+	}
+	documents := *q
+	documents.OrderBy, documents.Offset, documents.Limit, documents.HasLimit, documents.Distinct = nil, 0, 0, false, false
+	return &documents
 }
 
 // residual returns the part of the condition of a query that is to be checked on the documents of a plan: all of it for a
@@ -281,6 +292,9 @@ func (r *Run) compile(where query.Expr) (err error) {
 			return fmt.Errorf("%w: %w", errs.ErrQuery, err)
 		}
 		r.matcher.SetPace(&r.pace)
+	}
+	if !r.q.Each.IsZero() {
+		r.fan, r.matcher = newFanOut(r.q.Each, r.matcher, &r.pace), nil
 	}
 	r.accept, r.all = r.matches, r.matcher == nil && !r.gone && r.overlay.Written == nil && r.unweighed.met == nil
 	return nil
@@ -336,6 +350,9 @@ func checkQuery(q *query.Query) error {
 	if err := metadata.CheckCollection(q.From); err != nil {
 		return err
 	}
+	if !q.Each.IsZero() && (len(q.Select) == 0 || len(q.Include) > 0) {
+		return fmt.Errorf("%w: a query with each answers with elements: it selects something of them, and includes nothing", errs.ErrQuery)
+	}
 	if len(q.GroupBy) > 0 && len(q.Select) == 0 {
 		return fmt.Errorf("%w: group by needs a select that says what is wanted of each group", errs.ErrQuery)
 	}
@@ -363,7 +380,7 @@ func (r *Run) wantsAll() bool {
 	if (r.plan.Low != "" || r.plan.High != "") && r.Suggestion() == nil {
 		return true
 	}
-	return r.q.Where == nil && (len(r.q.OrderBy) == 0 || r.plan.Ordered) && !IsGrouped(r.q) && !r.q.IsDistinct()
+	return r.q.Where == nil && r.fan == nil && (len(r.q.OrderBy) == 0 || r.plan.Ordered) && !IsGrouped(r.q) && !r.q.IsDistinct()
 }
 
 func (r *Run) openSource(ctx context.Context) (source, error) {
@@ -582,6 +599,14 @@ func (r *Run) begin(ctx context.Context) (err error) {
 		r.answers, err = r.groupAnswers(ctx)
 		return err
 	}
+	if r.fan != nil {
+		s, err := newSelecting(r, 0)
+		if err != nil {
+			return err
+		}
+		r.answers, err = entryAnswers(ctx, r, []*selecting{s})
+		return err
+	}
 	if len(r.q.Select) > 0 {
 		if r.projector, err = query.NewProjector(r.q.Select); err != nil {
 			return fmt.Errorf("%w: %w", errs.ErrQuery, err)
@@ -755,6 +780,7 @@ func (r *Run) countDocuments(ctx context.Context) (int64, error) {
 // each calls fn with every document that matches, until it returns an error.
 // What it is given is valid until it returns.
 func (r *Run) each(ctx context.Context, fn func(query.Doc) error) error {
+	fn = r.fan.of(fn)
 	var failed error
 	want := func(folded []byte, h *metadata.Header, body []byte) bool {
 		if failed == nil && r.matches(folded, h, body) {

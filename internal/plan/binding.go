@@ -235,8 +235,12 @@ func (p *planner) conjunctSet() *conjunctSet {
 	s.has, s.equals = make(map[string]bool), make(map[string][]query.Compare)
 	for _, e := range p.conjuncts {
 		text := query.FormatCondition(e)
+		ofElement := !p.q.Each.IsZero() && query.IsOfElement(e)
+		if ofElement {
+			text = "\x00" + text // no condition of an index, which is on documents
+		}
 		s.texts = append(s.texts, text)
-		if s.has[text] {
+		if ofElement || s.has[text] {
 			continue
 		}
 		s.has[text] = true

@@ -1,0 +1,307 @@
+package query
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/jaydb/jay/internal/jsonpath"
+)
+
+// Each is the fan-out of a query: each element of an array of a document counts as a document of its own. In the
+// expressions of the query the element has a name, and other paths lead into the document: of
+//
+//	from Orders each Lines as line group by line.Product select line.Product, sum(line.Price * line.Quantity)
+//
+// the groups are those of the lines. The zero value is no fan-out.
+//
+// The elements are those of the array at the end of the path. Another value there is one element, but null is none; a path
+// that goes through an array leads to the elements of all arrays that it reaches. A member of the document with the name of
+// the element cannot be named.
+type Each struct {
+	Path jsonpath.Path // in the body
+	As   string        // the name of the element
+}
+
+// IsZero reports whether e is no fan-out.
+func (e Each) IsZero() bool { return e.Path.IsZero() }
+
+// String returns the fan-out as a query writes it, such as "Lines as line".
+func (e Each) String() string {
+	if e.IsZero() {
+		return ""
+	}
+	return pathString(e.Path) + " as " + printName(e.As)
+}
+
+// ParseEach parses a fan-out such as "Lines as line". Every error is a [*SyntaxError], and is [ErrSyntax].
+func ParseEach(text string) (Each, error) {
+	p, err := newParser(text, nil)
+	if err != nil {
+		return Each{}, err
+	}
+	e, err := parseEach(p)
+	if err == nil && p.tok.kind != tokenEnd {
+		err = p.unexpected("the end")
+	}
+	return e, err
+}
+
+// parseEach = path "as" name .
+func parseEach(p *parser) (e Each, err error) {
+	start := p.tok
+	f, err := p.field("the path of an array")
+	if err != nil {
+		return e, err
+	}
+	if f.Meta != MetaNone || f.Date != DateNone {
+		return e, p.fail(start.offset, "%s is no array of the body", f).expecting("the path of an array")
+	}
+	if !p.accept("as") {
+		return e, p.unexpected(`"as" and a name for the element`, "as")
+	}
+	name := p.tok
+	if e.As, err = p.name("a name for the element"); err != nil {
+		return e, err
+	}
+	switch {
+	case e.As == "", e.As == metadataMember:
+		return e, p.fail(name.offset, "%s is no name for an element", quote(e.As))
+	case e.As == p.alias:
+		return e, p.fail(name.offset, "%s is the alias of the documents", e.As).expecting("another name for the element")
+	}
+	e.Path = f.Path
+	return e, nil
+}
+
+// Field returns what a field of the text of a query is in the fan-out: a path that begins with the name of the element leads into the
+// element. It returns ErrCondition for an expression that becomes too large.
+func (e Each) Field(f Field) (Field, error) {
+	if e.IsZero() {
+		return f, nil
+	}
+	return Substitute(f, func(f Field) (Field, error) {
+		if f.Meta == MetaNone && f.Path.Root() == e.As {
+			f.Meta = MetaElement
+		}
+		return f, nil
+	})
+}
+
+// Condition returns what a condition of the text of a query is in the fan-out: see Field.
+func (e Each) Condition(on Expr) (Expr, error) {
+	if e.IsZero() || on == nil {
+		return on, nil
+	}
+	return MapFields(on, e.Field)
+}
+
+// applyEach makes the fields of a query those of its fan-out.
+func (q *Query) applyEach() (err error) {
+	if q.Each.IsZero() {
+		return nil
+	}
+	change := func(f *Field) {
+		if err == nil && !f.isZero() {
+			*f, err = q.Each.Field(*f)
+		}
+	}
+	for i := range q.GroupBy {
+		change(&q.GroupBy[i])
+	}
+	for i := range q.Select {
+		change(&q.Select[i].Field)
+	}
+	for i := range q.OrderBy {
+		if q.OrderBy[i].Column == "" {
+			change(&q.OrderBy[i].Field)
+		}
+	}
+	for _, e := range []*Expr{&q.Where, &q.Having} {
+		if *e != nil && err == nil {
+			*e, err = q.Each.Condition(*e)
+		}
+	}
+	return err
+}
+
+// IsOfElement reports whether a condition looks at the element of a fan-out.
+func IsOfElement(e Expr) bool {
+	err := EachField(e, func(f Field) error {
+		operands := []Field{f}
+		if f.Expression != nil {
+			operands = f.Expression.Fields()
+		}
+		for _, f := range operands {
+			if f.Meta == MetaElement {
+				return errOfElement
+			}
+		}
+		return nil
+	})
+	return err != nil
+}
+
+var errOfElement = errors.New("it is of the element of a fan-out")
+
+// checkEach refuses a fan-out of a query that answers with documents, or includes others.
+func (q *Query) checkEach() error {
+	switch {
+	case q.Each.IsZero():
+		return nil
+	case len(q.Select) == 0:
+		return fmt.Errorf("%w: a query with each answers with elements, and says what it selects of them", ErrCondition)
+	case len(q.Include) > 0:
+		return fmt.Errorf("%w: include is of documents, and a query with each answers with elements", ErrCondition)
+	}
+	return nil
+}
+
+// Elements makes of each document those that a fan-out makes of it. It is not safe for concurrent use.
+type Elements struct {
+	each Each
+	head []byte // of the object with the element
+	json []byte // this object
+}
+
+// NewElements returns the Elements of a fan-out.
+func NewElements(e Each) *Elements {
+	return &Elements{each: e, head: append(jsonpath.AppendQuoted([]byte{'{'}, e.As), ':')}
+}
+
+// version is that of the last document of which Elements have been read.
+var version atomic.Uint64
+
+// Each calls fn with the document of each element of doc, in their order, until it returns an error. What fn is given is valid until it
+// returns.
+func (e *Elements) Each(doc Doc, fn func(Doc) error) (err error) {
+	doc.version = version.Add(1)
+	one := func(raw []byte) bool {
+		e.json = append(append(append(e.json[:0], e.head...), raw...), '}')
+		doc.Element = e.json
+		err = fn(doc)
+		return err == nil
+	}
+	jsonpath.EachLoose(doc.Body, e.each.Path, func(raw []byte) bool {
+		switch {
+		case len(raw) == 0 || bytes.Equal(raw, null.raw):
+			return true
+		case raw[0] != '[':
+			return one(raw)
+		}
+		for _, element := range jsonpath.Elements(raw) {
+			if !one(element) {
+				return false
+			}
+		}
+		return true
+	})
+	if cap(e.json) > maxIdleColumn {
+		e.json = nil
+	}
+	return err
+}
+
+// Count returns how many elements doc has.
+func (e *Elements) Count(body []byte) (n int) {
+	jsonpath.EachLoose(body, e.each.Path, func(raw []byte) bool {
+		switch {
+		case len(raw) == 0 || bytes.Equal(raw, null.raw):
+		case raw[0] != '[':
+			n++
+		default:
+			for range jsonpath.Elements(raw) {
+				n++
+			}
+		}
+		return true
+	})
+	return n
+}
+
+// Substitute returns f with each path that it has, or is computed from, replaced by what fn returns for it: another path, or an
+// expression. It returns the first error of fn, and ErrCondition for an expression that becomes too large, and for one in the
+// place of something that only a path can be.
+func Substitute(f Field, fn func(Field) (Field, error)) (Field, error) {
+	if f.Expression == nil {
+		return fn(f)
+	}
+	s := substitution{fn: fn, x: &Expression{}}
+	root, err := s.operation(f.Expression, f.Expression.root)
+	if err != nil {
+		return f, err
+	}
+	s.x.root = root
+	w := writer{expression: s.x}
+	w.write(root, orderAny)
+	if s.x.text = w.String(); len(s.x.text) > MaxText {
+		return f, fmt.Errorf("%w: an expression of %d bytes is too long: %d are the most", ErrCondition, len(s.x.text), MaxText)
+	}
+	return Field{Meta: MetaExpression, Expression: s.x, Func: f.Func}, nil
+}
+
+// SubstituteCondition returns a condition with the paths of its fields replaced: see Substitute. Conditions on the elements of
+// an array, on its size and on types take paths only.
+func SubstituteCondition(e Expr, fn func(Field) (Field, error)) (Expr, error) {
+	return MapFields(e, func(f Field) (Field, error) { return Substitute(f, fn) })
+}
+
+// substitution makes one expression of another.
+type substitution struct {
+	fn func(Field) (Field, error)
+	x  *Expression // that is made
+}
+
+// operation returns an operation of an expression in the one that is made.
+func (s *substitution) operation(of *Expression, o *operation) (*operation, error) {
+	if s.x.size++; s.x.size > MaxOperands {
+		return nil, fmt.Errorf("%w: an expression has too many operands: %d are the most", ErrCondition, MaxOperands)
+	}
+	switch {
+	case o.function == nil && o.field < 0:
+		return o, nil
+	case o.function == nil:
+		f, err := s.fn(of.fields[o.field])
+		if err != nil {
+			return nil, err
+		}
+		if f.Expression != nil { // its fields are replaced already
+			return (&substitution{fn: itself, x: s.x}).operation(f.Expression, f.Expression.root)
+		}
+		return &operation{field: s.field(f)}, nil
+	}
+	made := *o
+	made.operands = make([]*operation, len(o.operands))
+	if o.function.name == "if" {
+		where, err := SubstituteCondition(of.conditions[o.condition], s.fn)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := Compile(where); err != nil {
+			return nil, err
+		}
+		made.condition = len(s.x.conditions)
+		s.x.conditions = append(s.x.conditions, where)
+	}
+	for i, operand := range o.operands {
+		var err error
+		if made.operands[i], err = s.operation(of, operand); err != nil {
+			return nil, err
+		}
+	}
+	return &made, nil
+}
+
+func itself(f Field) (Field, error) { return f, nil }
+
+// field returns the position of a field among those of the expression that is made.
+func (s *substitution) field(f Field) int {
+	for i, known := range s.x.fields {
+		if keyOf(known) == keyOf(f) {
+			return i
+		}
+	}
+	s.x.fields = append(s.x.fields, f)
+	return len(s.x.fields) - 1
+}
