@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/jaydb/jay/internal/jsonpath"
@@ -129,18 +130,20 @@ func (q *Query) applyEach() (err error) {
 // IsOfElement reports whether a condition looks at the element of a fan-out.
 func IsOfElement(e Expr) bool {
 	err := EachField(e, func(f Field) error {
-		operands := []Field{f}
-		if f.Expression != nil {
-			operands = f.Expression.Fields()
-		}
-		for _, f := range operands {
-			if f.Meta == MetaElement {
-				return errOfElement
-			}
+		if f.IsOfElement() {
+			return errOfElement
 		}
 		return nil
 	})
 	return err != nil
+}
+
+// IsOfElement reports whether the field leads into the element of a fan-out, or is computed from one that does.
+func (f Field) IsOfElement() bool {
+	if f.Expression == nil {
+		return f.Meta == MetaElement
+	}
+	return slices.ContainsFunc(f.Expression.Fields(), Field.IsOfElement)
 }
 
 var errOfElement = errors.New("it is of the element of a fan-out")
@@ -150,6 +153,8 @@ func (q *Query) checkEach() error {
 	switch {
 	case q.Each.IsZero():
 		return nil
+	case len(q.Facets) > 0:
+		return fmt.Errorf("%w: facets count documents, and a query with each has elements: use group by and count()", ErrCondition)
 	case len(q.Select) == 0:
 		return fmt.Errorf("%w: a query with each answers with elements, and says what it selects of them", ErrCondition)
 	case len(q.Include) > 0:

@@ -28,6 +28,14 @@ type Computer interface {
 	Computed() []query.Field
 }
 
+// ElementComputer is a Computer of expressions that are computed for each element of an array of a document.
+type ElementComputer interface {
+	Computer
+
+	// EachComputed calls fn with what the expressions are computed of: the document, or each of its elements that counts.
+	EachComputed(body []byte, fn func(query.Doc))
+}
+
 // Failures are the expressions of an index that fail for a document.
 type Failures struct {
 	which uint16
@@ -127,6 +135,7 @@ func IsError(key []byte) bool { return len(key) > 5 && key[5] == format.SpaceErr
 type FailureReader struct {
 	fields []query.Field
 	reader *query.Reader
+	each   func(body []byte, fn func(query.Doc))
 }
 
 // NewFailureReader returns the FailureReader of an index, or nil if it computes nothing.
@@ -135,19 +144,31 @@ func (ix *Index) NewFailureReader() *FailureReader {
 	if !ok {
 		return nil
 	}
-	f := &FailureReader{fields: c.Computed()}
+	f := &FailureReader{fields: c.Computed(), each: func(body []byte, fn func(query.Doc)) { fn(query.Doc{Body: body}) }}
+	if of, ok := c.(ElementComputer); ok {
+		f.each = of.EachComputed
+	}
 	f.reader = query.NewReader(f.fields)
 	f.reader.Apart()
 	return f
 }
 
-// Failures returns why expressions fail for a document, in their order, without its ID.
+// Failures returns why expressions fail for a document, in their order, without its ID. An expression that fails for several elements
+// comes once, with the reason of the first.
 func (f *FailureReader) Failures(body []byte) (list []index.Failure) {
-	f.reader.Reset(query.Doc{Body: body})
-	f.reader.Limit(maxIndexEntries)
-	for i, field := range f.fields {
-		if err := f.reader.Failed(i); err != nil {
-			list = append(list, index.Failure{Field: field.String(), Reason: query.Reason(err)})
+	reasons := make([]error, len(f.fields))
+	f.each(body, func(doc query.Doc) {
+		f.reader.Reset(doc)
+		f.reader.Limit(maxIndexEntries)
+		for i := range f.fields {
+			if reasons[i] == nil {
+				reasons[i] = f.reader.Failed(i)
+			}
+		}
+	})
+	for i, err := range reasons {
+		if err != nil {
+			list = append(list, index.Failure{Field: f.fields[i].String(), Reason: query.Reason(err)})
 		}
 	}
 	f.reader.Reset(query.Doc{})

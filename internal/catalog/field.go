@@ -67,8 +67,12 @@ func isComputed(f query.Field) bool { return f.Expression != nil || f.Date > que
 // isComputed reports whether the field is an expression or a part of a date.
 func (f Field) isComputed() bool { return f.own != nil && isComputed(*f.own) }
 
-// isSame reports whether two fields reach the same values.
+// isSame reports whether two fields reach the same values. The second may be one of the element of a fan-out, which is written like one of
+// the document.
 func isSame(f, g *query.Field) bool {
+	if g.IsOfElement() {
+		return false
+	}
 	if f.Expression != nil || g.Expression != nil {
 		return f.Expression != nil && g.Expression != nil && f.Func == g.Func && f.Expression.String() == g.Expression.String()
 	}

@@ -159,6 +159,7 @@ type GroupAnswerer interface {
 // GroupQuestion is what a query of groups asks of an index. Its documents are those of one collection, and those with
 // the condition of a partial index.
 type GroupQuestion struct {
+	Each       query.Each // the documents are the elements of this fan-out, if it is one
 	GroupBy    []query.Field
 	Columns    []query.Column // what is wanted of each group, for its condition included
 	Conditions []query.Expr   // on documents: all of them must be true

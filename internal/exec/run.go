@@ -350,7 +350,7 @@ func checkQuery(q *query.Query) error {
 	if err := metadata.CheckCollection(q.From); err != nil {
 		return err
 	}
-	if !q.Each.IsZero() && (len(q.Select) == 0 || len(q.Include) > 0) {
+	if !q.Each.IsZero() && (len(q.Select) == 0 || len(q.Include) > 0 || len(q.Facets) > 0) {
 		return fmt.Errorf("%w: a query with each answers with elements: it selects something of them, and includes nothing", errs.ErrQuery)
 	}
 	if len(q.GroupBy) > 0 && len(q.Select) == 0 {

@@ -33,6 +33,10 @@ type answer struct {
 // conditions on members. If a document may be in several groups, only those by all members and without a condition are
 // right: a condition is on the document, and not on one of its groups, and a document counts once in a group.
 func (k keeper) AnswerGroups(q *catalog.GroupQuestion) *catalog.GroupAnswer {
+	conditions, ok := k.beyondOnly(q.Conditions)
+	if !ok || q.Each.String() != k.fan.String() {
+		return nil
+	}
 	a := &answer{k: k, ranges: q.Ranges}
 	used := make([]bool, len(k.members))
 	for _, f := range q.GroupBy {
@@ -43,7 +47,7 @@ func (k keeper) AnswerGroups(q *catalog.GroupQuestion) *catalog.GroupAnswer {
 		used[at] = true
 		a.members = append(a.members, at)
 	}
-	if q.Several && (slices.Contains(used, false) || len(q.Conditions) > 0) {
+	if q.Several && (slices.Contains(used, false) || len(conditions) > 0) {
 		return nil
 	}
 	for _, c := range q.Columns {
@@ -59,10 +63,35 @@ func (k keeper) AnswerGroups(q *catalog.GroupQuestion) *catalog.GroupAnswer {
 		}
 		a.sums = append(a.sums, at)
 	}
-	if !a.compile(q.Conditions) {
+	if !a.compile(conditions) {
 		return nil
 	}
 	return &catalog.GroupAnswer{Text: a.text(), Read: a.read}
+}
+
+// beyondOnly returns the conditions that are not those of the option "only", and false if one of these is not there.
+func (k keeper) beyondOnly(conditions []query.Expr) (others []query.Expr, ok bool) {
+	if k.only == nil {
+		return conditions, true
+	}
+	mine := make(map[string]bool)
+	for _, e := range query.Conjuncts(k.only) {
+		mine[query.FormatCondition(e)] = false
+	}
+	for _, e := range conditions {
+		text := query.FormatCondition(e)
+		if _, is := mine[text]; is {
+			mine[text] = true
+		} else {
+			others = append(others, e)
+		}
+	}
+	for _, there := range mine {
+		if !there {
+			return nil, false
+		}
+	}
+	return others, true
 }
 
 func indexOf(fields []query.Field, f query.Field) int {
@@ -278,7 +307,7 @@ func (a *answer) rest(key, value []byte, hidden map[string]bool) error {
 
 // giveRest gives what the numbers of its group do not have of a share.
 func (a *answer) giveRest(s *share) error {
-	documents := int64(1)
+	documents := s.elements
 	if s.long == nil { // the numbers have the rest of it
 		documents = 0
 		for i := range s.sums {

@@ -17,6 +17,10 @@ type reader struct {
 	sums   []query.SumShare
 	key    []byte
 	value  []byte
+
+	elements *query.Elements // nil without a fan-out
+	only     *query.Matcher  // of the elements; nil for none
+	pace     query.Pace      // of only: it bounds what its expressions compute
 }
 
 func (k keeper) newReader() *reader {
@@ -24,11 +28,25 @@ func (k keeper) newReader() *reader {
 	if err != nil {
 		panic(fmt.Sprintf("jay: index %q: %v", k.ix.Info.Name, err)) // open has made one
 	}
-	return &reader{k: k, shares: shares, sums: make([]query.SumShare, len(k.sums))}
+	r := &reader{k: k, shares: shares, sums: make([]query.SumShare, len(k.sums))}
+	if k.fan.IsZero() {
+		return r
+	}
+	r.elements = query.NewElements(k.fan)
+	if k.only != nil {
+		if r.only, err = query.Compile(k.only); err != nil {
+			panic(fmt.Sprintf("jay: index %q: %v", k.ix.Info.Name, err)) // likewise
+		}
+		r.only.SetPace(&r.pace)
+	}
+	return r
 }
 
-// Count implements catalog.Keeper: an entry for each combination of members.
+// Count implements catalog.Keeper: an entry for each combination of members, at most; of each element of a fan-out.
 func (k keeper) Count(d *catalog.Document) int {
+	if !k.fan.IsZero() {
+		return k.countElements(d.Body)
+	}
 	if bytes.IndexByte(d.Body, '[') < 0 {
 		return 1 // there is no array, so no member has several values
 	}
@@ -75,11 +93,37 @@ func (k keeper) Extract(d *catalog.Document, e *catalog.Entries) error {
 func (k keeper) each(body []byte, fn func(key, value []byte)) (failed catalog.Failures, err error) {
 	r := k.readers.Get().(*reader)
 	defer k.readers.Put(r)
+	if r.elements != nil {
+		return r.eachOfElements(body, fn)
+	}
 	combinations, err := r.shares.Begin(query.Doc{Body: body})
 	if err != nil {
 		return failed, err
 	}
-	s := share{sums: r.sums}
+	s := share{elements: 1, sums: r.sums}
+	if err := r.sum(); err != nil {
+		return failed, err
+	}
+	err = r.shares.Each(func(members []query.Value) error {
+		s.setMembers(r.key[:0], members, combinations > 1)
+		r.key, r.value = s.key, s.appendValue(r.value[:0])
+		fn(r.key, r.value)
+		return nil
+	})
+	r.forget()
+	r.note(&failed)
+	return failed, err
+}
+
+// note adds the expressions that have failed for the present document, or element.
+func (r *reader) note(failed *catalog.Failures) {
+	for _, i := range r.k.computed {
+		failed.Add(i, r.k.field(i), r.shares.Failed(i))
+	}
+}
+
+// sum sets the sums to those of the present document.
+func (r *reader) sum() error {
 	for i := range r.sums {
 		sum := &r.sums[i]
 		*sum = query.SumShare{Others: sum.Others[:0]}
@@ -90,36 +134,35 @@ func (k keeper) each(body []byte, fn func(key, value []byte)) (failed catalog.Fa
 				sum.Others = append(sum.Others, number.Raw())
 			}
 		}); err != nil {
-			return failed, err
+			return err
 		}
 	}
-	err = r.shares.Each(func(members []query.Value) error {
-		s.key, s.long = r.key[:0], nil
-		for i, v := range members {
-			if combinations > 1 && v.IsMissing() {
-				// Missing and null are one group. They are kept apart for conditions, which do not use groups of
-				// such documents.
-				v = null
-			}
-			var whole bool
-			if s.key, whole = query.AppendMember(s.key, v); !whole {
-				if s.long == nil {
-					s.long = make([][]byte, len(members))
-				}
-				s.long[i] = v.Raw()
-			}
-		}
-		r.key, r.value = s.key, s.appendValue(r.value[:0])
-		fn(r.key, r.value)
-		return nil
-	})
+	return nil
+}
+
+// forget lets go of what the sums have of the document.
+func (r *reader) forget() {
 	for i := range r.sums {
-		clear(r.sums[i].Others[:cap(r.sums[i].Others)]) // they would keep the document in memory
+		clear(r.sums[i].Others[:cap(r.sums[i].Others)])
 	}
-	for _, i := range k.computed {
-		failed.Add(i, k.field(i), r.shares.Failed(i))
+}
+
+// setMembers sets the key, in the memory of key, and the long members. If the document is in several combinations, a missing member
+// counts as null: they are one group, and are kept apart for conditions, which do not use groups of such documents.
+func (s *share) setMembers(key []byte, members []query.Value, several bool) {
+	s.key, s.long = key, nil
+	for i, v := range members {
+		if several && v.IsMissing() {
+			v = null
+		}
+		var whole bool
+		if s.key, whole = query.AppendMember(s.key, v); !whole {
+			if s.long == nil {
+				s.long = make([][]byte, len(members))
+			}
+			s.long[i] = v.Raw()
+		}
 	}
-	return failed, err
 }
 
 // field returns a member, or a sum behind them.

@@ -25,7 +25,9 @@ const MaxSums = 8
 // The option of the kind. Part of the on-disk format. Must not change.
 const (
 	optionSums = "sums"
-	noSums     = "-" // the default: documents are counted, and nothing is summed
+	optionEach = "each"
+	optionOnly = "only"
+	none       = "-" // the default: documents are counted, and nothing is summed
 )
 
 // Kind is the kind.
@@ -35,9 +37,19 @@ var Kind = catalog.Kind{
 	Feature: storage.FeatureKeptSums,
 	Options: []catalog.Option{{
 		Name:    optionSums,
-		Default: noSums,
+		Default: none,
 		Rule:    fmt.Sprintf("1 to %d different fields or expressions of numbers, separated by commas, such as Total, Price * Quantity; - for none", MaxSums),
 		Check:   canonicalSums,
+	}, {
+		Name:    optionEach,
+		Default: none,
+		Rule:    "the path of an array and a name for its elements, each of which counts as a document, such as Lines as line; - for none",
+		Check:   canonicalEach,
+	}, {
+		Name:    optionOnly,
+		Default: none,
+		Rule:    "a condition in RQL on the elements of each, which looks at no metadata and at nothing that cannot be kept, such as line.Quantity > 0; - for none",
+		Check:   canonicalOnly,
 	}, catalog.Strictness()},
 }
 
@@ -46,6 +58,8 @@ type keeper struct {
 	ix      *catalog.Index
 	members []query.Field
 	sums    []query.Field
+	fan     query.Each
+	only    query.Expr // on elements; nil for none
 	readers *sync.Pool // of *reader
 
 	computed []int // which of the members, and of the sums behind them, are expressions
@@ -54,24 +68,54 @@ type keeper struct {
 // open is catalog.Kind.Open.
 func open(ix *catalog.Index) (catalog.Keeper, error) {
 	k := keeper{ix: ix}
-	for _, f := range ix.Fields {
-		k.members = append(k.members, f.Query())
+	refused := func(option, why string) error {
+		return &index.OptionError{Index: ix.Info.Name, Collection: ix.Info.Collection, Kind: Name, Option: option, Value: ix.Info.Options[option], Rule: why}
 	}
-	sums, _ := parseSums(ix.Option(optionSums)) // the catalog has checked it
+	if text := ix.Option(optionEach); text != none {
+		k.fan, _ = query.ParseEach(text) // the catalog has checked it, and the others
+	}
+	if !k.fan.IsZero() && ix.Info.Where != "" {
+		where, err := query.ParseCondition(ix.Info.Where, nil)
+		if err != nil {
+			return nil, fmt.Errorf("index %q: where: %w", ix.Info.Name, err)
+		}
+		if where, err = k.fan.Condition(where); err == nil && query.IsOfElement(where) {
+			return nil, refused(optionEach, "the Where of the index is on documents, and names an element: conditions on elements are the option "+optionOnly)
+		}
+	}
+	for _, f := range ix.Fields {
+		member, err := k.fan.Field(f.Query())
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errs.ErrIndex, err)
+		}
+		k.members = append(k.members, member)
+	}
+	sums, _ := parseSums(ix.Option(optionSums))
 	for _, f := range sums {
 		if why := catalog.NotKept(f); why != "" {
-			return nil, &index.OptionError{Index: ix.Info.Name, Collection: ix.Info.Collection, Kind: Name, Option: optionSums, Value: ix.Info.Options[optionSums], Rule: why}
+			return nil, refused(optionSums, why)
+		}
+		sum, err := k.fan.Field(f)
+		if err != nil {
+			return nil, refused(optionSums, err.Error())
+		}
+		k.sums = append(k.sums, sum)
+	}
+	if text := ix.Option(optionOnly); text != none {
+		if k.fan.IsZero() {
+			return nil, refused(optionOnly, "it is on the elements of each, and there is none: a condition on documents is the Where of the index")
+		}
+		only, _ := query.ParseCondition(text, nil)
+		var err error
+		if k.only, err = k.fan.Condition(only); err != nil {
+			return nil, refused(optionOnly, err.Error())
+		}
+		if _, err := query.Compile(k.only); err != nil {
+			return nil, refused(optionOnly, err.Error())
 		}
 	}
-	k.sums = sums
-	for i, f := range k.Computed() {
-		if f.Expression != nil {
-			k.computed = append(k.computed, i)
-		}
-	}
-	ix.Errors, ix.Strict = ix.Errors && k.computed != nil, ix.Option(catalog.OptionStrict) == "yes"
-	if ix.Strict && k.computed == nil {
-		return nil, &index.OptionError{Index: ix.Info.Name, Collection: ix.Info.Collection, Kind: Name, Option: catalog.OptionStrict, Value: "yes", Rule: "only an index with an expression, such as Price * Quantity, can be strict: the others fail for no document"}
+	if err := k.setComputed(); err != nil {
+		return nil, err
 	}
 	if len(k.members) == 0 { // a record that is damaged
 		return k, nil
@@ -81,6 +125,21 @@ func open(ix *catalog.Index) (catalog.Keeper, error) {
 	}
 	k.readers = &sync.Pool{New: func() any { return k.newReader() }}
 	return k, nil
+}
+
+// setComputed finds the expressions, and whether documents for which they fail are noted, or refused.
+func (k *keeper) setComputed() error {
+	for i, f := range k.Computed() {
+		if f.Expression != nil {
+			k.computed = append(k.computed, i)
+		}
+	}
+	ix := k.ix
+	ix.Errors, ix.Strict = ix.Errors && k.computed != nil, ix.Option(catalog.OptionStrict) == "yes"
+	if ix.Strict && k.computed == nil {
+		return &index.OptionError{Index: ix.Info.Name, Collection: ix.Info.Collection, Kind: Name, Option: catalog.OptionStrict, Value: "yes", Rule: "only an index with an expression, such as Price * Quantity, can be strict: the others fail for no document"}
+	}
+	return nil
 }
 
 // Computed implements catalog.Computer.
@@ -110,7 +169,7 @@ func parseField(text string) (query.Field, error) {
 
 // parseSums parses the option: the fields, in the order of the text. It returns false for one that is not valid.
 func parseSums(text string) (sums []query.Field, ok bool) {
-	if text == noSums {
+	if text == none {
 		return nil, true
 	}
 	rest := strings.Split(text, ",")
@@ -146,4 +205,30 @@ func canonicalSums(text string) (canonical string, ok bool) {
 		texts[i] = f.String()
 	}
 	return strings.Join(texts, ", "), true
+}
+
+// canonicalEach is the Check of the option.
+func canonicalEach(text string) (canonical string, ok bool) {
+	if text = strings.TrimSpace(text); text == none {
+		return text, true
+	}
+	e, err := query.ParseEach(text)
+	return e.String(), err == nil
+}
+
+// canonicalOnly is the Check of the option.
+func canonicalOnly(text string) (canonical string, ok bool) {
+	if text = strings.TrimSpace(text); text == none {
+		return text, true
+	}
+	e, err := query.ParseCondition(text, nil)
+	if err != nil {
+		return text, false
+	}
+	for _, f := range query.Fields(e) {
+		if catalog.NotKept(f) != "" {
+			return text, false
+		}
+	}
+	return query.FormatCondition(e), true
 }

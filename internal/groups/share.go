@@ -12,7 +12,8 @@ import (
 //
 // The key of a group has a part of query.AppendMember for each member. The value is
 //
-//	flags(1)                        01 others follow, 02 members follow
+//	flags(1)                        01 others follow, 02 members follow, 04 the number of elements follows
+//	if 04                           uvarint: of so many elements of the document is the share; 1 without it
 //	for each sum                    count and four limbs, varints: see query.Limbs
 //	if 01, for each sum             uvarint n, and n times: uvarint length, a JSON number that the limbs cannot hold
 //	if 02, for each member          uvarint length, its JSON, which is too long for a part; length 0 if it is not
@@ -21,15 +22,17 @@ import (
 //
 // Part of the on-disk format. Must not change.
 type share struct {
-	key  []byte
-	sums []query.SumShare
-	long [][]byte // parallel to the members; nil without 02
+	key      []byte
+	elements int64 // that it is of; 1 for a share of the whole document
+	sums     []query.SumShare
+	long     [][]byte // parallel to the members; nil without 02
 }
 
 // Flags of the value of a share. Part of the on-disk format. Must not change.
 const (
 	flagOthers = 1 << 0
 	flagLong   = 1 << 1
+	flagCount  = 1 << 2
 )
 
 // limbs is how many numbers a sum has beside its count.
@@ -39,6 +42,10 @@ const limbs = len(query.Limbs{})
 func (s *share) appendValue(dst []byte) []byte {
 	at := len(dst)
 	dst = append(dst, 0)
+	if s.elements > 1 {
+		dst[at] |= flagCount
+		dst = binary.AppendUvarint(dst, uint64(s.elements))
+	}
 	others := false
 	for i := range s.sums {
 		sum := &s.sums[i]
@@ -71,7 +78,7 @@ func appendBytes(dst, text []byte) []byte {
 }
 
 // isRest reports whether the share has a record of its own, as the sums of its group do not have all of it.
-func isRest(value []byte) bool { return value[0] != 0 }
+func isRest(value []byte) bool { return value[0]&^flagCount != 0 }
 
 // decoder reads what appendValue has written. After an error it returns zeros.
 type decoder struct {
@@ -112,12 +119,17 @@ func (d *decoder) bytes() []byte {
 
 // decode returns the share with this key and value, whose memory it keeps.
 func (k keeper) decode(key, value []byte) (share, error) {
-	s := share{key: key, sums: make([]query.SumShare, len(k.sums))}
+	s := share{key: key, elements: 1, sums: make([]query.SumShare, len(k.sums))}
 	bad := fmt.Errorf("the share %x of group %x: %w", value, key, errs.ErrCorrupt)
-	if len(value) == 0 || value[0]&^(flagOthers|flagLong) != 0 {
+	if len(value) == 0 || value[0]&^(flagOthers|flagLong|flagCount) != 0 {
 		return s, bad
 	}
 	d := decoder{rest: value[1:]}
+	if value[0]&flagCount != 0 {
+		if s.elements = int64(d.uvarint()); s.elements < 2 {
+			return s, bad
+		}
+	}
 	for i := range s.sums {
 		s.sums[i].Count = d.varint()
 		for j := range s.sums[i].Limbs {

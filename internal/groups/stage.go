@@ -13,7 +13,7 @@ import (
 
 // The keys of an index, behind its number:
 //
-//	67 group i         numbers of storage.Tx.Add. i is 00: how many documents the group has, and of its first sum the
+//	67 group i         numbers of storage.Tx.Add. i is 00: how many documents, or elements, the group has, and of its first sum the
 //	                   count and the limbs; 01 to 07: count and limbs of a further sum
 //	6d id 00           what a document has added: for each of its shares uvarint length, key, uvarint length, value
 //	72 group id 00     the value of a share of which the numbers of its group do not have all
@@ -57,7 +57,7 @@ func (s *share) numbers(dst []int64, i int) []int64 {
 		return dst
 	}
 	if i == 0 {
-		dst = append(dst, 1)
+		dst = append(dst, s.elements)
 	}
 	if i < len(s.sums) {
 		sum := &s.sums[i]

@@ -50,6 +50,7 @@ func (p *planner) kept() (*Plan, error) {
 		}
 		flags := moment.Flags
 		q := &catalog.GroupQuestion{
+			Each:       p.q.Each,
 			GroupBy:    p.q.GroupBy,
 			Columns:    columns,
 			Conditions: conjunctsOf(p.residual(&Path{Index: ix})),

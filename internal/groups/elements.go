@@ -1,0 +1,132 @@
+package groups
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/query"
+)
+
+// maxShares bounds in how many groups the elements of one document are together, each counted as often as an element is
+// in it.
+const maxShares = 10_000
+
+// countElements is Count of a fan-out.
+func (k keeper) countElements(body []byte) (n int) {
+	r := k.readers.Get().(*reader)
+	defer k.readers.Put(r)
+	err := r.elements.Each(query.Doc{Body: body}, func(doc query.Doc) error {
+		combinations, err := r.shares.Begin(doc)
+		n += max(combinations, 1)
+		return err
+	})
+	if large := (*query.LimitError)(nil); errors.As(err, &large) && large.Limit > 1 {
+		return max(large.Actual, n)
+	}
+	return n
+}
+
+// EachComputed implements catalog.ElementComputer.
+func (k keeper) EachComputed(body []byte, fn func(query.Doc)) {
+	if k.fan.IsZero() {
+		fn(query.Doc{Body: body})
+		return
+	}
+	r := k.readers.Get().(*reader)
+	defer k.readers.Put(r)
+	r.pace = query.Pace{}
+	_ = r.elements.Each(query.Doc{Body: body}, func(doc query.Doc) error {
+		if r.only == nil || r.only.Match(doc) {
+			fn(doc)
+		}
+		return r.pace.Err()
+	})
+}
+
+// given are the shares that the elements of a document have given so far to a group.
+type given struct {
+	share
+	last int // the number of the element that has given last
+}
+
+// eachOfElements is keeper.each of a fan-out: what several elements give to one group is one share.
+func (r *reader) eachOfElements(body []byte, fn func(key, value []byte)) (failed catalog.Failures, err error) {
+	var all []*given
+	byGroup := make(map[string]*given)
+	element, shares := 0, 0
+	r.pace = query.Pace{}
+	defer r.forget()
+	err = r.elements.Each(query.Doc{Body: body}, func(doc query.Doc) error {
+		if r.only != nil {
+			matches := r.only.Match(doc)
+			if err := r.pace.Err(); err != nil || !matches {
+				return err
+			}
+		}
+		element++
+		combinations, err := r.shares.Begin(doc)
+		if err == nil {
+			err = r.sum()
+		}
+		if err != nil {
+			return err
+		}
+		r.note(&failed)
+		if shares += combinations; shares > maxShares {
+			return &query.LimitError{What: "groups of the elements of one document", Limit: maxShares, Actual: shares}
+		}
+		return r.shares.Each(func(members []query.Value) error {
+			var s share
+			s.setMembers(r.key[:0], members, combinations > 1)
+			r.key = s.key
+			name := s.name()
+			g := byGroup[name]
+			if g == nil {
+				g = &given{share: share{key: bytes.Clone(s.key), sums: make([]query.SumShare, len(r.sums))}}
+				for _, member := range s.long {
+					g.long = append(g.long, bytes.Clone(member))
+				}
+				byGroup[name], all = g, append(all, g)
+			}
+			if g.last != element { // several of its values are equal: counted already
+				g.last = element
+				g.add(r.sums)
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return failed, err
+	}
+	for _, g := range all {
+		r.value = g.appendValue(r.value[:0])
+		fn(g.key, r.value)
+	}
+	return failed, nil
+}
+
+// name identifies the group of a share.
+func (s *share) name() string {
+	name := slices.Clone(s.key)
+	for _, member := range s.long {
+		name = appendBytes(name, member)
+	}
+	return string(name)
+}
+
+// add adds what one element gives.
+func (s *share) add(sums []query.SumShare) {
+	s.elements++
+	for i := range sums {
+		to, from := &s.sums[i], &sums[i]
+		to.Count += from.Count
+		for j, limb := range from.Limbs {
+			to.Limbs[j] += limb
+		}
+		for _, number := range from.Others {
+			to.Others = append(to.Others, bytes.Clone(number))
+		}
+	}
+}
