@@ -98,11 +98,13 @@ func (e Each) Condition(on Expr) (Expr, error) {
 	return MapFields(on, e.Field)
 }
 
-// applyEach makes the fields of a query those of its fan-out.
-func (q *Query) applyEach() (err error) {
+// ResolveEach makes the fields of a query those of its fan-out: see Each.Field. [Parse] has done so; it is for fields that are added
+// to what it returns, and leaves the others as they are.
+func (q *Query) ResolveEach() (err error) {
 	if q.Each.IsZero() {
 		return nil
 	}
+	q.GroupBy, q.Select, q.OrderBy = slices.Clone(q.GroupBy), slices.Clone(q.Select), slices.Clone(q.OrderBy)
 	change := func(f *Field) {
 		if err == nil && !f.isZero() {
 			*f, err = q.Each.Field(*f)

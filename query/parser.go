@@ -294,7 +294,7 @@ func (p *parser) query() (*Query, error) {
 		}
 		last = next
 	}
-	if err := q.applyEach(); err != nil {
+	if err := q.ResolveEach(); err != nil {
 		return nil, p.fail(0, "%v", err).because(err)
 	}
 	if err := p.resolve(q); err != nil {

@@ -17,6 +17,9 @@ func (p *parser) update() (*Update, error) {
 	if err := p.from(q); err != nil {
 		return nil, err
 	}
+	if !q.Each.IsZero() {
+		return nil, p.fail(0, "each does not go with update: documents are changed, not elements")
+	}
 	for last := clauseFrom; !p.tok.is("update"); {
 		if p.tok.kind == tokenEnd {
 			return nil, p.fail(p.tok.offset, "the query ends here, and changes nothing").expecting("update { }")

@@ -29,6 +29,9 @@ func (q Definition) complete() (Definition, error) {
 	if err := q.Check(); err != nil {
 		return q, err
 	}
+	if err := q.resolveEach(); err != nil {
+		return q, err
+	}
 	if err := q.resolveGroups(); err != nil {
 		return q, err
 	}
@@ -51,6 +54,21 @@ func (q Definition) complete() (Definition, error) {
 	q.Query.Offset = 0
 	q.run.After, err = exec.ParseCursor(q.cursor, &q.Query)
 	return q, err
+}
+
+// resolveEach makes what was added to the text of a query with each ask of its elements, too.
+func (q *Definition) resolveEach() error {
+	if q.Query.Each.IsZero() {
+		return nil
+	}
+	err := q.Query.ResolveEach()
+	if err == nil && q.having.expr != nil {
+		q.having.expr, err = q.Query.Each.Condition(q.having.expr)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errs.ErrQuery, err)
+	}
+	return nil
 }
 
 // checkNames refuses members that the documents of a typed collection never have.
