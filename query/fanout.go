@@ -42,15 +42,19 @@ func ParseEach(text string) (Each, error) {
 	if err != nil {
 		return Each{}, err
 	}
-	e, err := parseEach(p)
+	e, err := eachParser{p}.parse()
 	if err == nil && p.tok.kind != tokenEnd {
 		err = p.unexpected("the end")
 	}
 	return e, err
 }
 
-// parseEach = path "as" name .
-func parseEach(p *parser) (e Each, err error) {
+// eachParser parses a fan-out.
+type eachParser struct{ p *parser }
+
+// each = path "as" name .
+func (ep eachParser) parse() (e Each, err error) {
+	p := ep.p
 	start := p.tok
 	f, err := p.field("the path of an array")
 	if err != nil {

@@ -44,7 +44,7 @@ func (p *parser) from(q *Query) error {
 		}
 	}
 	if p.accept("each") {
-		if q.Each, err = parseEach(p); err != nil {
+		if q.Each, err = (eachParser{p}).parse(); err != nil {
 			return err
 		}
 	}

@@ -73,8 +73,12 @@ type entries struct {
 	paid   int
 }
 
-// newEntries returns the entries of a run. The order of equal ones is that of IDs, in the direction of the last field.
-func newEntries(r *Run, sorter *query.Sorter) *entries {
+// entryRun answers a query with entries.
+type entryRun struct{ r *Run }
+
+// entries returns the entries of a run. The order of equal ones is that of IDs, in the direction of the last field.
+func (er entryRun) entries(sorter *query.Sorter) *entries {
+	r := er.r
 	e := &entries{r: r, sorter: sorter, keep: -1}
 	if r.left >= 0 && r.distinct == nil && sorter != nil {
 		e.keep = r.skip + r.left
@@ -181,8 +185,9 @@ type selecting struct {
 	bytes     int           // of next
 }
 
-// newSelecting returns what makes entries of the documents of a run.
-func newSelecting(r *Run, part int) (*selecting, error) {
+// selecting returns what makes entries of the documents of a run.
+func (er entryRun) selecting(part int) (*selecting, error) {
+	r := er.r
 	s := &selecting{r: r, part: part}
 	var err error
 	if s.projector, err = query.NewProjector(r.q.Select); err != nil {
@@ -233,9 +238,10 @@ func (s *selecting) nextEntry(ctx context.Context) (*entry, error) {
 	return e, nil
 }
 
-// entryAnswers are the answers of parts of a query that select something of elements, all of them or those that come first in
+// answers are the answers of parts of a query that select something of elements, all of them or those that come first in
 // the order of r.
-func entryAnswers(ctx context.Context, r *Run, parts []*selecting) (answers, error) {
+func (er entryRun) answers(ctx context.Context, parts []*selecting) (answers, error) {
+	r := er.r
 	if len(r.q.OrderBy) == 0 && !r.options.Paging {
 		return func(ctx context.Context) (*Row, error) {
 			for len(parts) > 0 {
@@ -251,7 +257,7 @@ func entryAnswers(ctx context.Context, r *Run, parts []*selecting) (answers, err
 			return nil, nil
 		}, nil
 	}
-	all := newEntries(r, parts[0].sorter)
+	all := er.entries(parts[0].sorter)
 	for _, s := range parts {
 		for all.keep != 0 {
 			e, err := s.nextEntry(ctx)

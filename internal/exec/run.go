@@ -600,11 +600,11 @@ func (r *Run) begin(ctx context.Context) (err error) {
 		return err
 	}
 	if r.fan != nil {
-		s, err := newSelecting(r, 0)
+		s, err := entryRun{r}.selecting(0)
 		if err != nil {
 			return err
 		}
-		r.answers, err = entryAnswers(ctx, r, []*selecting{s})
+		r.answers, err = entryRun{r}.answers(ctx, []*selecting{s})
 		return err
 	}
 	if len(r.q.Select) > 0 {
