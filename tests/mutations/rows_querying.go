@@ -144,7 +144,7 @@ var querying = []mutation{
 	},
 	{
 		name:  "the entries of another kind of index are not sorted",
-		edits: []edit{{"internal/catalog/extract.go", "\t\tout.sort(ix, first)\n", "\t\tout.flag(ix, FlagMultiple)\n"}},
+		edits: []edit{{"internal/catalog/entries.go", "if es.sort(ix, first); noted {", "if es.flag(ix, FlagMultiple); noted {"}},
 		tests: []tests{{"internal/kindtest", "TestHash$"}},
 	},
 	{
