@@ -159,6 +159,18 @@ func (a answer) text(t *testing.T, path ...any) string {
 	return fmt.Sprint(a.json(t, path...))
 }
 
+// compact is json as JSON, members in the order of their names.
+func (a answer) compact(t *testing.T, path ...any) string {
+	t.Helper()
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(a.json(t, path...)); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
 func equal(t *testing.T, what string, got, want any) {
 	t.Helper()
 	if fmt.Sprint(got) != fmt.Sprint(want) {
