@@ -144,14 +144,39 @@ func filterNotKept(e query.Expr) string {
 		return "it searches for words, and what a word is depends on tables that change from one version to the next"
 	}
 	for _, f := range query.Fields(e) {
-		if f.Expression == nil {
-			if f.Meta != query.MetaNone {
-				return "it looks at metadata, which indexes do not hold"
-			}
-			continue
+		if f.Expression == nil && f.Meta != query.MetaNone {
+			return "it looks at metadata, which indexes do not hold"
 		}
-		if why := NotKept(f); why != "" {
-			return fmt.Sprintf("%s: %s", f, why)
+	}
+	return computedNotKept(e)
+}
+
+// computedNotKept says why what a condition computes cannot be kept, or is "". Conditions on elements are asked themselves: of
+// their expressions, query.Fields has the operands only.
+func computedNotKept(e query.Expr) string {
+	var inner []query.Expr
+	switch e := e.(type) {
+	case query.And:
+		inner = e
+	case query.Or:
+		inner = e
+	case query.Not:
+		inner = []query.Expr{e.Expr}
+	case query.ElemMatch:
+		inner = []query.Expr{e.Where}
+	default:
+		for _, f := range query.Fields(e) {
+			if f.Expression == nil {
+				continue
+			}
+			if why := NotKept(f); why != "" {
+				return fmt.Sprintf("%s: %s", f, why)
+			}
+		}
+	}
+	for _, e := range inner {
+		if why := computedNotKept(e); why != "" {
+			return why
 		}
 	}
 	return ""

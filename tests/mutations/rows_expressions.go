@@ -28,6 +28,11 @@ var expressed = []mutation{
 		tests: []tests{{"internal/catalog", "TestCanonical_Fields_Refused"}},
 	},
 	{
+		name:  "index expressions: lower and upper are kept in conditions on elements",
+		edits: []edit{{"internal/catalog/field.go", "inner = []query.Expr{e.Where}", "inner = nil"}},
+		tests: []tests{{"tests/query", "TestIndex_Bounds"}},
+	},
+	{
 		name:  "errors of documents: an ordered index notes none",
 		edits: []edit{{"internal/catalog/errors.go", "if err := fs.refusal(ix); err != nil || fs.which == 0 || !ix.Errors {", "if err := fs.refusal(ix); err != nil || fs.which == 0 || ix.Ordered {"}},
 		tests: []tests{{"internal/catalog", "TestIndexErrors$"}},
