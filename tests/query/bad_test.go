@@ -147,7 +147,7 @@ func TestQuery_Bad_RQL(t *testing.T) {
 		"nots":            "from Values where " + strings.Repeat("not ", 10_000) + "V = 1",
 		"a negative":      "from Values limit -1",
 		"no parameter":    "from Values where V = $v",
-		"search":          "from Values where search(V, 'x')",
+		"search":          "from Values where search(V, '\"x')",
 		"update":          "from Values update { this.V = 2 }",
 		"NaN":             "from Values where V = NaN",
 		"an exploding re": "from Values where regex(V, '((a{1,100}){1,100}){1,100}')",
