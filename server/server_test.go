@@ -752,7 +752,7 @@ func TestQueries(t *testing.T) {
 	equal(t, "nothing", h.want(200, "POST", "/databases/a/streams/queries", `{"Query":"from Nothing"}`).text(t, "Results"), "[]")
 	h.checkProblem(h.do("POST", "/databases/a/streams/queries", `{"Query":"from Orders include Company"}`), 501, "NotSupportedException")
 	h.checkProblem(h.do("POST", "/databases/a/streams/queries", `{"Query":"frm Orders"}`), 400, "InvalidQueryException")
-	for _, body := range []string{`{"Query":"frm Orders"}`, `{"Query":"from Orders where Total = $p0"}`, `{"Query":"from Orders where search(Name, 'x')"}`} {
+	for _, body := range []string{`{"Query":"frm Orders"}`, `{"Query":"from Orders where Total = $p0"}`, `{"Query":"from Orders where search(Name, '\"x')"}`} {
 		h.checkProblem(h.do("POST", "/databases/a/queries", body), 400, "InvalidQueryException")
 	}
 	for _, body := range []string{`{}`, `{"Query":7}`, ``, `x`} {

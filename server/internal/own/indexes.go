@@ -15,7 +15,7 @@ import (
 // indexRoutes are the endpoints of indexes.
 var indexRoutes = []*serve.Route{
 	{Method: "GET", Path: "{J}/indexes", Run: getIndexes, Takes: "collection"},
-	{Method: "GET", Path: "{J}/indexes/errors", Run: getIndexErrors, Takes: "collection name after limit"},
+	{Method: "GET", Path: "{J}/indexes/errors", Run: getIndexErrors, Takes: "after collection limit name"},
 	{Method: "PUT", Path: "{J}/indexes", Run: putIndex, Begins: "build an index", Body: true, Needs: serve.AdminRight, Takes: "background"},
 	{Method: "DELETE", Path: "{J}/indexes", Run: dropIndex, Needs: serve.AdminRight, Takes: "collection name"},
 }
