@@ -146,7 +146,7 @@ func TestComplete_Bash(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"jay expo":                  "export",
-		"jay index ":                "create drop list",
+		"jay index ":                "create drop errors list",
 		"jay get users/b":           "users/bob",
 		"jay put --collection=U":    "Users",
 		"jay put --collection My":   `My\ People`,

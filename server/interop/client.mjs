@@ -17,7 +17,7 @@ const {
     ConfigureRevisionsOperation, RevisionsConfiguration, RevisionsCollectionConfiguration, ConfigureExpirationOperation, ConfigureRefreshOperation, CompactDatabaseOperation,
     PutIndexesOperation, IndexDefinition, GetIndexOperation, GetIndexesOperation, GetIndexNamesOperation, DeleteIndexOperation, ResetIndexOperation,
     GetTermsOperation, DisableIndexOperation, EnableIndexOperation, GetIndexStatisticsOperation, GetIndexesStatisticsOperation, GetIndexingStatusOperation, GetIndexErrorsOperation, IndexHasChangedOperation,
-    SetIndexesLockOperation, AbstractJavaScriptIndexCreationTask, GetOperationStateOperation, BatchPatchCommandData, PatchCommandData,
+    SetIndexesLockOperation, FacetOptions, RangeBuilder, AbstractJavaScriptIndexCreationTask, GetOperationStateOperation, BatchPatchCommandData, PatchCommandData,
 } = raven;
 
 let passed = 0, failed = 0;
@@ -265,6 +265,12 @@ async function queries() {
     equal("long count", await query().whereExists("city").longCount(), 5);
     equal("single", (await query().whereEquals("age", 24).single()).name, "user 4");
     equal("group by", (await store.openSession().query({ collection: "Users" }).whereExists("city").groupBy("city").selectKey().selectCount().all()).map(g => [g.city, g.count]).sort(), [["Bern", 3], ["Genf", 2]]);
+    const facets = await query().whereExists("city").aggregateBy(f => f.byField("city").withOptions(Object.assign(new FacetOptions(), { termSortMode: "CountDesc", pageSize: 1, includeRemainingTerms: true })).sumOn("age"))
+        .andAggregateBy(f => f.byRanges(RangeBuilder.forPath("age").isLessThan(22), RangeBuilder.forPath("age").isGreaterThanOrEqualTo(22)).maxOn("age")).execute();
+    equal("facets", Object.keys(facets), ["city", "age"]);
+    equal("facet of a field", facets.city.values.map(v => [v.range, v.count, v.sum]), [["Bern", 3, 69]]);
+    equal("remaining terms", [facets.city.remainingTerms, facets.city.remainingTermsCount, facets.city.remainingHits], [["Genf"], 1, 2]);
+    equal("facet of ranges", facets.age.values.map(v => [v.range, v.count, v.max]), [["age < 22", 1, 21], ["age >= 22", 4, 25]]);
     const lazyCount = query().whereEquals("city", "Bern").lazily();
     equal("lazy query", (await lazyCount.getValue()).length, 3);
     const including = store.openSession();
