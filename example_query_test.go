@@ -872,10 +872,7 @@ func ExampleQuery_Facets() {
 	db := example()
 	defer db.Close()
 	ctx := context.Background()
-	for _, camera := range []string{`{"Brand":"Canon","Price":90}`, `{"Brand":"Nikon","Price":250}`, `{"Brand":"Nikon","Price":99.5}`} {
-		_, err := db.Put(ctx, "cameras/", []byte(camera), jay.InCollection("Cameras"))
-		check(err)
-	}
+	cameras(db)
 
 	results, err := db.Query("Cameras").Where(jay.Gt("Price", 0)).Facets(ctx,
 		jay.Facet{Field: "Brand", Functions: []string{"sum(Price)"}, Options: jay.FacetOptions{Order: jay.FacetCountDesc}},
@@ -895,4 +892,75 @@ func ExampleQuery_Facets() {
 	// Prices
 	//    Price < 100 2 189.5
 	//    Price >= 100 1 250
+}
+
+// A shop counts what a query finds by brand, the most frequent first.
+func ExampleFacet() {
+	db := example()
+	defer db.Close()
+	cameras(db)
+	results, err := db.Query("Cameras").Facets(context.Background(), jay.Facet{Field: "Brand"})
+	check(err)
+	for _, v := range results[0].Values {
+		fmt.Println(v.Range, v.Count)
+	}
+	// Output:
+	// Canon 1
+	// Nikon 2
+}
+
+// The greatest value alone, and how many answers the others have.
+func ExampleFacetOptions() {
+	db := example()
+	defer db.Close()
+	cameras(db)
+	options := jay.FacetOptions{Order: jay.FacetCountDesc, Size: 1, HasSize: true, Remaining: true}
+	results, err := db.Query("Cameras").Facets(context.Background(), jay.Facet{Field: "Brand", Options: options})
+	check(err)
+	fmt.Println(results[0].Values[0].Range, results[0].RemainingTerms, results[0].RemainingHits)
+	// Output: Nikon [Canon] 1
+}
+
+// Values in falling order.
+func ExampleFacetOrder() {
+	db := example()
+	defer db.Close()
+	cameras(db)
+	var order jay.FacetOrder = jay.FacetValueDesc
+	results, err := db.Query("Cameras").Facets(context.Background(), jay.Facet{Field: "Brand", Options: jay.FacetOptions{Order: order}})
+	check(err)
+	fmt.Println(results[0].Values[0].Range)
+	// Output: Nikon
+}
+
+// Ranges have names of their own.
+func ExampleFacetResult() {
+	db := example()
+	defer db.Close()
+	cameras(db)
+	var results []jay.FacetResult
+	results, err := db.Query("Cameras").Facets(context.Background(), jay.Facet{Name: "Prices", Ranges: []string{"Price < 100", "Price >= 100"}})
+	check(err)
+	fmt.Println(results[0].Name, len(results[0].Values))
+	// Output: Prices 2
+}
+
+// Functions are computed for each value.
+func ExampleFacetValue() {
+	db := example()
+	defer db.Close()
+	cameras(db)
+	results, err := db.Query("Cameras").Facets(context.Background(), jay.Facet{Field: "Brand", Functions: []string{"sum(Price)"}})
+	check(err)
+	var nikon jay.FacetValue = results[0].Values[1]
+	fmt.Println(nikon.Range, nikon.Count, nikon.Sum)
+	// Output: Nikon 2 349.5
+}
+
+// cameras stores three cameras of two brands.
+func cameras(db *jay.DB) {
+	for _, camera := range []string{`{"Brand":"Canon","Price":90}`, `{"Brand":"Nikon","Price":250}`, `{"Brand":"Nikon","Price":99.5}`} {
+		_, err := db.Put(context.Background(), "cameras/", []byte(camera), jay.InCollection("Cameras"))
+		check(err)
+	}
 }

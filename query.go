@@ -379,10 +379,17 @@ type Facet struct {
 	Options FacetOptions
 }
 
-// FacetOptions choose the values of a [Facet].
+// FacetOptions choose the values of a [Facet]. The zero value takes all of them, in the order of values. Its fields (see
+// FacetOptions in package query):
+//
+//	Order     FacetOrder  the order of the values
+//	Start     int         how many values are left out
+//	Size      int         the greatest number of values, if HasSize
+//	HasSize   bool        false means no limit
+//	Remaining bool        the values that follow are listed, as FacetResult.RemainingTerms
 type FacetOptions = query.FacetOptions
 
-// FacetOrder is the order of the values of a [Facet].
+// FacetOrder is the order of the values of a [Facet]: see FacetOrder in package query.
 type FacetOrder = query.FacetOrder
 
 // The orders of a facet.
