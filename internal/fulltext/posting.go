@@ -156,13 +156,3 @@ func blocks(all []posting) (cut [][]posting) {
 	}
 	return cut
 }
-
-func compareOrdinals(a, b posting) int {
-	if a.ordinal < b.ordinal {
-		return -1
-	}
-	if a.ordinal > b.ordinal {
-		return 1
-	}
-	return 0
-}
