@@ -155,7 +155,7 @@ func TestGroupBy_Along(t *testing.T) {
 			}
 			compare(tx)
 			return nil
-		}))
+		}, jay.Retry()))
 	}
 	for _, step := range []string{"group along the index", "group along the index, from the ends of each group", "group along the index, from one value to the next", "group entries in memory", "already in order"} {
 		if used[step] == 0 {
