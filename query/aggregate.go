@@ -13,8 +13,6 @@ import (
 // the numbers of values that its axes have.
 const maxGroupsPerDocument = 10_000
 
-var null = ValueOf([]byte("null"))
-
 // Groups groups documents and computes the columns of each group.
 //
 // The group of a document is determined by the value that each field of the

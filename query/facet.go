@@ -9,8 +9,6 @@ import (
 	"io"
 	"math"
 	"slices"
-
-	"github.com/jaydb/jay/internal/jsonpath"
 )
 
 // ErrFacet is returned for a facet that has no meaning: the error says which, and why.
@@ -54,50 +52,6 @@ const (
 	MaxFacetRanges = 256 // of one facet, and of its columns
 )
 
-// Facets counts documents for several facets in one pass. It is not safe for concurrent use.
-type Facets struct {
-	facets []*facetCount
-	limit  int // of the memory of all of them; 0 for none
-	pace   *Pace
-}
-
-// facetCount is one of them.
-type facetCount struct {
-	Facet
-	reader *Reader // of the field; nil for ranges and for all documents
-	groups *Groups // of the terms, or of all documents
-	ranges []facetRange
-}
-
-// facetRange is one range of a facet.
-type facetRange struct {
-	matcher *Matcher
-	groups  *Groups // one, of all documents in the range
-}
-
-// countColumn is the name of the first column of the groups of a facet, termColumn that of the second one.
-const (
-	countColumn = "\x00count"
-	termColumn  = "\x00term"
-)
-
-// NewFacets returns Facets without documents, of facets that name no setup. They use about maxBytes of memory at most; 0 means
-// no limit. Conditions are compiled with the options. Its errors are ErrFacet, ErrColumn and those of Compile.
-func NewFacets(facets []Facet, maxBytes int, options ...Option) (*Facets, error) {
-	if len(facets) > MaxFacets {
-		return nil, fmt.Errorf("%w: %d facets, %d are the most", ErrFacet, len(facets), MaxFacets)
-	}
-	all := &Facets{limit: maxBytes}
-	for _, f := range facets {
-		count, err := newFacetCount(f, options)
-		if err != nil {
-			return nil, fmt.Errorf("facet %q: %w", f.Name, err)
-		}
-		all.facets = append(all.facets, count)
-	}
-	return all, nil
-}
-
 // check returns ErrFacet for a facet that has no meaning.
 func (f *Facet) check() error {
 	switch {
@@ -118,224 +72,12 @@ func (f *Facet) check() error {
 	return nil
 }
 
-func newFacetCount(f Facet, options []Option) (*facetCount, error) {
-	if err := f.check(); err != nil {
-		return nil, err
-	}
-	columns := []Column{{Name: countColumn, Func: FuncCount}}
-	for i, c := range f.Columns {
-		columns = append(columns, Column{Name: fmt.Sprint(i), Func: c.Func, Field: c.Field})
-	}
-	count := &facetCount{Facet: f}
-	var err error
-	for _, e := range f.Ranges {
-		r := facetRange{}
-		if r.matcher, err = Compile(e, options...); err != nil {
-			return nil, err
-		}
-		if r.groups, err = NewGroups(nil, columns, 0); err != nil {
-			return nil, err
-		}
-		count.ranges = append(count.ranges, r)
-	}
-	switch {
-	case len(f.Ranges) > 0:
-	case f.Field.isZero():
-		count.groups, err = NewGroups(nil, columns, 0)
-	default:
-		count.reader = NewReader([]Field{f.Field})
-		count.groups, err = NewGroups([]Field{f.Field}, append(columns, Column{Name: termColumn, Field: f.Field}), 0)
-	}
-	return count, err
-}
-
-// SetPace makes Add stop when p stops. Add then returns the error of p.
-func (f *Facets) SetPace(p *Pace) {
-	f.pace = p
-	for _, c := range f.facets {
-		if c.groups != nil {
-			c.groups.SetPace(p)
-		}
-		if c.reader != nil {
-			c.reader.SetPace(p)
-		}
-		for _, r := range c.ranges {
-			r.groups.SetPace(p)
-			r.matcher.SetPace(p)
-		}
-	}
-}
-
-// Add adds a document. Its errors are those of Groups.Add.
-func (f *Facets) Add(doc Doc) error {
-	for _, c := range f.facets {
-		if err := c.add(doc); err != nil {
-			return fmt.Errorf("facet %q: %w", c.Name, err)
-		}
-	}
-	if used := f.Bytes(); f.limit > 0 && used > f.limit {
-		return &LimitError{"bytes of facets", f.limit, used}
-	}
-	return f.pace.Err()
-}
-
-func (c *facetCount) add(doc Doc) error {
-	for _, r := range c.ranges {
-		if r.matcher.Match(doc) {
-			if err := r.groups.Add(doc); err != nil {
-				return err
-			}
-		}
-	}
-	if c.reader != nil {
-		if c.reader.Reset(doc); len(c.reader.Values(0)) == 0 {
-			return nil // a document without a value is of no term
-		}
-	}
-	if c.groups == nil {
-		return nil
-	}
-	return c.groups.Add(doc)
-}
-
-// Bytes returns about how many bytes the facets take.
-func (f *Facets) Bytes() int {
-	n := 0
-	for _, c := range f.facets {
-		if c.groups != nil {
-			n += c.groups.Bytes()
-		}
-		for _, r := range c.ranges {
-			n += r.groups.Bytes()
-		}
-	}
-	return n
-}
-
-// Len returns the number of facets.
-func (f *Facets) Len() int { return len(f.facets) }
-
-// AppendResult appends the result of facet i as a JSON object in RavenDB's shape: Name, Values, RemainingTerms, RemainingTermsCount and
-// RemainingHits. Each of Values has a Range and a Count; with functions there is one for each name of theirs, with Name and Sum, Average, Min
-// and Max.
-func (f *Facets) AppendResult(dst []byte, i int) []byte {
-	c := f.facets[i]
-	dst = append(append(append(dst, `{"Name":`...), jsonpath.AppendQuoted(nil, c.Name)...), `,"Values":[`...)
-	empty := len(dst)
-	value := func(label string, row []Value) {
-		if len(dst) > empty {
-			dst = append(dst, ',')
-		}
-		dst = c.appendValues(dst, label, row)
-	}
-	var remaining [][]Value
-	switch {
-	case len(c.ranges) > 0:
-		for i, r := range c.ranges {
-			value(FormatCondition(c.Ranges[i]), r.groups.Row(0))
-		}
-	case c.reader == nil:
-		value(c.Name, c.groups.Row(0))
-	default:
-		var rows [][]Value
-		rows, remaining = c.terms()
-		for _, row := range rows {
-			value(termText(row[len(row)-1]), row)
-		}
-	}
-	dst = append(dst, `],"RemainingTerms":[`...)
-	hits := int64(0)
-	for i, row := range remaining {
-		n, _ := smallInt(row[0].raw)
-		hits += n
-		if !c.Options.Remaining {
-			continue
-		}
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = jsonpath.AppendQuoted(dst, termText(row[len(row)-1]))
-	}
-	return fmt.Appendf(dst, `],"RemainingTermsCount":%d,"RemainingHits":%d}`, len(remaining), hits)
-}
-
-// terms returns the rows of the terms that the options choose, and those that follow.
-func (c *facetCount) terms() (rows, remaining [][]Value) {
-	rows = slices.Collect(c.groups.Rows())
-	slices.SortFunc(rows, func(a, b []Value) int {
-		byValue := a[len(a)-1].Compare(b[len(b)-1])
-		switch c.Options.Order {
-		case FacetValueDesc:
-			return -byValue
-		case FacetCountAsc:
-			return cmp.Or(a[0].Compare(b[0]), byValue)
-		case FacetCountDesc:
-			return cmp.Or(b[0].Compare(a[0]), byValue)
-		}
-		return byValue
-	})
-	rows = rows[min(c.Options.Start, len(rows)):]
-	if c.Options.HasSize && c.Options.Size < len(rows) {
-		return rows[:c.Options.Size], rows[c.Options.Size:]
-	}
-	return rows, nil
-}
-
-// termText returns a value as a term: text as it is, null and the empty text as RavenDB writes them, and all else as JSON.
-func termText(v Value) string {
-	switch {
-	case v.Kind() == KindNull || v.IsMissing():
-		return "NULL_VALUE"
-	case v.Kind() == KindText && v.Text() == "":
-		return "EMPTY_STRING"
-	case v.Kind() == KindText:
-		return v.Text()
-	case v.Kind() == KindInstant:
-		return string(v.raw[1 : len(v.raw)-1])
-	}
-	return string(v.AppendJSON(nil))
-}
-
-// facetFuncs are the members of the results of functions.
-var facetFuncs = [...]string{FuncSum: "Sum", FuncAvg: "Average", FuncMin: "Min", FuncMax: "Max"}
-
-// appendValues appends the values of one term or range: one for each name that functions have, and one if there are none.
-func (c *facetCount) appendValues(dst []byte, label string, row []Value) []byte {
-	begin := func(name string) {
-		dst = append(append(dst, `{"Range":`...), jsonpath.AppendQuoted(nil, label)...)
-		dst = row[0].AppendJSON(append(dst, `,"Count":`...))
-		if name != "" {
-			dst = append(append(dst, `,"Name":`...), jsonpath.AppendQuoted(nil, name)...)
-		}
-	}
-	if len(c.Columns) == 0 {
-		begin("")
-		return append(dst, '}')
-	}
-	for i, column := range c.Columns {
-		if slices.ContainsFunc(c.Columns[:i], func(other Column) bool { return other.Name == column.Name }) {
-			continue
-		}
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		begin(column.Name)
-		for j, other := range c.Columns {
-			if other.Name == column.Name {
-				dst = row[1+j].AppendJSON(append(append(append(dst, `,"`...), facetFuncs[other.Func]...), `":`...))
-			}
-		}
-		dst = append(dst, '}')
-	}
-	return dst
-}
-
 // facetOptions are the options of a facet as RavenDB's clients send them.
 type facetOptions struct {
 	TermSortMode          string
 	IncludeRemainingTerms bool
 	Start                 int
-	PageSize              *int
+	PageSize              *int `json:",omitempty"`
 }
 
 // ParseFacetOptions parses options as RavenDB's clients send them: TermSortMode, Start, PageSize and IncludeRemainingTerms. It returns
@@ -366,12 +108,7 @@ func ParseFacetOptions(raw []byte) (o FacetOptions, err error) {
 
 // appendOptions is the inverse of ParseFacetOptions.
 func (o FacetOptions) appendOptions(dst []byte) []byte {
-	given := struct {
-		TermSortMode          string
-		IncludeRemainingTerms bool
-		Start                 int
-		PageSize              *int `json:",omitempty"`
-	}{facetOrders[o.Order], o.Remaining, o.Start, nil}
+	given := facetOptions{facetOrders[o.Order], o.Remaining, o.Start, nil}
 	if o.HasSize {
 		given.PageSize = &o.Size
 	}

@@ -38,10 +38,6 @@ type reaches struct {
 	array   []byte // a JSON array without its closing bracket
 }
 
-// maxIdleColumn is the size in bytes up to which a Projector keeps the memory of
-// a column for the next document.
-const maxIdleColumn = 64 << 10
-
 // NewProjector returns a Projector of the columns. It returns ErrColumn for a
 // column with a function, without a name, or with the name of another column.
 func NewProjector(columns []Column) (*Projector, error) {

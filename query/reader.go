@@ -96,6 +96,10 @@ const maxHeldValues = 1 << 19
 // MaxElemMatches, one in the other.
 const maxHeldOfElement = 1 << 14
 
+// maxIdleColumn is the size in bytes up to which a Projector keeps the memory of
+// a column for the next document.
+const maxIdleColumn = 64 << 10
+
 // maxIdleValues is the number of values of a field up to which a Reader keeps its
 // memory for the next document.
 const maxIdleValues = 4096

@@ -45,6 +45,9 @@ type Value struct {
 	plain bool // of KindText: raw has no quotes and escapes
 }
 
+// null is the value of JSON that is called so.
+var null = ValueOf([]byte("null"))
+
 // ValueOf returns the value with the JSON text raw, missing if raw is empty. Raw
 // must be valid and compact, as the bodies of documents are; ValueOf does not
 // check that. The value shares memory with raw.

@@ -25,7 +25,7 @@ var limits = map[string]struct {
 	"server/internal/raven": {circle: 25, methods: 60},
 	"server/internal/serve": {circle: 25, methods: 60},
 	"server/internal/verbs": {circle: 25, methods: 60},
-	"query":                 {circle: 89, methods: 79},
+	"query":                 {circle: 82, methods: 79},
 	"storage/lsm":           {circle: 72, methods: 79},
 	"internal/builder":      {circle: 84, methods: 60},
 	"transfer/smuggler":     {circle: 40, methods: 60},
