@@ -245,7 +245,11 @@ func (q Definition) Explain(ctx context.Context) (exec.Report, query.Query, erro
 			return exec.Report{}, query.Query{}, fmt.Errorf("explain: %w", err)
 		}
 		if row == nil {
-			return r.Report(), q.Query, nil
+			report, err := r.Explain(ctx)
+			if err != nil {
+				return exec.Report{}, query.Query{}, fmt.Errorf("explain: %w", err)
+			}
+			return report, q.Query, nil
 		}
 	}
 }

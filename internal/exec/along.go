@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/jaydb/jay/internal/catalog"
-	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/plan"
@@ -53,19 +52,9 @@ type entryGroups struct {
 	charged int // the most bytes of groups that were paid for
 }
 
-// extreme is the least or the greatest value of a column in a group. Parts of keys are compared, and the value is decoded where the group ends.
-type extreme struct {
-	column, field int
-	least         bool   // of the parts, which are in reverse order if the field is descending
-	part          []byte // empty for none
-}
-
 // skipAfter is how many entries of a kind, of which one is enough, are walked over before the others are jumped over: a jump costs
 // about as much as they do.
 const skipAfter = 32
-
-// indexPrefix is how many bytes of a key say which index it is of.
-const indexPrefix = 5
 
 // newEntryGroups returns what makes groups of the entries of the run's plan.
 func newEntryGroups(r *Run, groups *query.Groups) (*entryGroups, error) {
@@ -92,29 +81,8 @@ func newEntryGroups(r *Run, groups *query.Groups) (*entryGroups, error) {
 		e.matcher.SetPace(&r.pace)
 		e.cover = plan.NewCover(r.q, false, e.path.Index, r.plan.Residual)
 	}
-	return e, e.hide()
-}
-
-// hide finds the documents whose entries do not count: those that the transaction has written, and those that have expired.
-func (e *entryGroups) hide() error {
-	if len(e.r.overlay.Written) == 0 && !e.r.gone {
-		return nil
-	}
-	e.hidden = make(map[string]bool)
-	for folded := range e.r.overlay.Written {
-		e.hidden[folded] = true
-	}
-	if !e.r.gone {
-		return nil
-	}
-	var failed error
-	err := docs.EachGoneID(e.r.snapshot, e.r.dueFrom, e.r.moment, func(folded string) {
-		if failed == nil {
-			e.hidden[folded] = true
-			failed = e.r.payer.PayNamed(folded)
-		}
-	})
-	return errs.First(failed, err)
+	e.hidden, err = r.hidden()
+	return e, err
 }
 
 // streams reports whether groups are given when they are complete.
@@ -257,7 +225,7 @@ func (e *entryGroups) holds(key []byte) bool {
 
 // parse finds where the parts of a key begin.
 func (e *entryGroups) parse(key []byte) error {
-	e.starts[0] = indexPrefix
+	e.starts[0] = format.IndexPrefix
 	for i := range e.last {
 		rest, ok := query.SkipKey(key[e.starts[i]:])
 		if !ok {
@@ -394,14 +362,6 @@ func (e *entryGroups) addValues(key []byte) error {
 	return e.groups.AddEntry(e.values)
 }
 
-// meet compares a part with those before it.
-func (x *extreme) meet(part []byte) {
-	if query.IsMissingPart(part) || len(x.part) > 0 && (bytes.Compare(part, x.part) < 0) != x.least {
-		return
-	}
-	x.part = append(x.part[:0], part...)
-}
-
 // followsMissing reports whether an entry has no value of the field that follows the members.
 func (e *entryGroups) followsMissing(key []byte) bool {
 	return query.IsMissingPart(key[len(e.prefix):])
@@ -475,12 +435,4 @@ func (e *entryGroups) fromEnd(prefix []byte) bool {
 		return e.walk.it.SeekGE(format.PrefixEnd(prefix))
 	}
 	return e.walk.it.SeekLT(prefix)
-}
-
-// later returns the greater of two keys.
-func later(a, b []byte) []byte {
-	if bytes.Compare(a, b) < 0 {
-		return b
-	}
-	return a
 }

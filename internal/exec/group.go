@@ -55,10 +55,15 @@ func (r *Run) groupAnswers(ctx context.Context) (answers, error) {
 			return nil, err
 		}
 	} else if r.plan.Kept != nil {
-		kept := keptGroups{r.plan.Kept, r.snapshot, &r.overlay, r.gone, r.dueFrom, r.moment}
-		var keys int64
-		keys, err = kept.readInto(groups, r.payer.Pay)
-		r.stats.keys += keys
+		hidden, err := r.hidden()
+		if err != nil {
+			return nil, err
+		}
+		kept := keptGroups{r.plan.Kept, r.snapshot, hidden, r.overlay.Own}
+		keys, err := kept.readInto(groups, r.payer.Pay)
+		if r.stats.keys += keys; err != nil {
+			return nil, err
+		}
 	} else {
 		err = r.each(ctx, func(doc query.Doc) error {
 			held := groups.Bytes()
@@ -154,18 +159,18 @@ func (r *Run) countedGroup(ctx context.Context) (answers, error) {
 			return nil, err
 		}
 	}
-	return r.oneRow(row), nil
+	return oneRow(r.q.Select, row), nil
 }
 
 // oneRow is the answer of a query that has one.
-func (r *Run) oneRow(row []query.Value) answers {
+func oneRow(columns []query.Column, row []query.Value) answers {
 	done := false
 	return func(context.Context) (*Row, error) {
 		if done {
 			return nil, nil
 		}
 		done = true
-		return &Row{JSON: query.AppendRow(nil, r.q.Select, row)}, nil
+		return &Row{JSON: query.AppendRow(nil, columns, row)}, nil
 	}
 }
 
@@ -186,5 +191,5 @@ func (r *Run) extremes() (answers, error) {
 		}
 	}
 	r.stats.minMax = true
-	return r.oneRow(row), nil
+	return oneRow(r.q.Select, row), nil
 }

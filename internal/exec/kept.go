@@ -3,7 +3,6 @@ package exec
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/docs"
@@ -17,28 +16,18 @@ import (
 // keptGroups are groups that an index keeps, as a query sees them.
 type keptGroups struct {
 	*plan.Kept
-	snapshot        storage.Reader
-	overlay         *Overlay
-	gone            bool // documents have expired, none of them before dueFrom
-	dueFrom, moment time.Time
+	snapshot storage.Reader
+	hidden   map[string]bool  // see Run.hidden
+	own      []*docs.Document // of the transaction
 }
 
 // readInto adds the groups to groups, and returns how many keys it has examined. What the transaction has written, and what has
 // expired and is not deleted yet, is in the index otherwise than the query sees it: it is corrected by what the index
 // has of these documents.
 func (k *keptGroups) readInto(groups *query.Groups, pay func(bytes int) error) (keys int64, err error) {
-	changes := catalog.GroupChanges{Hidden: make(map[string]bool)}
-	for folded := range k.overlay.Written {
-		changes.Hidden[folded] = true
-	}
-	for _, doc := range k.overlay.Own {
+	changes := catalog.GroupChanges{Hidden: k.hidden}
+	for _, doc := range k.own {
 		changes.Bodies = append(changes.Bodies, doc.JSON())
-	}
-	if k.gone {
-		err := docs.EachGoneID(k.snapshot, k.dueFrom, k.moment, func(folded string) { changes.Hidden[folded] = true })
-		if err != nil {
-			return 0, err
-		}
 	}
 	keys, err = k.Read(k.snapshot, changes, groups)
 	if large, refused := (*query.LimitError)(nil), (*metadata.Error)(nil); errors.As(err, &large) || errors.Is(err, query.ErrNumber) || errors.As(err, &refused) {

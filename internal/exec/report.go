@@ -34,6 +34,34 @@ func (r *Run) Report() Report {
 	}
 }
 
+// Explain is Report with what takes longer to find out: for how many documents expressions of the indexes fail. The run must be open.
+func (r *Run) Explain(ctx context.Context) (Report, error) {
+	report := r.Report()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed != nil {
+		return report, r.closed
+	}
+	paths := r.plan.Access
+	if r.plan.Intersect != nil {
+		paths = append(paths[:len(paths):len(paths)], r.plan.Intersect)
+	}
+	for _, a := range paths {
+		if !a.Index.Errors {
+			continue
+		}
+		lo, hi := format.ErrorsOf(a.Index.Number)
+		n, err := tally.Keys(ctx, r.snapshot, lo, hi)
+		if err != nil {
+			return report, err
+		}
+		if n > 0 {
+			report.Steps = append(report.Steps, fmt.Sprintf("an expression of index %q fails for %d documents, which have no value there: see jay index errors", a.Index.Info.Name, n))
+		}
+	}
+	return report, nil
+}
+
 // steps describes the plan and how it was carried out.
 func (r *Run) steps() []string {
 	pl := r.plan
@@ -70,7 +98,6 @@ func (r *Run) steps() []string {
 	default:
 		steps = append(steps, "scan "+what+r.idsScanned()+asked(pl))
 	}
-	steps = append(steps, r.failing()...)
 	if pl.Intersect != nil {
 		steps = append(steps, "keep what is in "+pl.Intersect.String())
 	}
@@ -102,7 +129,7 @@ func (r *Run) steps() []string {
 		steps = append(steps, "filter: "+query.FormatCondition(residual))
 	}
 	if r.stats.sorted {
-		steps = append(steps, "sort in memory"+topN(r)+lost(": ", pl))
+		steps = append(steps, "sort in memory"+topN(r.q)+lost(": ", pl))
 	} else if len(r.q.OrderBy) > 0 && pl.Ordered {
 		steps = append(steps, "already in order")
 	}
@@ -116,25 +143,6 @@ func (r *Run) steps() []string {
 	}
 	if r.q.Having != nil {
 		steps = append(steps, "keep groups: "+query.FormatCondition(r.q.Having))
-	}
-	return steps
-}
-
-// failing says of which indexes of the plan there are documents for which an expression fails.
-func (r *Run) failing() (steps []string) {
-	paths := r.plan.Access
-	if r.plan.Intersect != nil {
-		paths = append(paths[:len(paths):len(paths)], r.plan.Intersect)
-	}
-	for _, a := range paths {
-		if !a.Index.Errors {
-			continue
-		}
-		lo, hi := format.ErrorsOf(a.Index.Number)
-		n, err := tally.Keys(context.Background(), r.snapshot, lo, hi)
-		if n > 0 || err != nil {
-			steps = append(steps, fmt.Sprintf("an expression of index %q fails for %d documents, which have no value there: see jay index errors", a.Index.Info.Name, n))
-		}
 	}
 	return steps
 }
@@ -187,9 +195,9 @@ func lost(separator string, pl *plan.Plan) string {
 	return separator + pl.Lost
 }
 
-func topN(r *Run) string {
-	n := r.q.Offset + r.q.Limit
-	if !r.q.HasLimit || n < 0 || IsGrouped(r.q) || r.q.IsDistinct() {
+func topN(q *query.Query) string {
+	n := q.Offset + q.Limit
+	if !q.HasLimit || n < 0 || IsGrouped(q) || q.IsDistinct() {
 		return ""
 	}
 	return fmt.Sprintf(", keeping the first %d", n)

@@ -229,7 +229,7 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 	if err := checkQuery(r.q); err != nil {
 		return err
 	}
-	if r.plan, err = plan.New(planned(r.q), c, r.snapshot, r.env.Rules, plan.Options{Counting: r.options.Counting, NoScan: r.options.NoScan, MaxBytes: r.env.MaxQueryBytes, Size: r.size, Space: spaceOf(r.env)}); err != nil {
+	if r.plan, err = plan.New(planned(r.q), c, r.snapshot, r.env.Rules, plan.Options{Counting: r.options.Counting, NoScan: r.options.NoScan, MaxBytes: r.env.MaxQueryBytes, Size: sizes(r.snapshot), Space: spaceOf(r.env)}); err != nil {
 		return err
 	}
 	if r.options.NoScan && r.plan.IsScan() && !r.wantsAll() {
@@ -309,13 +309,15 @@ func spaceOf(e *env.Env) storage.SpaceMeasurer {
 	return m
 }
 
-// size returns the numbers of a collection, or none if they are not known.
-func (r *Run) size(foldedCollection string) (format.Tally, error) {
-	t, err := counts.TallyOf(r.snapshot, foldedCollection)
-	if errors.Is(err, counts.ErrNotReady) {
-		return format.Tally{}, nil
+// sizes returns what tells the numbers of a collection, or none if they are not known.
+func sizes(snapshot storage.Reader) func(foldedCollection string) (format.Tally, error) {
+	return func(foldedCollection string) (format.Tally, error) {
+		t, err := counts.TallyOf(snapshot, foldedCollection)
+		if errors.Is(err, counts.ErrNotReady) {
+			return format.Tally{}, nil
+		}
+		return t, err
 	}
-	return t, err
 }
 
 // compares reports whether the order is not only that in which the candidates come:

@@ -41,7 +41,7 @@ const SpaceErrors = 0xff
 // EntriesEnd returns the first key after all entries of an index that begin with prefix, which begins as the keys of the
 // index do. The notes of errors are not among them.
 func EntriesEnd(prefix []byte) []byte {
-	if len(prefix) == indexPrefix {
+	if len(prefix) == IndexPrefix {
 		return append(append([]byte(nil), prefix...), SpaceErrors)
 	}
 	return PrefixEnd(prefix)
@@ -53,8 +53,8 @@ func ErrorsOf(number uint32) (lo, hi []byte) {
 	return EntriesEnd(prefix), PrefixEnd(prefix)
 }
 
-// indexPrefix is how many bytes the prefix of an index has.
-const indexPrefix = 5
+// IndexPrefix is how many bytes the prefix of an index has.
+const IndexPrefix = 5
 
 // AppendEntryID appends the end of an index key: the folded ID and 00, with
 // inverted bits if the last field is descending.

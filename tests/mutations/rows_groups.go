@@ -9,7 +9,7 @@ var kept = []mutation{
 	},
 	{
 		name:  "kept sums: documents that have expired count until they are deleted",
-		edits: []edit{{"internal/exec/kept.go", "changes.Hidden[folded] = true })", "_ = folded })"}},
+		edits: []edit{{"internal/exec/hidden.go", "\t\t\thidden[folded] = true\n\t\t\tfailed", "\t\t\tfailed"}},
 		tests: []tests{{"internal/groups", "TestGroups_Expired"}},
 	},
 	{
@@ -59,7 +59,7 @@ var kept = []mutation{
 	},
 	{
 		name:  "along an index: entries of expired documents count",
-		edits: []edit{{"internal/exec/along.go", "\t\t\te.hidden[folded] = true\n\t\t\tfailed", "\t\t\tfailed"}},
+		edits: []edit{{"internal/exec/hidden.go", "\t\t\thidden[folded] = true\n\t\t\tfailed", "\t\t\tfailed"}},
 		tests: []tests{{"tests/query", "TestGroupBy_Along"}},
 	},
 	{

@@ -29,7 +29,7 @@ var limits = map[string]struct {
 	"storage/lsm":           {circle: 72, methods: 79},
 	"internal/builder":      {circle: 84, methods: 60},
 	"transfer/smuggler":     {circle: 40, methods: 60},
-	"internal/exec":         {circle: 98, methods: 62},
+	"internal/exec":         {circle: 97, methods: 60},
 	"internal/verify":       {circle: 91, methods: 79},
 	"internal/write":        {circle: 99, methods: 79},
 	"internal/accord":       {circle: 100, methods: 79},
