@@ -31,7 +31,7 @@ func Canonical(ix index.Index, collection string) (index.Index, error) {
 		if err != nil {
 			return ix, fmt.Errorf("%w: %w", errs.ErrIndex, err)
 		}
-		if kind.Field == nil && (isOutside(f.path)) {
+		if kind.Field == nil && isOutside(f.path) {
 			return ix, fmt.Errorf("%w: %s is no field of the body, and cannot be indexed; orders and ranges by id() and @metadata.@etag need no index", errs.ErrIndex, f.Text)
 		}
 		if seen[f.Text] {

@@ -43,7 +43,7 @@ type Failures struct {
 	field query.Field
 }
 
-// Add notes that expression i, which is f, fails. It reports whether err is nil, and so notes nothing.
+// Add notes that expression i, which is f, fails with err. Where err is nil it notes nothing.
 func (fs *Failures) Add(i int, f query.Field, err error) {
 	if err == nil {
 		return

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,8 +8,10 @@ import (
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/tally"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
@@ -55,13 +56,22 @@ func (db *Database) IndexErrors(ctx context.Context, collection, name, after str
 		lo = append(append(lo, db.Env.Rules.Fold(after)...), 0, 0)
 	}
 	reader := ix.NewFailureReader()
-	err = eachKey(ctx, snapshot, lo, hi, func(key []byte) (bool, error) {
-		if list, err = appendFailures(list, snapshot, reader, key); err != nil {
-			return false, err
+	enough := errors.New("enough")
+	err = env.Each(snapshot, lo, hi, func(key, _ []byte) (err error) {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		limit--
-		return limit > 0, nil
+		if list, err = appendFailures(list, snapshot, reader, key); err != nil {
+			return err
+		}
+		if limit--; limit == 0 {
+			return enough
+		}
+		return nil
 	})
+	if err == enough {
+		err = nil
+	}
 	return list, err
 }
 
@@ -99,31 +109,5 @@ func (db *Database) countErrors(ctx context.Context, ix *catalog.Index) (n int64
 	snapshot := db.Env.Engine.Snapshot()
 	defer func() { err = errs.First(err, snapshot.Close()) }()
 	lo, hi := format.ErrorsOf(ix.Number)
-	err = eachKey(ctx, snapshot, lo, hi, func([]byte) (bool, error) {
-		n++
-		return true, nil
-	})
-	return n, err
-}
-
-// keysPerPoll is how many keys eachKey walks over between two looks at its context.
-const keysPerPoll = 1024
-
-// eachKey calls fn with the keys of a range until it returns false or an error.
-func eachKey(ctx context.Context, r storage.Reader, lo, hi []byte, fn func(key []byte) (bool, error)) (err error) {
-	it, err := r.Iterate(lo, hi)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errs.First(err, errs.First(it.Error(), it.Close())) }()
-	n := 0
-	for ok := it.First(); ok; ok = it.Next() {
-		if n++; n%keysPerPoll == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if more, err := fn(bytes.Clone(it.Key())); err != nil || !more {
-			return err
-		}
-	}
-	return nil
+	return tally.Keys(ctx, snapshot, lo, hi)
 }
