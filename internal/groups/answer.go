@@ -228,12 +228,25 @@ func (a *answer) read(r storage.Reader, changes catalog.GroupChanges, groups *qu
 	if err := a.walkGroups(r, beside); err != nil {
 		return a.keys, err
 	}
-	for key, t := range beside { // groups that the index does not have
+	for key, t := range beside { // groups that the index does not have, or that were not read, as no condition on them is true
+		if !a.inRanges([]byte(key)) {
+			continue
+		}
 		if err := a.giveGroup([]byte(key), t); err != nil {
 			return a.keys, err
 		}
 	}
 	return a.keys, nil
+}
+
+// inRanges reports whether a group is in the ranges that are read.
+func (a *answer) inRanges(group []byte) bool {
+	return a.ranges == nil || slices.ContainsFunc(a.ranges, func(r catalog.GroupRange) bool {
+		if r.Hi == nil {
+			return bytes.HasPrefix(group, r.Lo)
+		}
+		return bytes.Compare(group, r.Lo) >= 0 && bytes.Compare(group, r.Hi) < 0
+	})
 }
 
 // beside returns by group what the query sees beside the numbers of groups: without the documents that are hidden, and with

@@ -149,6 +149,26 @@ func TestGroups_Expired(t *testing.T) {
 	private.Equal(t, fmt.Sprint(private.Rows(t, db.DB, dashboard)), `[{"Customer":"Ann","N":1,"T":1}]`)
 }
 
+// Ensure that a query of some groups is answered beside documents in others that have expired, or that the transaction has written.
+func TestGroups_RangeBesideOthers(t *testing.T) {
+	db := jaytest.Open(t, &jay.Options{ExactExpiry: true})
+	orders(t, db.DB)
+	put(t, db.DB, "orders/1", `{"Customer":"Ann","Total":1}`)
+	put(t, db.DB, "orders/2", `{"Customer":"Bob","Total":2}`, jay.ExpiresAt(db.Clock.Now().Add(time.Minute)))
+	put(t, db.DB, "orders/3", `{"Customer":"Cyd","Total":3}`)
+	db.Clock.Advance(time.Hour)
+	const ann = "from Orders group by Customer where Customer in ('Ann', 'Dan') select Customer, count() as N, sum(Total) as T"
+	private.Equal(t, fmt.Sprint(private.Rows(t, db.DB, ann)), `[{"Customer":"Ann","N":1,"T":1}]`)
+	private.Must(t, db.Update(ctx, func(tx *jay.Tx) error {
+		private.Must(t, tx.Delete(ctx, "orders/3"))
+		_, err := tx.Put(ctx, "orders/4", json.RawMessage(`{"Customer":"Dan","Total":4}`), jay.InCollection("Orders"))
+		private.Must(t, err)
+		h := &history{t: t}
+		private.Equal(t, fmt.Sprintf("%s", h.rows(tx, ann)), `[{"Customer":"Ann","N":1,"T":1} {"Customer":"Dan","N":1,"T":4}]`)
+		return nil
+	}))
+}
+
 // Ensure that queries say which groups they read, that NoScan accepts them, and that what is not kept is scanned.
 func TestGroups_Plans(t *testing.T) {
 	db := private.Memory(t, nil)
