@@ -138,12 +138,3 @@ func (p *parser) searchCall(field Field, words string, at token) (Expr, error) {
 	}
 	return e, p.expectSymbol(")", "behind the words")
 }
-
-// Parse returns the words of the search as an index of words looks for them, and the name of their analyzer.
-func (e Search) Parse() (analyzer string, s *text.Search, err error) {
-	a, s, err := e.parse()
-	if err != nil {
-		return "", nil, err
-	}
-	return a.Name(), s, nil
-}

@@ -2,6 +2,7 @@ package fulltext
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -53,8 +54,11 @@ func (k *keeper) condition(e query.Expr) (c condition, ok bool) {
 	c.field = slices.IndexFunc(k.ix.Fields, func(f catalog.Field) bool {
 		return search.Field.Meta == query.MetaNone && search.Field.Date == query.DateNone && f.Query().Path.String() == search.Field.Path.String()
 	})
-	analyzer, parsed, err := search.Parse()
-	if c.field < 0 || err != nil || analyzer != k.analyzer.Name() || len(parsed.Clauses) > 0 && !slices.ContainsFunc(parsed.Clauses, func(c text.Clause) bool { return c.Occur != text.MustNot }) {
+	if analyzer, found := text.Find(cmp.Or(search.Analyzer, query.DefaultAnalyzer)); c.field < 0 || !found || analyzer != k.analyzer {
+		return c, false
+	}
+	parsed, err := text.Parse(k.analyzer, search.Text, search.All)
+	if err != nil || len(parsed.Clauses) > 0 && !slices.ContainsFunc(parsed.Clauses, func(c text.Clause) bool { return c.Occur != text.MustNot }) {
 		return c, false
 	}
 	c.search = parsed
@@ -164,6 +168,9 @@ type finder struct {
 	k     *keeper
 	it    storage.Iterator
 	terms int // that patterns have meant so far
+
+	heads  []occurrence // scratch
+	places []int        // scratch
 }
 
 // inBlocks returns the ordinals of the blocks for which all conditions are true, ascending.
@@ -226,47 +233,94 @@ func (f *finder) condition(c *condition) (found []uint64, err error) {
 
 // clause returns the ordinals in which a clause occurs.
 func (f *finder) clause(field int, c *text.Clause) ([]uint64, error) {
-	if len(c.Slots) == 1 {
-		var found []uint64
-		_, single := c.Slots[0].Term()
-		err := f.slot(field, &c.Slots[0], func(p *posting) { found = append(found, p.ordinal) })
-		if !single {
-			slices.Sort(found)
-			found = slices.Compact(found)
-		}
-		return found, err
-	}
-	slots := make([]map[uint64][]int, len(c.Slots))
-	var found []uint64
+	slots := make([][]uint64, len(c.Slots))
 	for j := range c.Slots {
-		slots[j] = make(map[uint64][]int)
-		err := f.slot(field, &c.Slots[j], func(p *posting) {
-			if j == 0 || slots[j-1][p.ordinal] != nil {
-				slots[j][p.ordinal] = append(slots[j][p.ordinal], p.positions...)
+		err := f.slot(field, &c.Slots[j], func(first uint64, value []byte) (err error) {
+			if f.heads, _, err = decodeHeads(f.heads[:0], first, value); err == nil {
+				for i := range f.heads {
+					slots[j] = append(slots[j], f.heads[i].ordinal)
+				}
 			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if _, single := c.Slots[j].Term(); !single {
+			slices.Sort(slots[j])
+			slots[j] = slices.Compact(slots[j])
+		}
+	}
+	found := slots[0]
+	for _, other := range slots[1:] {
+		found = intersect(found, other)
+	}
+	if len(slots) == 1 || len(found) == 0 {
+		return found, nil
+	}
+	return f.phrase(field, c, found)
+}
+
+// phrase returns the ordinals in which a phrase occurs, of those that have all of its terms.
+func (f *finder) phrase(field int, c *text.Clause, all []uint64) (found []uint64, err error) {
+	defer func(terms int) { f.terms = terms }(f.terms)
+	f.terms = 0                            // they have been counted
+	positions := make([][][]int, len(all)) // by document and slot
+	for i := range positions {
+		positions[i] = make([][]int, len(c.Slots))
+	}
+	for j := range c.Slots {
+		err := f.slot(field, &c.Slots[j], func(first uint64, value []byte) error {
+			return f.positions(first, value, all, func(i int, more []int) { positions[i][j] = append(positions[i][j], more...) })
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	positions := make([][]int, len(c.Slots))
-	for ordinal := range slots[len(slots)-1] {
-		for j := range slots {
-			positions[j] = slots[j][ordinal]
+	counter := text.NewCounter(c)
+	for i, ordinal := range all {
+		for j := range positions[i] {
 			if _, single := c.Slots[j].Term(); !single {
-				slices.Sort(positions[j])
+				slices.Sort(positions[i][j])
 			}
 		}
-		if c.CountAt(positions) > 0 {
+		if counter.Count(positions[i]) > 0 {
 			found = append(found, ordinal)
 		}
 	}
-	slices.Sort(found)
 	return found, nil
 }
 
-// slot calls fn with the postings of all terms that a slot means: ascending by ordinal for one term, and one term after another.
-func (f *finder) slot(field int, s *text.Slot, fn func(*posting)) error {
+// positions calls fn with the positions that a block has for some documents, and their places in all.
+func (f *finder) positions(first uint64, value []byte, all []uint64, fn func(i int, positions []int)) error {
+	i, _ := slices.BinarySearch(all, first)
+	if i == len(all) {
+		return nil
+	}
+	heads, rest, err := decodeHeads(f.heads[:0], first, value)
+	f.heads = heads
+	for _, o := range heads {
+		for i < len(all) && all[i] < o.ordinal {
+			i++
+		}
+		if err != nil || i == len(all) {
+			break
+		}
+		if all[i] > o.ordinal {
+			rest = skipPositions(o.count, rest)
+			continue
+		}
+		ok := true
+		if f.places, rest, ok = cutPositions(f.places[:0], o.count, rest); !ok {
+			return fmt.Errorf("block %.60x of postings: %w", value, errs.ErrCorrupt)
+		}
+		fn(i, f.places)
+	}
+	return err
+}
+
+// slot calls fn with the blocks of all terms that a slot means: ascending for one term, and one term after another.
+func (f *finder) slot(field int, s *text.Slot, fn func(first uint64, block []byte) error) error {
 	if term, single := s.Term(); single {
 		_, err := f.term(f.k.termKey(field, term), fn)
 		return err
@@ -294,20 +348,15 @@ func (f *finder) slot(field int, s *text.Slot, fn func(*posting)) error {
 	return f.it.Error()
 }
 
-// term calls fn with the postings of a term, and reports whether the iterator stands behind it.
-func (f *finder) term(prefix []byte, fn func(*posting)) (more bool, err error) {
+// term calls fn with the blocks of a term, and reports whether the iterator stands behind them.
+func (f *finder) term(prefix []byte, fn func(first uint64, block []byte) error) (more bool, err error) {
 	ok := f.it.SeekGE(prefix)
-	var block []posting
 	for ; ok && bytes.HasPrefix(f.it.Key(), prefix); ok = f.it.Next() {
 		if len(f.it.Key()) != len(prefix)+8 {
 			return false, fmt.Errorf("key %x of words: %w", f.it.Key(), errs.ErrCorrupt)
 		}
-		first := binary.BigEndian.Uint64(f.it.Key()[len(prefix):])
-		if block, err = decodeBlock(block[:0], first, f.it.Value()); err != nil {
+		if err := fn(binary.BigEndian.Uint64(f.it.Key()[len(prefix):]), f.it.Value()); err != nil {
 			return false, err
-		}
-		for i := range block {
-			fn(&block[i])
 		}
 	}
 	return ok, f.it.Error()

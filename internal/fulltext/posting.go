@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+	"math"
 
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/text"
@@ -22,15 +23,15 @@ const (
 	blockBytes    = 64 << 10 // a block that has as many is not added to
 )
 
-// appendPosting appends a posting behind one with the ordinal last: the difference of ordinals, the class of the length, the number of positions, and
-// the differences of positions.
-func appendPosting(dst []byte, p *posting, last uint64) []byte {
+// appendHead appends what a block has of a posting in front of all positions, behind one with the ordinal last: the difference of ordinals, the class
+// of the length, and the number of positions.
+func (p *posting) appendHead(dst []byte, last uint64) []byte {
 	dst = append(binary.AppendUvarint(dst, p.ordinal-last), byte(p.length))
-	return p.appendPositions(dst)
+	return binary.AppendUvarint(dst, uint64(len(p.positions)))
 }
 
+// appendPositions appends the differences of positions.
 func (p *posting) appendPositions(dst []byte) []byte {
-	dst = binary.AppendUvarint(dst, uint64(len(p.positions)))
 	before := 0
 	for _, at := range p.positions {
 		dst = binary.AppendUvarint(dst, uint64(at-before))
@@ -39,64 +40,108 @@ func (p *posting) appendPositions(dst []byte) []byte {
 	return dst
 }
 
-// weigh returns what a posting adds to the sum of its document: FNV-1a of the field, the class of the length, the positions and the term.
+// weigh returns what a posting adds to the sum of its document: FNV-1a of the field, the class of the length, the number of positions, these, and
+// the term.
 func (p *posting) weigh(field int, term []byte) int64 {
 	sum := fnv.New64a()
 	var buf [128]byte
-	sum.Write(p.appendPositions(append(buf[:0], byte(field), byte(p.length))))
+	sum.Write(p.appendPositions(binary.AppendUvarint(append(buf[:0], byte(field), byte(p.length)), uint64(len(p.positions)))))
 	sum.Write(term)
 	return int64(sum.Sum64())
 }
 
-// appendBlock appends the value of a block, whose key has the ordinal of the first posting.
+// appendBlock appends the value of a block, whose key has the ordinal of the first posting: a uvarint of the length of the heads, the heads of all
+// postings, and the positions of all.
 func appendBlock(dst []byte, all []posting) []byte {
+	var heads []byte
 	last := all[0].ordinal
 	for i := range all {
-		dst = appendPosting(dst, &all[i], last)
+		heads = all[i].appendHead(heads, last)
 		last = all[i].ordinal
+	}
+	dst = append(binary.AppendUvarint(dst, uint64(len(heads))), heads...)
+	for i := range all {
+		dst = all[i].appendPositions(dst)
 	}
 	return dst
 }
 
-// decodeBlock appends the postings of a block.
-func decodeBlock(dst []posting, first uint64, value []byte) ([]posting, error) {
-	bad := func() ([]posting, error) {
-		return nil, fmt.Errorf("block %.60x of postings: %w", value, errs.ErrCorrupt)
+// occurrence says how often a document has a term, or a clause of a search.
+type occurrence struct {
+	ordinal uint64
+	count   uint32
+	length  text.LengthClass // of the texts of the field
+}
+
+// decodeHeads appends the occurrences of a block, and returns the bytes of their positions.
+func decodeHeads(dst []occurrence, first uint64, value []byte) (all []occurrence, positions []byte, err error) {
+	bad := fmt.Errorf("block %.60x of postings: %w", value, errs.ErrCorrupt)
+	n, size := binary.Uvarint(value)
+	if size <= 0 || n == 0 || n > uint64(len(value)-size) {
+		return dst, nil, bad
 	}
-	rest, last, begun := value, first, len(dst)
-	next := func() (n uint64, ok bool) {
-		n, size := binary.Uvarint(rest)
-		if size <= 0 {
-			return 0, false
-		}
-		rest = rest[size:]
-		return n, true
-	}
-	for len(rest) > 0 {
-		delta, ok := next()
-		if !ok || len(rest) == 0 || (delta == 0) != (len(dst) == begun) || delta > 1<<62 {
-			return bad()
+	heads, positions := value[size:size+int(n)], value[size+int(n):]
+	last, begun, counted := first, len(dst), uint64(0)
+	for len(heads) > 0 {
+		delta, size := binary.Uvarint(heads)
+		if size <= 0 || size == len(heads) || (delta == 0) != (len(dst) == begun) || delta > 1<<62 {
+			return dst, nil, bad
 		}
 		last += delta
-		p := posting{ordinal: last, length: text.LengthClass(rest[0])}
-		rest = rest[1:]
-		n, ok := next()
-		if !ok || n == 0 || n > uint64(len(rest)) {
-			return bad()
+		length := text.LengthClass(heads[size])
+		heads = heads[size+1:]
+		count, size := binary.Uvarint(heads)
+		if counted += count; size <= 0 || count == 0 || count > math.MaxUint32 || counted > uint64(len(positions)) {
+			return dst, nil, bad
 		}
-		p.positions = make([]int, 0, n)
-		at := uint64(0)
-		for i := range n {
-			delta, ok := next()
-			if at += delta; !ok || i > 0 && delta == 0 || at > 1<<40 {
-				return bad()
+		heads = heads[size:]
+		dst = append(dst, occurrence{last, uint32(count), length})
+	}
+	return dst, positions, nil
+}
+
+// cutPositions appends the next positions of a block, and returns what is behind them.
+func cutPositions(dst []int, count uint32, rest []byte) (_ []int, behind []byte, ok bool) {
+	at := uint64(0)
+	for i := range count {
+		delta, size := binary.Uvarint(rest)
+		if at += delta; size <= 0 || i > 0 && delta == 0 || at > 1<<40 {
+			return dst, nil, false
+		}
+		rest = rest[size:]
+		dst = append(dst, int(at))
+	}
+	return dst, rest, true
+}
+
+// skipPositions returns what is behind the next positions of a block.
+func skipPositions(count uint32, rest []byte) []byte {
+	for i, b := range rest {
+		if b < 0x80 {
+			if count--; count == 0 {
+				return rest[i+1:]
 			}
-			p.positions = append(p.positions, int(at))
+		}
+	}
+	return nil
+}
+
+// decodeBlock appends the postings of a block.
+func decodeBlock(dst []posting, first uint64, value []byte) ([]posting, error) {
+	all, rest, err := decodeHeads(nil, first, value)
+	if err != nil {
+		return dst, err
+	}
+	ok := true
+	for _, o := range all {
+		p := posting{ordinal: o.ordinal, length: o.length}
+		if p.positions, rest, ok = cutPositions(make([]int, 0, o.count), o.count, rest); !ok {
+			break
 		}
 		dst = append(dst, p)
 	}
-	if len(dst) == begun {
-		return bad()
+	if !ok || len(rest) > 0 {
+		return dst, fmt.Errorf("block %.60x of postings: %w", value, errs.ErrCorrupt)
 	}
 	return dst, nil
 }

@@ -217,44 +217,56 @@ func (s *state) near(c *Clause, at place, position int) {
 	}
 }
 
-// CountAt returns how often a clause occurs in a text of which the positions of each of its slots are known, ascending. It agrees with Document.
-func (c *Clause) CountAt(positions [][]int) int {
-	var s state
-	var places []place // by slot
-	for at, m := range s.init(c, 0) {
+// Counter counts how often one clause occurs in texts of which the positions of its slots are known. It is used again for the next document, and is
+// not safe for concurrent use.
+type Counter struct {
+	document Document
+	places   []place // by slot
+	next     []int   // by slot: the position that is looked at next
+	here     []place // of the slots at one position
+}
+
+// NewCounter returns the Counter of a clause.
+func NewCounter(c *Clause) *Counter {
+	n := &Counter{places: make([]place, len(c.Slots)), next: make([]int, len(c.Slots))}
+	n.document = Document{search: &Search{Clauses: []Clause{*c}}, states: make([]state, 1)}
+	for at, m := range n.document.states[0].init(c, 0) {
 		for j := range c.Slots {
 			if c.Slots[j].same(m) {
-				for len(places) <= j {
-					places = append(places, place{})
-				}
-				places[j] = at
+				n.places[j] = at
 			}
 		}
 	}
-	s.reset()
-	d := Document{search: &Search{Clauses: []Clause{*c}}, states: []state{s}}
-	next := make([]int, len(positions))
+	return n
+}
+
+// Count returns how often the clause occurs in a text of which the positions of each of its slots are given, ascending. It agrees
+// with Document.
+func (n *Counter) Count(positions [][]int) int {
+	state := &n.document.states[0]
+	state.reset()
+	clear(n.next)
 	for {
 		least := -1
 		for j, list := range positions {
-			if next[j] < len(list) && (least < 0 || list[next[j]] < least) {
-				least = list[next[j]]
+			if n.next[j] < len(list) && (least < 0 || list[n.next[j]] < least) {
+				least = list[n.next[j]]
 			}
 		}
 		if least < 0 {
-			return d.states[0].count
+			return state.count
 		}
-		var here []place
+		n.here = n.here[:0]
 		for j, list := range positions {
-			if next[j] < len(list) && list[next[j]] == least {
-				next[j]++
-				if !slices.ContainsFunc(here, func(p place) bool { return p.group == places[j].group }) {
-					here = d.addPlace(here, places[j])
+			if n.next[j] < len(list) && list[n.next[j]] == least {
+				n.next[j]++
+				if !slices.ContainsFunc(n.here, func(p place) bool { return p.group == n.places[j].group }) {
+					n.here = n.document.addPlace(n.here, n.places[j])
 				}
 			}
 		}
-		for _, at := range here {
-			d.found(at, least)
+		for _, at := range n.here {
+			n.document.found(at, least)
 		}
 	}
 }
