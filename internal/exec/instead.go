@@ -73,12 +73,15 @@ func (r *Run) spend() (err error) {
 	if c.after == 0 || c.looked < c.after {
 		return nil
 	}
-	if after := c.putOff(c.looked, int64(r.skip+r.left)); after > 0 {
-		c.after = after
-		return nil
+	left := int64(r.skip + r.left)
+	if !r.plan.HasSizes() {
+		if after := c.putOff(c.looked, left); after > 0 {
+			c.after = after
+			return nil
+		}
 	}
 	known := r.plan.Keys
-	c.plan, c.after, err = r.plan.Instead(c.looked)
+	c.plan, c.after, err = r.plan.Instead(c.looked, c.wanted-left)
 	if r.stats.keys += int64(r.plan.Keys - known); c.plan == nil || err != nil {
 		return err
 	}

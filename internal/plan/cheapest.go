@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 )
 
 // way is a plan that can answer, and what it is expected to cost.
@@ -165,15 +166,20 @@ func (p *planner) expected(c *costs, pl *Plan) Estimate {
 // more of what is read lies in the processor's caches.
 func (c *costs) lookUps(n, near float64) float64 {
 	far := min(farMost, farLeast+farRoot*math.Sqrt(n)+farEach*n)
-	return n * (cachedWalk + float64(c.bytes*documentByte) + near*cachedNear + (1-near)*far)
+	next := cachedNear * n
+	if n > manyNear && n*float64(c.bytes) <= manyBytes {
+		next = cachedNear*manyNear + readNear*(n-manyNear)
+	}
+	return n*(cachedWalk+float64(c.bytes*documentByte)+(1-near)*far) + near*next
 }
 
 // scanOf returns what n documents of a scan cost.
 func (c *costs) scanOf(n float64) float64 { return n * float64(cachedScan+c.bytes*documentByte) }
 
 // insteadBySize is Instead where the sizes of all paths are known: a plan gives way when it has cost as much as another one costs in all; without
-// an order only to one that would cost less than all of it, as the answers come the sooner by that.
-func (p *planner) insteadBySize(c *costs, pl *Plan, looked int64) (instead *Plan, after int64, err error) {
+// an order only to one that would cost less than all of it, as the answers come the sooner by that. From half of that on it gives way if the
+// rest, at the rate at which answers have come, is expected to cost more than the other plan does.
+func (p *planner) insteadBySize(c *costs, pl *Plan, looked, given int64) (instead *Plan, after int64, err error) {
 	own := pl.Access[0]
 	instead, least := p.scan(), openScan+c.scanOf(float64(c.documents))
 	for _, a := range p.bounded {
@@ -188,11 +194,25 @@ func (p *planner) insteadBySize(c *costs, pl *Plan, looked int64) (instead *Plan
 		}
 	}
 	spent := c.lookUps(float64(looked), own.near)
+	until := least // is to be spent before the next question
 	switch {
 	case !pl.Ordered && c.lookUps(float64(own.estimate), own.near) <= least:
 		return nil, 0, nil
 	case spent >= least:
 		return instead, 0, nil
+	case spent < least/2:
+		until = least / 2
+	case p.rest(c, own.near, looked, given) > least:
+		return instead, 0, nil
 	}
-	return nil, looked + max(1, int64((least-spent)/spent*float64(looked))), nil
+	n := sort.Search(int(c.documents), func(n int) bool { return c.lookUps(float64(n), own.near) >= until })
+	return nil, max(looked+1, int64(n)), nil
+}
+
+// rest returns what the answers that are left are expected to cost: documents are looked up at the rate at which they have led to answers, and
+// the more, the more each costs. One answer more counts as given, as the next one may be near.
+func (p *planner) rest(c *costs, near float64, looked, given int64) float64 {
+	wanted := float64(int64(p.q.Offset) + int64(p.q.Limit))
+	all := float64(looked) * max(1, wanted/float64(given+1))
+	return c.lookUps(min(all, float64(c.documents)), near) - c.lookUps(float64(looked), near)
 }

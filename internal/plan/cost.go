@@ -24,11 +24,14 @@ const (
 // The same where the sizes of all paths are known, measured on another machine with more care: see cheapest and
 // docs/decisions/0145-sizes-from-the-engine.md.
 const (
-	cachedScan  = 300  // a document that a scan looks at, without its bytes,
-	cachedNear  = 400  // and one that lies near the one before it
+	cachedScan  = 300 // a document that a scan looks at, without its bytes,
+	cachedNear  = 400 // one that lies near the one before it,
+	readNear    = 50  // or this beyond manyNear of them, if all have at most manyBytes, which the cache of blocks keeps from one query to the next
+	manyNear    = 512
+	manyBytes   = 48 << 20
 	farLeast    = 700  // one that lies elsewhere, if there are few of them,
 	farRoot     = 16   // and for each of many, times the root of their number,
-	farEach     = .07  // and times their number,
+	farEach     = .12  // and times their number,
 	farMost     = 5500 // but no more
 	cachedWalk  = 100  // an entry that is walked over
 	cachedCover = 450  // one that answers for its document
@@ -405,13 +408,20 @@ func (p *planner) estimated(pl *Plan, n int64) Estimate {
 // MayEndEarly reports whether another plan may answer the rest: see Instead.
 func (pl *Plan) MayEndEarly() bool { return pl.planner != nil && !pl.unweighed }
 
-// Instead is asked once pl, a plan that may end early, has looked up some documents without an end. It returns the plan that
+// HasSizes reports whether the sizes of all paths are known without counting, so that Instead costs little.
+func (pl *Plan) HasSizes() bool {
+	own := pl.Access[0]
+	return own.guessed || len(own.used) == 0 && !own.more
+}
+
+// Instead is asked once pl, a plan that may end early, has looked up some documents without an end, and met given answers, those that are
+// skipped included. It returns the plan that
 // answers from now on; or nil, and after how many look-ups it is to be asked again, 0 for never. The answers
 // that pl has given are not to come again.
 //
 // So a plan that may end early costs at most about twice what the cheapest other one does: it gives way when it has
-// cost as much, or before if the conditions, were they independent of the order, let it expect more.
-func (pl *Plan) Instead(looked int64) (instead *Plan, after int64, err error) {
+// cost as much, or before if the conditions, were they independent of the order, or the answers so far let it expect more.
+func (pl *Plan) Instead(looked, given int64) (instead *Plan, after int64, err error) {
 	p := pl.planner
 	keys := p.keys
 	defer func() {
@@ -430,8 +440,8 @@ func (pl *Plan) Instead(looked int64) (instead *Plan, after int64, err error) {
 		return nil, 0, nil // by ID: neither is sorted
 	}
 
-	if own := pl.Access[0]; own.guessed || len(own.used) == 0 && !own.more {
-		if instead, after, err = p.insteadBySize(c, pl, looked); instead != nil {
+	if pl.HasSizes() {
+		if instead, after, err = p.insteadBySize(c, pl, looked, given); instead != nil {
 			instead.Chosen = true
 			instead.replaces(pl)
 		}

@@ -78,6 +78,11 @@ var querying = []mutation{
 		tests: []tests{{"tests/query", "TestQuery_GivesUp$|TestQuery_AgainstNaive$"}},
 	},
 	{
+		name:  "a walk along an order goes on though its answers are rarer than expected",
+		edits: []edit{{"internal/plan/cheapest.go", "case p.rest(c, own.near, looked, given) > least:", "case false:"}},
+		tests: []tests{{"tests/query", "TestPlan_RareAnswersInOrder"}},
+	},
+	{
 		name:  "the scan that is cheaper is taken where it is refused",
 		edits: []edit{{"internal/plan/cost.go", "case p.options.NoScan || a.Answer", "case a.Answer"}},
 		tests: []tests{{"tests/query", "TestPlan_ScanIsCheaper$|TestQuery_GivesUp$"}},

@@ -142,6 +142,8 @@ func TestGroupBy_Along(t *testing.T) {
 			}
 		}
 		compare(db)
+		// A put onto a document that has expired deletes that first, in a commit of its own, with which a transaction that has walked over
+		// the collection before conflicts: so it is run again.
 		must(t, db.Update(ctx, func(tx *jay.Tx) error {
 			for range 20 {
 				id := fmt.Sprintf("Things/%d", r.IntN(420))

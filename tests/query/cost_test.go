@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/plan"
 	"github.com/jaydb/jay/internal/sample"
 )
 
@@ -152,6 +153,38 @@ func TestPlan_FewAnswersInOrder(t *testing.T) {
 		must(t, err)
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", text, got, want)
+		}
+	}
+}
+
+// Ensure that a plan which walks along an order, and of which answers come more rarely than was expected, is given up before it has cost as much
+// as the scan, where the sizes of all paths are known; and that one whose answers come as expected is not.
+func TestPlan_RareAnswersInOrder(t *testing.T) {
+	defer func(index uint64, documents int64) { plan.LeastIndex, plan.LeastDocuments = index, documents }(plan.LeastIndex, plan.LeastDocuments)
+	plan.LeastIndex, plan.LeastDocuments = 1, 1
+	db := scattered(t, 8000, nil, small)
+	must(t, db.Compact(ctx))
+	for text, want := range map[string]struct {
+		walked int64 // along the order, at most
+		scan   bool
+	}{
+		"Seventh >= 1 and endsWith(Text, '77') order by At limit 46": {1700, true}, // one in a hundred
+		"Seventh >= 1 and endsWith(Text, '77') order by At limit 6":  {800, false},
+		"Seventh >= 1 and endsWith(Text, '7') order by At limit 46":  {600, false},
+	} {
+		q, err := db.RQL("from Notes where "+text, nil)
+		must(t, err)
+		got, err := rowsOf(q)
+		must(t, err)
+		all, err := rowsOf(q.NoIndex())
+		must(t, err)
+		if !slices.Equal(got, all) {
+			t.Errorf("%s: got %v, want %v", text, got, all)
+		}
+		e, err := q.Explain(ctx)
+		must(t, err)
+		if got := strings.Contains(e.Plan[0], "given up after"); got != want.scan || e.Keys > want.walked {
+			t.Errorf("%s: given up: %v, want %v, after at most %d documents\n%s", text, got, want.scan, want.walked, e)
 		}
 	}
 }
