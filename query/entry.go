@@ -57,3 +57,28 @@ func (g *Groups) Reset() {
 	clear(g.groups)
 	g.ordered, g.entry, g.used = g.ordered[:0], nil, 0
 }
+
+// Join takes columns over that other has of the same groups: column i of other is the column of g at columns[i]. It reports whether other
+// has all groups of g; what it has beside them is left out. Other must not be used any more. Its memory is that of g
+// from then on, within the sum of their bounds.
+func (g *Groups) Join(other *Groups, columns []int) (all bool) {
+	var key []byte
+	joined := 0
+	for _, from := range other.ordered {
+		key = key[:0]
+		for _, v := range from.keys {
+			key = appendIdentity(key, v)
+		}
+		g.pace.Spend(len(key))
+		to, found := g.groups[string(key)]
+		if !found {
+			continue
+		}
+		joined++
+		for i, at := range columns {
+			to.cells[at].best, to.cells[at].seen = from.cells[i].best, from.cells[i].seen
+		}
+	}
+	g.used += other.used
+	return joined == len(g.ordered)
+}

@@ -60,10 +60,7 @@ func newFacetCount(f Facet, options []Option) (*facetCount, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	columns := []Column{{Name: countColumn, Func: FuncCount}}
-	for i, c := range f.Columns {
-		columns = append(columns, Column{Name: fmt.Sprint(i), Func: c.Func, Field: c.Field})
-	}
+	columns := f.columns()
 	count := &facetCount{Facet: f}
 	var err error
 	for _, e := range f.Ranges {
@@ -82,7 +79,7 @@ func newFacetCount(f Facet, options []Option) (*facetCount, error) {
 		count.groups, err = NewGroups(nil, columns, 0)
 	default:
 		count.reader = NewReader([]Field{f.Field})
-		count.groups, err = NewGroups([]Field{f.Field}, append(columns, Column{Name: termColumn, Field: f.Field}), 0)
+		count.groups, err = NewGroups([]Field{f.Field}, columns, 0)
 	}
 	return count, err
 }
@@ -152,6 +149,62 @@ func (c *facetCount) add(doc Doc) (grown int, err error) {
 		err = addTo(c.groups)
 	}
 	return grown, err
+}
+
+// Groups returns the groups of the terms of facet i, or of all documents if it has no field, for documents to be counted in by something else
+// than Add: an index that has counted them. Those are bounded as the facets are. It is nil for a facet with ranges.
+func (f *Facets) Groups(i int) *Groups {
+	g := f.facets[i].groups
+	if g != nil {
+		g.limit = f.limit
+	}
+	return g
+}
+
+// AddTo adds a document to facet i only. Its errors are those of Add.
+func (f *Facets) AddTo(i int, doc Doc) error {
+	grown, err := f.facets[i].add(doc)
+	f.used += grown
+	return cmp.Or(err, f.pace.Err())
+}
+
+// Check returns a *LimitError if the facets exceed their memory, what was added to Groups included.
+func (f *Facets) Check() error {
+	f.used = 0
+	for _, c := range f.facets {
+		for _, g := range c.all() {
+			f.used += g.Bytes()
+		}
+	}
+	if f.limit > 0 && f.used > f.limit {
+		return &LimitError{"bytes of facets", f.limit, f.used}
+	}
+	return f.pace.Err()
+}
+
+// Query returns the groups of a facet as a query of its own, which has the collection and the condition of q. Its columns
+// are those of Facets.Groups. It returns false for a facet with ranges, and for one that is in a document.
+func (f *Facet) Query(q *Query) (*Query, bool) {
+	if f.Setup != "" || len(f.Ranges) > 0 {
+		return nil, false
+	}
+	of := &Query{From: q.From, Where: q.Where, Select: f.columns()}
+	if !f.Field.isZero() {
+		of.GroupBy = []Field{f.Field}
+	}
+	return of, true
+}
+
+// columns are those of the groups of a facet.
+func (f *Facet) columns() []Column {
+	columns := []Column{{Name: countColumn, Func: FuncCount}}
+	for i, c := range f.Columns {
+		columns = append(columns, Column{Name: fmt.Sprint(i), Func: c.Func, Field: c.Field})
+	}
+	if !f.Field.isZero() {
+		columns = append(columns, Column{Name: termColumn, Field: f.Field})
+	}
+	return columns
 }
 
 // Bytes returns about how many bytes the facets take.

@@ -136,13 +136,38 @@ func TestGroups_AddShare(t *testing.T) {
 		}
 	}
 
-	// What cannot be kept.
-	extremes, err := query.NewGroups(by, []query.Column{{Name: "M", Func: query.FuncMax, Field: by[0]}}, 0)
+	// What cannot be kept is taken from elsewhere.
+	of := func(fn query.Func) []query.Column {
+		return []query.Column{{Name: "N", Func: query.FuncCount}, {Name: "M", Func: fn, Field: field(t, "T")}}
+	}
+	groups, err := query.NewGroups(by[:1], of(query.FuncMax), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := extremes.AddShare([]query.Value{query.TextValue("x")}, query.Share{Documents: 1, Sums: make([]query.SumShare, 1)}); err == nil {
-		t.Error("a maximum was made of a share")
+	for _, member := range []string{"x", "x", "y"} {
+		if err := groups.AddShare([]query.Value{query.TextValue(member)}, query.Share{Documents: 2, Sums: make([]query.SumShare, 2)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	extremes, err := query.NewGroups(by[:1], of(query.FuncMax)[1:], 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for member, v := range map[string]string{"x": "7", "z": "9"} {
+		extremes.Choose([]query.Value{query.TextValue(member)})
+		if err := extremes.AddExtreme(0, query.ValueOf([]byte(v))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if groups.Join(extremes, []int{1}) {
+		t.Error("a group that is not there was joined")
+	}
+	got := ""
+	for row := range groups.Rows() {
+		got += string(query.AppendRow(nil, of(query.FuncMax), row))
+	}
+	if want := `{"N":4,"M":7}{"N":2,"M":null}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

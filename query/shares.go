@@ -102,9 +102,9 @@ type SumShare struct {
 }
 
 // AddShare adds what was kept of documents to the group with these members, one for each field of the group by, as Add
-// adds a document to it. Of several calls for one group each adds to it. It returns ErrColumn for a column with min or max, of
-// which nothing can be kept in sums, a *LimitError if the groups exceed their memory, and ErrNumber for a number
-// beyond MaxExponent.
+// adds a document to it. Of several calls for one group each adds to it. Columns with min, max and count(distinct), of which nothing can be
+// kept in sums, stay as they are: see Join. It returns a *LimitError if the groups exceed their memory, and ErrNumber for a
+// number beyond MaxExponent.
 func (g *Groups) AddShare(members []Value, s Share) error {
 	to := g.chosen(func(i int) Value {
 		if members[i].IsMissing() {
@@ -115,7 +115,6 @@ func (g *Groups) AddShare(members []Value, s Share) error {
 	for i, c := range g.columns {
 		t, err := &to.cells[i].total, error(nil)
 		switch c.Func {
-		case FuncNone:
 		case FuncCount:
 			t.count += s.Documents
 		case FuncSum, FuncAvg:
@@ -126,8 +125,6 @@ func (g *Groups) AddShare(members []Value, s Share) error {
 					break
 				}
 			}
-		default:
-			err = fmt.Errorf("%w: %s is not kept", ErrColumn, funcText(c.Func, c.Field))
 		}
 		if err != nil {
 			return fmt.Errorf("column %q: %w", c.Name, err)

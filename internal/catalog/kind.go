@@ -164,6 +164,7 @@ type GroupQuestion struct {
 	Columns    []query.Column // what is wanted of each group, for its condition included
 	Conditions []query.Expr   // on documents: all of them must be true
 	Several    bool           // a document may be in several groups of the index
+	Present    bool           // documents in which a field of the group by reaches nothing are left out
 	Ranges     []GroupRange   // of the groups that the conditions leave, ascending; nil for all
 }
 

@@ -26,10 +26,12 @@ type entryGroups struct {
 	path    *plan.Path
 	walk    *indexSource
 	groups  *query.Groups
-	matcher *query.Matcher  // of what the ranges do not decide; nil for nothing
-	cover   *plan.Cover     // of what matcher looks at
-	hidden  map[string]bool // by folded ID: their entries do not count
-	last    int             // fields of an entry that are looked at
+	addOwn  func(query.Doc) error // adds a document of the transaction to groups
+	present bool                  // entries without a value of the first field of the group by do not count
+	matcher *query.Matcher        // of what the ranges do not decide; nil for nothing
+	cover   *plan.Cover           // of what matcher looks at
+	hidden  map[string]bool       // by folded ID: their entries do not count
+	last    int                   // fields of an entry that are looked at
 
 	prefix   []byte // of the entries of the current group; nil before the first
 	nullFrom int    // where its first member begins that is missing or null; below 0 for none
@@ -56,13 +58,14 @@ type entryGroups struct {
 // about as much as they do.
 const skipAfter = 32
 
-// newEntryGroups returns what makes groups of the entries of the run's plan.
-func newEntryGroups(r *Run, groups *query.Groups) (*entryGroups, error) {
-	e := &entryGroups{Along: r.plan.Along, r: r, path: r.plan.Access[0], walk: r.source.(*indexSource), groups: groups, last: max(r.plan.Along.Members, r.plan.Along.Skip)}
+// newEntryGroups returns what makes groups of the entries that walk yields, by a plan of a query, which are those of the run or of a part
+// of it.
+func newEntryGroups(r *Run, pl *plan.Plan, q *query.Query, walk *indexSource, groups *query.Groups) (*entryGroups, error) {
+	e := &entryGroups{Along: pl.Along, r: r, path: pl.Access[0], walk: walk, groups: groups, addOwn: groups.Add, last: max(pl.Along.Members, pl.Along.Skip)}
 	for _, i := range e.Columns {
 		e.last = max(e.last, i+1)
 	}
-	columns, _, err := r.q.GroupColumns()
+	columns, _, err := q.GroupColumns()
 	if err != nil {
 		return nil, err
 	}
@@ -74,12 +77,12 @@ func newEntryGroups(r *Run, groups *query.Groups) (*entryGroups, error) {
 		}
 	}
 	e.members, e.values = make([]query.Value, len(e.Keys)), make([]query.Value, len(e.Columns))
-	if r.plan.Residual != nil {
-		if e.matcher, err = query.Compile(r.plan.Residual, queryOptions(r.env)...); err != nil {
+	if pl.Residual != nil {
+		if e.matcher, err = query.Compile(pl.Residual, queryOptions(r.env)...); err != nil {
 			return nil, fmt.Errorf("%w: %w", errs.ErrQuery, err)
 		}
 		e.matcher.SetPace(&r.pace)
-		e.cover = plan.NewCover(r.q, false, e.path.Index, r.plan.Residual)
+		e.cover = plan.NewCover(q, false, e.path.Index, pl.Residual)
 	}
 	e.hidden, err = r.hidden()
 	return e, err
@@ -151,7 +154,7 @@ func (e *entryGroups) collect(ctx context.Context) error {
 		if doc == nil || err != nil {
 			return err
 		}
-		if err := e.groups.Add(e.r.doc(doc)); err != nil {
+		if err := e.addOwn(e.r.doc(doc)); err != nil {
 			return e.failed(string(doc.ID()), err)
 		}
 		if err := e.pay(); err != nil {
@@ -275,6 +278,9 @@ func (e *entryGroups) enter(key []byte) error {
 func (e *entryGroups) add() (counts bool, err error) {
 	key, value := e.walk.it.Key(), e.walk.it.Value()
 	e.r.pace.Spend(len(key))
+	if e.present && query.IsMissingPart(key[e.starts[e.Keys[0]]:]) {
+		return false, e.r.pace.Err()
+	}
 	if e.hidden != nil || e.matcher != nil || e.Alike {
 		if e.id, err = e.path.Index.AppendDecodedID(e.id[:0], key, value); err != nil || e.hidden[string(e.id)] {
 			return false, err

@@ -25,18 +25,11 @@ func (f facetRun) answers(ctx context.Context) (answers, error) {
 		return nil, fmt.Errorf("%w: %w", errs.ErrQuery, err)
 	}
 	facets.SetPace(&r.pace)
-	charged := 0
-	err = r.each(ctx, func(doc query.Doc) error {
-		if err := facets.Add(doc); err == nil {
-			grown := facets.Bytes() - charged
-			charged += max(grown, 0)
-			return r.payer.Pay(grown)
-		} else if err == r.pace.Err() {
-			return err
-		} else {
-			return fmt.Errorf("%w: document %q: %w", errs.ErrQuery, doc.Meta.AppendMeta(nil, query.MetaID), err)
-		}
-	})
+	if r.plan.Facets != nil {
+		err = f.counted(ctx, facets)
+	} else {
+		err = f.count(ctx, facets)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -48,6 +41,42 @@ func (f facetRun) answers(ctx context.Context) (answers, error) {
 		next++
 		return &Row{JSON: facets.AppendResult(nil, next-1)}, nil
 	}, nil
+}
+
+// counted takes the numbers of documents from indexes.
+func (f facetRun) counted(ctx context.Context, facets *query.Facets) error {
+	for i, c := range f.r.plan.Facets {
+		groups := facets.Groups(i)
+		var err error
+		if c.Kept != nil {
+			err = keptRun{f.r}.fill(ctx, c.Kept, groups)
+		} else {
+			err = keptRun{f.r}.walk(ctx, c.Along, c.Query, groups, func(doc query.Doc) error { return facets.AddTo(i, doc) })
+		}
+		if err != nil {
+			return err
+		}
+		if err := facets.Check(); err != nil {
+			return fmt.Errorf("%w: %w", errs.ErrQuery, err)
+		}
+	}
+	return f.r.pace.Err()
+}
+
+// count counts the documents of the plan.
+func (f facetRun) count(ctx context.Context, facets *query.Facets) error {
+	r, charged := f.r, 0
+	return r.each(ctx, func(doc query.Doc) error {
+		if err := facets.Add(doc); err == nil {
+			grown := facets.Bytes() - charged
+			charged += max(grown, 0)
+			return r.payer.Pay(grown)
+		} else if err == r.pace.Err() {
+			return err
+		} else {
+			return fmt.Errorf("%w: document %q: %w", errs.ErrQuery, doc.Meta.AppendMeta(nil, query.MetaID), err)
+		}
+	})
 }
 
 // facets returns the facets of the query, with those of documents in place of these.

@@ -43,28 +43,19 @@ func (r *Run) groupAnswers(ctx context.Context) (answers, error) {
 			return matcher.Match(query.Doc{Body: body})
 		}
 	}
-	if r.plan.Along != nil {
-		entries, err := newEntryGroups(r, groups)
-		if err != nil {
+	switch {
+	case r.plan.Along != nil:
+		var entries *entryGroups
+		if entries, err = newEntryGroups(r, r.plan, r.q, r.source.(*indexSource), groups); err != nil {
 			return nil, err
 		}
 		if entries.streams() {
 			return entries.answers(keep)
 		}
-		if err := entries.collect(ctx); err != nil {
-			return nil, err
-		}
-	} else if r.plan.Kept != nil {
-		hidden, err := r.hidden()
-		if err != nil {
-			return nil, err
-		}
-		kept := keptGroups{r.plan.Kept, r.snapshot, hidden, r.overlay.Own}
-		keys, err := kept.readInto(groups, r.payer.Pay)
-		if r.stats.keys += keys; err != nil {
-			return nil, err
-		}
-	} else {
+		err = entries.collect(ctx)
+	case r.plan.Kept != nil:
+		err = keptRun{r}.fill(ctx, r.plan.Kept, groups)
+	default:
 		err = r.each(ctx, func(doc query.Doc) error {
 			held := groups.Bytes()
 			err := groups.Add(doc)

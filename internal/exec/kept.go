@@ -1,40 +1,80 @@
 package exec
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	"github.com/jaydb/jay/internal/catalog"
-	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/plan"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/query"
-	"github.com/jaydb/jay/storage"
 )
 
-// keptGroups are groups that an index keeps, as a query sees them.
-type keptGroups struct {
-	*plan.Kept
-	snapshot storage.Reader
-	hidden   map[string]bool  // see Run.hidden
-	own      []*docs.Document // of the transaction
+// keptRun makes groups of what indexes keep of them, as a query sees it.
+type keptRun struct{ r *Run }
+
+// fill adds the groups that an index keeps to groups, with the columns that ordered indexes have beside it.
+func (k keptRun) fill(ctx context.Context, kept *plan.Kept, groups *query.Groups) error {
+	if err := k.read(kept, groups); err != nil {
+		return err
+	}
+	for _, b := range kept.Beside {
+		others, err := query.NewGroups(b.Query.GroupBy, b.Query.Select, k.r.env.MaxQueryBytes)
+		if err != nil {
+			return fmt.Errorf("%w: %w", errs.ErrQuery, err)
+		}
+		others.SetPace(&k.r.pace)
+		if err := k.walk(ctx, b.Plan, b.Query, others, nil); err != nil {
+			return err
+		}
+		if !groups.Join(others, b.Columns) {
+			return fmt.Errorf("index %q has no entries of a group that index %q has: %w", b.Access[0].Index.Info.Name, kept.Index.Info.Name, errs.ErrCorrupt)
+		}
+		if err := k.r.pace.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// readInto adds the groups to groups, and returns how many keys it has examined. What the transaction has written, and what has
-// expired and is not deleted yet, is in the index otherwise than the query sees it: it is corrected by what the index
-// has of these documents.
-func (k *keptGroups) readInto(groups *query.Groups, pay func(bytes int) error) (keys int64, err error) {
-	changes := catalog.GroupChanges{Hidden: k.hidden}
-	for _, doc := range k.own {
+// read adds the groups that an index keeps. What the transaction has written, and what has expired and is not deleted yet, is in
+// the index otherwise than the query sees it: it is corrected by what the index has of these documents.
+func (k keptRun) read(kept *plan.Kept, groups *query.Groups) error {
+	hidden, err := k.r.hidden()
+	if err != nil {
+		return err
+	}
+	changes := catalog.GroupChanges{Hidden: hidden}
+	for _, doc := range k.r.overlay.Own {
 		changes.Bodies = append(changes.Bodies, doc.JSON())
 	}
-	keys, err = k.Read(k.snapshot, changes, groups)
+	keys, err := kept.Read(k.r.snapshot, changes, groups)
+	k.r.stats.keys += keys
 	if large, refused := (*query.LimitError)(nil), (*metadata.Error)(nil); errors.As(err, &large) || errors.Is(err, query.ErrNumber) || errors.As(err, &refused) {
 		err = fmt.Errorf("%w: %w", errs.ErrQuery, err)
 	}
 	if err == nil {
-		err = pay(groups.Bytes())
+		err = k.r.payer.Pay(groups.Bytes())
 	}
-	return keys, err
+	return err
+}
+
+// walk adds the groups of the entries of an index. With addOwn, documents without a value of the field of the group by do not count; it adds one
+// of the transaction's own, and nil adds all of them.
+func (k keptRun) walk(ctx context.Context, pl *plan.Plan, q *query.Query, groups *query.Groups, addOwn func(query.Doc) error) (err error) {
+	source := &indexSource{lookups: lookups{r: k.r}}
+	source.add(pl.Access[0], nil)
+	defer func() { err = errs.First(err, source.close()) }()
+	entries, err := newEntryGroups(k.r, pl, q, source, groups)
+	if err != nil {
+		return err
+	}
+	if addOwn != nil {
+		entries.addOwn, entries.present = addOwn, true
+	}
+	own := k.r.overlay.Own
+	defer func() { k.r.overlay.Own = own }() // each of several walks needs them
+	return entries.collect(ctx)
 }

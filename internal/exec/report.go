@@ -75,7 +75,12 @@ func (r *Run) steps() []string {
 	}
 	switch {
 	case pl.Kept != nil:
-		steps = append(steps, pl.Kept.String()+asked(pl), "read no documents")
+		steps = append(append(steps, keptSteps(pl.Kept, asked(pl))...), r.stats.uncoveredStep())
+	case pl.Facets != nil:
+		for i, c := range pl.Facets {
+			steps = append(steps, fmt.Sprintf("facet %s: %s", r.q.Facets[i].Name, c)+asked(pl))
+		}
+		steps = append(steps, r.stats.uncoveredStep())
 	case pl.IDsOnly:
 		steps = append(steps, fmt.Sprintf("look up %d documents by ID", len(pl.IDs)))
 	case len(pl.Access) > 1:
@@ -114,14 +119,14 @@ func (r *Run) steps() []string {
 		steps = append(steps, "read documents")
 	}
 	if along := pl.Along; along != nil && along.Streams && len(r.q.GroupBy) > 0 {
-		steps = append(steps, "group along the index"+skipped(along))
+		steps = append(steps, "group along the index"+along.Skipped())
 	} else if along != nil {
-		steps = append(steps, "group entries in memory"+skipped(along))
+		steps = append(steps, "group entries in memory"+along.Skipped())
 	}
 	if r.fan != nil && pl.Kept == nil {
 		steps = append(steps, "each element of "+r.q.Each.String())
 	}
-	if (r.matcher != nil || r.fan != nil && r.fan.matcher != nil) && pl.Kept == nil {
+	if (r.matcher != nil || r.fan != nil && r.fan.matcher != nil) && pl.Kept == nil && pl.Facets == nil {
 		residual := pl.Residual
 		if len(r.overlay.Own) > 0 {
 			residual = r.q.Where
@@ -133,9 +138,9 @@ func (r *Run) steps() []string {
 	} else if len(r.q.OrderBy) > 0 && pl.Ordered {
 		steps = append(steps, "already in order")
 	}
-	if len(r.q.Facets) > 0 {
+	if len(r.q.Facets) > 0 && pl.Facets == nil {
 		steps = append(steps, fmt.Sprintf("count for %d facets in memory", len(r.q.Facets)))
-	} else if IsGrouped(r.q) && !r.stats.minMax && pl.Kept == nil && pl.Along == nil {
+	} else if IsGrouped(r.q) && !r.stats.minMax && pl.Kept == nil && pl.Facets == nil && pl.Along == nil {
 		steps = append(steps, "group in memory")
 	}
 	if len(pl.Estimates) == 2 {
@@ -147,15 +152,21 @@ func (r *Run) steps() []string {
 	return steps
 }
 
-// skipped says that not all entries are walked over.
-func skipped(along *plan.Along) string {
-	switch {
-	case along.Ends:
-		return ", from the ends of each group"
-	case along.Skip >= 0:
-		return ", from one value to the next"
+// uncoveredStep says how many documents were read beside what indexes have.
+func (s *queryStats) uncoveredStep() string {
+	if s.uncovered == 0 {
+		return "read no documents"
 	}
-	return ""
+	return fmt.Sprintf("read the documents of %d entries that are not covering", s.uncovered)
+}
+
+// keptSteps say which index keeps what, and which ones have the rest.
+func keptSteps(kept *plan.Kept, asked string) []string {
+	steps := []string{kept.String() + asked}
+	for _, b := range kept.Beside {
+		steps = append(steps, "   beside it "+b.String())
+	}
+	return steps
 }
 
 // asked says that the query itself names the index, or asks for none.

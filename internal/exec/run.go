@@ -387,8 +387,8 @@ func (r *Run) wantsAll() bool {
 
 func (r *Run) openSource(ctx context.Context) (source, error) {
 	switch {
-	case r.plan.Kept != nil:
-		return &idSource{r: r}, nil // no document is read
+	case r.plan.Kept != nil || r.plan.Facets != nil:
+		return &idSource{r: r}, nil // no document is read, but those that entries do not cover
 	case r.plan.IDsOnly:
 		return &idSource{r: r, ids: r.plan.IDs}, nil
 	case len(r.plan.Access) > 0:

@@ -22,6 +22,7 @@ type answer struct {
 	ranges  []catalog.GroupRange
 	matcher *query.Matcher // of the conditions, on rows of the members; nil for none
 	columns []query.Column // of these rows
+	present bool           // see catalog.GroupQuestion
 
 	groups *query.Groups
 	keys   int64
@@ -37,7 +38,7 @@ func (k keeper) AnswerGroups(q *catalog.GroupQuestion) *catalog.GroupAnswer {
 	if !ok || q.Each.String() != k.fan.String() {
 		return nil
 	}
-	a := &answer{k: k, ranges: q.Ranges}
+	a := &answer{k: k, ranges: q.Ranges, present: q.Present}
 	used := make([]bool, len(k.members))
 	for _, f := range q.GroupBy {
 		at := indexOf(k.members, f)
@@ -181,6 +182,9 @@ func (a *answer) give(members []query.Value, documents int64, sums []query.SumSh
 	}
 	a.picked = a.picked[:0]
 	for _, at := range a.members {
+		if a.present && members[at].IsMissing() {
+			return nil
+		}
 		a.picked = append(a.picked, members[at])
 	}
 	s := query.Share{Documents: documents, Sums: make([]query.SumShare, len(a.sums))}

@@ -25,7 +25,7 @@ const alongEntry = 150
 
 // along returns the plan that makes the groups of a query along an index, or pl if that is none or costs more.
 func (p *planner) along(pl *Plan) (*Plan, error) {
-	if !p.isGrouped() || !p.q.Each.IsZero() || len(p.q.Facets) > 0 || pl.Kept != nil || pl.IDsOnly || pl.Changes != nil || pl.Low != "" || pl.High != "" || pl.Prefix != "" || p.looksUp(pl) {
+	if !p.isGrouped() || !p.q.Each.IsZero() || len(p.q.Facets) > 0 || pl.Kept != nil || pl.Facets != nil || pl.IDsOnly || pl.Changes != nil || pl.Low != "" || pl.High != "" || pl.Prefix != "" || p.looksUp(pl) {
 		return pl, nil
 	}
 	columns, _, err := p.q.GroupColumns()

@@ -29,11 +29,13 @@ func (p *planner) hinted(c *catalog.Catalog) (*Plan, error) {
 		return nil, p.refuseHint(fmt.Sprintf("it has only documents with %.300s, and the query does not have this condition in these words", ix.Info.Where))
 	}
 	p.hint, p.indexes = true, []*catalog.Index{ix}
-	if pl, err := p.kept(); pl != nil || err != nil {
-		if pl != nil {
-			pl.Hinted = true
+	for _, instead := range []func() (*Plan, error){p.kept, parts{p}.counted} {
+		if pl, err := instead(); pl != nil || err != nil {
+			if pl != nil {
+				pl.Hinted = true
+			}
+			return pl, err
 		}
-		return pl, err
 	}
 	if err := p.addPath(ix); err != nil {
 		return nil, err

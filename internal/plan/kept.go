@@ -14,6 +14,7 @@ import (
 type Kept struct {
 	Index *catalog.Index
 	*catalog.GroupAnswer
+	Beside []*Beside // what ordered indexes have of each group, and the index does not keep
 }
 
 // String describes the index, for Explain.
@@ -26,9 +27,9 @@ func (k *Kept) String() string {
 }
 
 // kept returns the plan of the index that keeps what a query of groups asks for, or nil. Of several the one with the
-// fewest members answers, as it has the fewest groups.
+// fewest members answers, as it has the fewest groups. What it does not keep ordered indexes may have beside it.
 func (p *planner) kept() (*Plan, error) {
-	if !p.isGrouped() || len(p.q.Facets) > 0 || !slices.ContainsFunc(p.indexes, func(ix *catalog.Index) bool { _, ok := ix.Keeper.(catalog.GroupAnswerer); return ok }) {
+	if !p.isGrouped() || len(p.q.Facets) > 0 || !(parts{p}).keepsGroups() {
 		return nil, nil
 	}
 	columns, _, err := p.q.GroupColumns()
@@ -38,7 +39,25 @@ func (p *planner) kept() (*Plan, error) {
 	if len(p.q.GroupBy) == 0 && p.q.Where == nil && !slices.ContainsFunc(columns, func(c query.Column) bool { return c.Func != query.FuncCount }) {
 		return nil, nil // the number of documents is kept beside
 	}
-	var best *Kept
+	asked, rest := splitColumns(columns)
+	best, err := parts{p}.keeps(asked, false)
+	if best == nil || err != nil {
+		return nil, err
+	}
+	if best.Beside, err = (parts{p}).beside(columns, rest); best.Beside == nil && len(rest) > 0 || err != nil {
+		return nil, err
+	}
+	return &Plan{Kept: best}, nil
+}
+
+// keepsGroups reports whether an index keeps counts and sums.
+func (p parts) keepsGroups() bool {
+	return slices.ContainsFunc(p.indexes, func(ix *catalog.Index) bool { _, ok := ix.Keeper.(catalog.GroupAnswerer); return ok })
+}
+
+// keeps returns the index that has these columns of the groups of the query, or nil. With present, documents without a value of a field
+// of the group by are left out.
+func (p parts) keeps(columns []query.Column, present bool) (best *Kept, err error) {
 	for _, ix := range p.indexes {
 		k, ok := ix.Keeper.(catalog.GroupAnswerer)
 		if !ok || best != nil && len(best.Index.Fields) <= len(ix.Fields) {
@@ -53,18 +72,16 @@ func (p *planner) kept() (*Plan, error) {
 			Each:       p.q.Each,
 			GroupBy:    p.q.GroupBy,
 			Columns:    columns,
+			Present:    present,
 			Conditions: conjunctsOf(p.residual(&Path{Index: ix})),
 			Several:    flags&catalog.FlagMultiple != 0,
 			Ranges:     p.groupRanges(ix, flags),
 		}
 		if a := k.AnswerGroups(q); a != nil {
-			best = &Kept{ix, a}
+			best = &Kept{Index: ix, GroupAnswer: a}
 		}
 	}
-	if best == nil {
-		return nil, nil
-	}
-	return &Plan{Kept: best}, nil
+	return best, nil
 }
 
 // groupRanges returns the ranges of the groups of an index that the conditions leave, ascending, or nil for all.

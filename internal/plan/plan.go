@@ -20,6 +20,7 @@ import (
 // Plan is how a query is answered.
 type Plan struct {
 	Kept      *Kept      // instead of documents: the groups that an index keeps
+	Facets    []*Counted // instead of documents: how indexes count those of each facet
 	Along     *Along     // instead of documents: groups are made of the entries of the path
 	Access    []*Path    // the access paths of candidates: several are a union, none means a scan
 	IDs       []string   // instead of paths: the folded IDs that can match, if IDsOnly
@@ -143,6 +144,9 @@ func (p *planner) plan() (*Plan, error) {
 		return pl, nil
 	}
 	if pl, err := p.kept(); pl != nil || err != nil {
+		return pl, err
+	}
+	if pl, err := (parts{p}).counted(); pl != nil || err != nil {
 		return pl, err
 	}
 	for _, ix := range p.indexes {
@@ -347,5 +351,5 @@ func (p *planner) residual(paths ...*Path) query.Expr {
 // IsScan reports whether the plan looks at every document, or at those in a range of
 // IDs that may have all of them.
 func (pl *Plan) IsScan() bool {
-	return pl.Kept == nil && !pl.IDsOnly && len(pl.Access) == 0 && pl.Prefix == "" && pl.Changes == nil && !pl.Few
+	return pl.Kept == nil && pl.Facets == nil && !pl.IDsOnly && len(pl.Access) == 0 && pl.Prefix == "" && pl.Changes == nil && !pl.Few
 }

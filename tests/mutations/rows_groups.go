@@ -58,6 +58,26 @@ var kept = []mutation{
 		tests: []tests{{"internal/groups", "TestGroups_RangeBesideOthers"}},
 	},
 	{
+		name:  "beside kept sums: a transaction's own documents are met by the first index only",
+		edits: []edit{{"internal/exec/kept.go", "\tdefer func() { k.r.overlay.Own = own }()", "\tdefer func() { _ = own }()"}},
+		tests: []tests{{"tests/query", "TestGroupBy_Beside"}},
+	},
+	{
+		name:  "beside kept sums: extremes of an index of other documents are taken",
+		edits: []edit{{"internal/plan/beside.go", "pl := sub.over(a, nil)\n", "pl := sub.over(a, nil)\n\tpl.Residual = nil\n"}},
+		tests: []tests{{"tests/query", "TestGroupBy_Beside"}},
+	},
+	{
+		name:  "facets by indexes: what is missing is a term of kept groups",
+		edits: []edit{{"internal/groups/answer.go", "if a.present && members[at].IsMissing() {", "if false {"}},
+		tests: []tests{{"tests/query", "TestGroupBy_Beside"}},
+	},
+	{
+		name:  "facets by indexes: what is missing is a term of entries",
+		edits: []edit{{"internal/exec/along.go", "if e.present && query", "if false && query"}},
+		tests: []tests{{"tests/query", "TestGroupBy_Beside"}},
+	},
+	{
 		name:  "along an index: missing and null are two groups in the stream",
 		edits: []edit{{"internal/exec/along.go", "return e.nullFrom >= 0 && bytes", "return false && bytes"}},
 		tests: []tests{{"tests/query", "TestGroupBy_Along"}},
