@@ -144,6 +144,14 @@ func AllWords() SearchOption { return func(e *query.Search) { e.All = true } }
 // case, and "ngram" finds parts of words. query.Analyzers has all names. Another name is ErrQuery.
 func WithAnalyzer(name string) SearchOption { return func(e *query.Search) { e.Analyzer = name } }
 
+// Score is the field of an order and of a column that says how well a document matches the searches of the query: OrderBy(Score) has the
+// best first. See Boost and docs/search.md.
+const Score = "score()"
+
+// Boost is true if c is, and multiplies what the searches in c count for Score by a number above 0 and up to 1,000. A condition
+// without a search counts so much where it is true: Or(Search("Text", "oak"), Boost(Eq("Featured", true), 3)).
+func Boost(c Condition, by float64) Condition { return Condition(builder.Boost(c.inner(), by)) }
+
 // Exists is true if the field is there, be it null or an empty array.
 func Exists(field string) Condition {
 	return Condition(builder.OnText(field, "", func(f query.Field) query.Expr { return query.Exists{Field: f} }))

@@ -269,6 +269,35 @@ func ExampleSearchOption() {
 	// oak leaves 2
 }
 
+// The best answers come first; words in a title count more.
+func ExampleBoost() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	check(db.EnsureIndex(ctx, "Notes", jay.Index{Kind: "text", Fields: []string{"Title", "Text"}, Options: map[string]string{"analyzer": "english"}}))
+	for _, note := range []string{
+		`{"Title":"Jays","Text":"A jay caches acorns under oak leaves, and the oaks grow"}`,
+		`{"Title":"Oaks","Text":"Trees of many acorns"}`,
+		`{"Title":"Wood","Text":"Oak is heavy"}`,
+	} {
+		_, err := db.Insert(ctx, "notes|", []byte(note), jay.InCollection("Notes"))
+		check(err)
+	}
+	words := func(field string) jay.Condition { return jay.Search(field, "oak", jay.WithAnalyzer("english")) }
+	best, err := jay.Select[struct {
+		Title string
+		Score float64
+	}](db.Query("Notes").Where(jay.Or(words("Text"), jay.Boost(words("Title"), 3))).OrderBy(jay.Score), "Title", "score() as Score").All(ctx)
+	check(err)
+	for _, note := range best {
+		fmt.Printf("%s %.2f\n", note.Title, note.Score)
+	}
+	// Output:
+	// Oaks 2.94
+	// Wood 0.59
+	// Jays 0.53
+}
+
 func ExampleQuery_UseIndex() {
 	ctx := context.Background()
 	db, orders := exampleOrders()

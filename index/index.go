@@ -58,7 +58,7 @@ type Index struct {
 	// queries with group by: then Fields are the members of a group, fields of the body or expressions such as
 	// "year(At)", and the option "sums" has fields or expressions of numbers, such as "Total, Price * Quantity", up
 	// to 8. "text" finds documents by the words in their Fields, for conditions with search(); the option "analyzer" says what words
-	// are, by default "standard". The first index of one of these kinds raises the format of its database: older versions then refuse
+	// are, by default "standard", and "weights" how much a field counts for scores: each is one value for all fields, or one for each, as in "keyword, english". The first index of one of these kinds raises the format of its database: older versions then refuse
 	// it. Another name is refused with a *KindError.
 	Kind string `json:"kind,omitempty"`
 

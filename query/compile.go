@@ -98,6 +98,8 @@ func (c *compiler) visit(e Expr) {
 		}
 	case Not:
 		c.visit(e.Expr)
+	case Boost:
+		c.visit(e.Expr)
 	default:
 		_ = EachField(e, func(f Field) error {
 			c.slot(f)
@@ -160,6 +162,11 @@ func (c *compiler) compile(e Expr) (condition, error) {
 		return c.join(opOr, e)
 	case Not:
 		return c.join(opNot, []Expr{e.Expr})
+	case Boost:
+		if err := e.Check(); err != nil {
+			return condition{}, err
+		}
+		return c.compile(e.Expr)
 	case CompareFields:
 		return c.compareFields(e)
 	}
@@ -167,6 +174,9 @@ func (c *compiler) compile(e Expr) (condition, error) {
 	field, ok := fieldOf(e)
 	if !ok {
 		return condition{}, fmt.Errorf("%w: %T", ErrCondition, e)
+	}
+	if field.Meta == MetaScore {
+		return condition{}, fmt.Errorf("%w: score() is known when all answers are: it stands in orders and columns", ErrCondition)
 	}
 	if !field.isValid() {
 		return condition{}, fmt.Errorf("%w: %T without a field", ErrCondition, e)

@@ -168,3 +168,17 @@ func ExampleParseExpression() {
 	fmt.Println(f, "=", r.Values(0)[0])
 	// Output: round(Price * Quantity * 1.081, 2) = 8.11
 }
+
+// A boost changes what a condition counts for scores, and not what it finds.
+func ExampleBoost() {
+	q, err := query.Parse("from Notes where search(Text, 'oak') or boost(search(Title, 'oak'), 2) order by score()", nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(q.IsScored(), query.Boosts(q.Where))
+	fmt.Println(query.FormatCondition(query.Unboosted(q.Where)))
+	// Output:
+	// true true
+	// search(Text, 'oak') or search(Title, 'oak')
+}

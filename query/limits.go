@@ -110,6 +110,8 @@ func walk(e Expr, fn func(e Expr, depth int) error) error {
 			stack = append(stack, e)
 		case Not:
 			stack = append(stack, []Expr{e.Expr})
+		case Boost:
+			stack = append(stack, []Expr{e.Expr})
 		case ElemMatch:
 			if e.Where != nil {
 				stack = append(stack, []Expr{e.Where})

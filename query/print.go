@@ -156,7 +156,12 @@ func printOrder(o Order) string {
 	if o.As != CastNone {
 		s += " as " + castNames[o.As]
 	}
-	if o.Descending {
+	switch {
+	case o.Field.Meta == MetaScore && o.Column == "": // the best first, if nothing is said
+		if !o.Descending {
+			s += " asc"
+		}
+	case o.Descending:
 		s += " desc"
 	}
 	return s
@@ -217,6 +222,10 @@ func writeExpr(b *strings.Builder, e Expr, binds int) {
 		}
 		b.WriteString("not ")
 		writeExpr(b, e.Expr, bindsNot)
+	case Boost:
+		b.WriteString("boost(")
+		writeExpr(b, e.Expr, bindsOr)
+		b.WriteString(", " + strconv.FormatFloat(e.By, 'f', -1, 64) + ")")
 	default:
 		writeLeaf(b, e)
 	}

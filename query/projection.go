@@ -221,7 +221,7 @@ func (p *Projector) appendMeta(dst []byte, doc Doc, part Meta) []byte {
 	if len(p.text) == 0 {
 		return append(dst, "null"...)
 	}
-	if part == MetaEtag {
+	if part == MetaEtag || part == MetaScore {
 		return append(dst, p.text...)
 	}
 	return plainText(p.text).AppendJSON(dst)

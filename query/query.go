@@ -114,6 +114,7 @@ const (
 	MetaCustom                   // a path into the custom metadata, such as @metadata.Source
 	MetaExpression               // no part of the metadata: Field.Expression
 	MetaElement                  // a path that begins with the name of the element of a fan-out: see Each
+	MetaScore                    // score(): how well the document matches the searches of the query, only in orders and columns: see Boost
 )
 
 // Order is one key of an order.
@@ -159,7 +160,7 @@ const (
 )
 
 // Expr is a condition: And, Or, Not, Compare, CompareFields, Between, In, StartsWith,
-// EndsWith, Contains, Regexp, Search, Exists, ElemMatch, HasSize or HasType.
+// EndsWith, Contains, Regexp, Search, Exists, ElemMatch, HasSize, HasType or Boost.
 type Expr interface{ expr() }
 
 // And is true if all its conditions are. An empty And is true.

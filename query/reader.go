@@ -18,7 +18,7 @@ type Doc struct {
 // Metadata supplies the metadata of a document on demand. An implementation by a
 // pointer that is reused for many documents costs no allocation.
 type Metadata interface {
-	// AppendMeta appends a part of the metadata to dst: MetaEtag in digits, MetaCustom as
+	// AppendMeta appends a part of the metadata to dst: MetaEtag in digits, MetaScore as a number, MetaCustom as
 	// a JSON object, valid and compact, and every other as text without quotes. It
 	// appends nothing if the document lacks that part.
 	AppendMeta(dst []byte, part Meta) []byte
@@ -362,7 +362,7 @@ func (r *Reader) readMeta(f *reached) {
 		return
 	}
 	v := plainText(f.text)
-	if f.field.Meta == MetaEtag {
+	if f.field.Meta == MetaEtag || f.field.Meta == MetaScore {
 		v = ValueOf(f.text)
 	}
 	if f.field.Date != DateNone {

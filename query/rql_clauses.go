@@ -141,10 +141,14 @@ func (p *parser) orderBy(q *Query) error {
 		if order.As, err = p.cast(); err != nil {
 			return err
 		}
-		order.Descending = p.descending()
+		if key.field.Meta == MetaScore {
+			err = scores{p}.order(&order, key.offset)
+		} else {
+			order.Descending = p.descending()
+		}
 		q.OrderBy = append(q.OrderBy, order)
 		p.orders = append(p.orders, key)
-		return nil
+		return err
 	})
 }
 

@@ -320,6 +320,8 @@ func (f Field) String() string {
 		return pathString(f.Path)
 	case MetaID:
 		return "id()"
+	case MetaScore:
+		return "score()"
 	case MetaCustom:
 		return metadataMember + memberString(f.Path)
 	case MetaExpression:

@@ -34,6 +34,9 @@ func (p *parser) function() Func {
 // termOrKey = term | "key" "(" ")" . The key is the field of the group by, which
 // must have only one.
 func (p *parser) termOrKey(q *Query, expected string, refused map[string]string) (term, error) {
+	if p.tok.is("score") && p.atCall() {
+		return scores{p}.term()
+	}
 	if !p.tok.is("key") || !p.atCall() {
 		return p.term(expected, refused)
 	}
@@ -246,6 +249,8 @@ func EachField(e Expr, fn func(Field) error) error {
 		return nil
 	case Not:
 		return EachField(e.Expr, fn)
+	case Boost:
+		return EachField(e.Expr, fn)
 	}
 	f, ok := fieldOf(e)
 	if !ok {
@@ -328,6 +333,9 @@ func MapFields(e Expr, fn func(Field) (Field, error)) (Expr, error) {
 		kids, err := list(e)
 		return Or(kids), err
 	case Not:
+		e.Expr, err = MapFields(e.Expr, fn)
+		return e, err
+	case Boost:
 		e.Expr, err = MapFields(e.Expr, fn)
 		return e, err
 	case Compare:

@@ -44,7 +44,7 @@ var (
 	}
 	refusedConditions = map[string]string{
 		"lucene":       "lucene() is not there; search(Text, 'oak tre* -rotten') finds words",
-		"boost":        "boost() is not there: answers have no score; order by a field",
+		"score":        "score() is known when all answers are: it stands in order by and in select",
 		"fuzzy":        "fuzzy() is not there: write search(Text, 'oak~')",
 		"proximity":    "proximity() is not there: write search(Text, '\"oak leaves\"~5')",
 		"intersect":    "intersect() is not there: and means the same, as every condition looks at the whole document",
@@ -52,7 +52,6 @@ var (
 		"cmpxchg":      "cmpxchg() is not there: queries read no compare-exchange values; read the value first, and give it as a parameter",
 	}
 	refusedOrders = map[string]string{
-		"score":  "score() is not there: answers have no score; order by a field",
 		"random": "random() is not there; take the answers in any order and shuffle them",
 		"custom": "custom() is not there: Jay has no sorters; sort the answers in Go",
 	}
@@ -141,7 +140,7 @@ func (p *parser) refuseCall(refused map[string]string, expected string) error {
 	if reserved(name) {
 		err = p.fail(p.tok.offset, "unexpected %s", p.tok).expecting(expected)
 	}
-	words := append([]string{"exact", "id", "count", "sum", "avg", "min", "max"}, conditionCalls...)
+	words := append([]string{"exact", "boost", "id", "count", "sum", "avg", "min", "max"}, conditionCalls...)
 	for _, f := range functions {
 		words = append(words, f.name)
 	}

@@ -197,6 +197,8 @@ func looksAtValues(e Expr) bool {
 		return all(e)
 	case Not:
 		return looksAtValues(e.Expr)
+	case Boost:
+		return looksAtValues(e.Expr)
 	case Compare, CompareFields, Between, In, StartsWith, EndsWith, Contains, Regexp, Search:
 		return true
 	}

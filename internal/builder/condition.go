@@ -50,6 +50,14 @@ func Not(c Condition) Condition {
 	return join([]Condition{c}, itself, func(all []query.Expr) query.Expr { return query.Not{Expr: all[0]} })
 }
 
+// Boost multiplies what c counts for scores.
+func Boost(c Condition, by float64) Condition {
+	if err := (query.Boost{By: by}).Check(); err != nil {
+		return Condition{err: fmt.Errorf("%w: %w", errs.ErrQuery, err)}
+	}
+	return join([]Condition{c}, itself, func(all []query.Expr) query.Expr { return query.Boost{Expr: all[0], By: by} })
+}
+
 // IgnoreCase makes every comparison of text in c disregard case.
 func IgnoreCase(c Condition) Condition {
 	c.expr = foldCase(c.expr)
@@ -267,6 +275,8 @@ func foldCase(e query.Expr) query.Expr {
 		return query.Or(foldAll(e))
 	case query.Not:
 		return query.Not{Expr: foldCase(e.Expr)}
+	case query.Boost:
+		return query.Boost{Expr: foldCase(e.Expr), By: e.By}
 	case query.Compare:
 		e.Fold = true
 		return e

@@ -62,6 +62,9 @@ func (q Definition) datedCondition(e query.Expr, of jsonpath.Path) (query.Expr, 
 	case query.Not:
 		inner, err := q.datedCondition(e.Expr, of)
 		return query.Not{Expr: inner}, err
+	case query.Boost:
+		inner, err := q.datedCondition(e.Expr, of)
+		return query.Boost{Expr: inner, By: e.By}, err
 	case query.Compare:
 		values := []query.Value{e.Value}
 		err := q.datedOperands(&e.Field, of, values)

@@ -31,6 +31,9 @@ func parseField(text string) (query.Field, error) {
 	if strings.EqualFold(text, "id()") {
 		return query.Field{Meta: query.MetaID}, nil
 	}
+	if strings.EqualFold(text, "score()") {
+		return query.Field{Meta: query.MetaScore}, nil
+	}
 	if strings.HasSuffix(text, ")") {
 		c, err := parseColumn(new(query.Query), text)
 		if err != nil {

@@ -143,6 +143,9 @@ func filterNotKept(e query.Expr) string {
 	if query.Searches(e) {
 		return "it searches for words, and what a word is depends on tables that change from one version to the next"
 	}
+	if query.Boosts(e) {
+		return "boost() is for the scores of a query"
+	}
 	for _, f := range query.Fields(e) {
 		if f.Expression == nil && f.Meta != query.MetaNone {
 			return "it looks at metadata, which indexes do not hold"
@@ -161,6 +164,8 @@ func computedNotKept(e query.Expr) string {
 	case query.Or:
 		inner = e
 	case query.Not:
+		inner = []query.Expr{e.Expr}
+	case query.Boost:
 		inner = []query.Expr{e.Expr}
 	case query.ElemMatch:
 		inner = []query.Expr{e.Where}

@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/score"
+	"github.com/jaydb/jay/internal/text"
 	"github.com/jaydb/jay/query"
 	"github.com/jaydb/jay/storage"
 )
@@ -128,6 +130,17 @@ type Answerer interface {
 type Question struct {
 	Conditions []query.Expr  // all of them must be true
 	Orders     []query.Order // in which answers are wanted; nil for no order
+
+	// Scores are those of the query, of which the first conditions are the Parts; nil for a query without. An answer in the order of
+	// scores sets the Frequencies that are not known, when it is opened, and begins behind After.
+	Scores *score.Scores
+}
+
+// Ranker is a Keeper that knows how frequent words are.
+type Ranker interface {
+	// Frequencies returns how often the words of a search are in the documents that r shows, or nil if the index does not have
+	// these words.
+	Frequencies(r storage.Reader, words *score.Words) (*text.Frequencies, error)
 }
 
 // Answer is how an index answers a question.

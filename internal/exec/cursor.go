@@ -21,13 +21,15 @@ type Cursor struct {
 	Part  int    `json:"p,omitempty"` // of an entry: see entry
 	At    int    `json:"a,omitempty"`
 
+	Scores []byte `json:"s,omitempty"` // of a query with scores: score.Scores.AppendFrequencies, so that all pages have the same
+
 	Exact bool // the key decides; false if a value was cut
 }
 
 // cursorOf returns the position of a document.
 func (r *Run) cursorOf(doc *docs.Document) *Cursor {
 	key, exact := r.sorter.AppendKey(nil, r.doc(doc))
-	return &Cursor{Key: key, ID: doc.FoldedID(), Exact: exact}
+	return &Cursor{Key: key, ID: doc.FoldedID(), Scores: r.scoring.bytes(), Exact: exact}
 }
 
 // isAfter reports whether c comes after the position where the answers begin.

@@ -103,6 +103,9 @@ func (r *Run) steps() []string {
 	default:
 		steps = append(steps, "scan "+what+r.idsScanned()+asked(pl))
 	}
+	if r.scoring.text != "" {
+		steps = append(steps, r.scoring.text)
+	}
 	if pl.Intersect != nil {
 		steps = append(steps, "keep what is in "+pl.Intersect.String())
 	}

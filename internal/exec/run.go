@@ -24,6 +24,7 @@ import (
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/internal/plan"
+	"github.com/jaydb/jay/internal/score"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/query"
 	"github.com/jaydb/jay/storage"
@@ -69,6 +70,7 @@ type Run struct {
 	left      int // answers to come; below 0 for no limit
 	instead   instead
 	unweighed unweighed
+	scoring   scoring
 
 	overlay Overlay
 	payer   budget.Payer // of the memory that the run holds
@@ -152,12 +154,15 @@ type docMeta struct {
 	folded []byte
 	header *metadata.Header
 	own    metadata.Header // of a document that is in memory
+
+	scorer *score.Scorer // nil for no scores
+	body   []byte        // of a document that is in memory
 }
 
 // look makes m that of a document that is in memory.
 func (m *docMeta) look(d *docs.Document) {
 	m.own = d.Header()
-	m.folded, m.header = []byte(d.FoldedID()), &m.own
+	m.folded, m.header, m.body = []byte(d.FoldedID()), &m.own, d.JSON()
 }
 
 // AppendMeta implements query.Metadata.
@@ -184,6 +189,11 @@ func (m *docMeta) AppendMeta(dst []byte, part query.Meta) []byte {
 		return strconv.AppendUint(dst, m.header.Etag, 10)
 	case query.MetaCustom:
 		return append(dst, m.header.Custom...)
+	case query.MetaScore:
+		if m.scorer == nil {
+			return dst
+		}
+		return strconv.AppendFloat(dst, m.scorer.Score(query.Doc{Body: m.body, Meta: m}), 'g', -1, 64)
 	}
 	return dst
 }
@@ -229,7 +239,10 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 	if err := checkQuery(r.q); err != nil {
 		return err
 	}
-	if r.plan, err = plan.New(planned(r.q), c, r.snapshot, r.env.Rules, plan.Options{Counting: r.options.Counting, NoScan: r.options.NoScan, MaxBytes: r.env.MaxQueryBytes, Size: sizes(r.snapshot), Space: spaceOf(r.env)}); err != nil {
+	if err := r.scoring.prepare(r, c); err != nil {
+		return err
+	}
+	if r.plan, err = plan.New(planned(r.q), c, r.snapshot, r.env.Rules, plan.Options{Scores: r.scoring.scores, Counting: r.options.Counting, NoScan: r.options.NoScan, MaxBytes: r.env.MaxQueryBytes, Size: sizes(r.snapshot), Space: spaceOf(r.env)}); err != nil {
 		return err
 	}
 	if r.options.NoScan && r.plan.IsScan() && !r.wantsAll() {
@@ -358,7 +371,7 @@ func checkQuery(q *query.Query) error {
 	if len(q.GroupBy) > 0 && len(q.Select) == 0 {
 		return fmt.Errorf("%w: group by needs a select that says what is wanted of each group", errs.ErrQuery)
 	}
-	return nil
+	return checkScored(q)
 }
 
 // IsGrouped reports whether an answer is made of several documents.
@@ -594,6 +607,9 @@ func (r *Run) nextRow(ctx context.Context) (*Row, error) {
 
 // begin decides where the answers come from.
 func (r *Run) begin(ctx context.Context) (err error) {
+	if err := r.scoring.begin(ctx, r); err != nil {
+		return err
+	}
 	if r.q.IsDistinct() {
 		r.distinct = query.NewDistinct(r.env.MaxQueryBytes)
 	}

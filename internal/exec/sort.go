@@ -38,7 +38,7 @@ func (r *Run) compare(a, b *sorted) int {
 	c := bytes.Compare(a.key, b.key)
 	if !a.exact || !b.exact {
 		r.pace.Spend(len(a.doc.JSON()) + len(b.doc.JSON()))
-		metaA, metaB := docMeta{env: r.env}, docMeta{env: r.env}
+		metaA, metaB := docMeta{env: r.env, scorer: r.meta.scorer}, docMeta{env: r.env, scorer: r.meta.scorer}
 		metaA.look(a.doc)
 		metaB.look(b.doc)
 		c = r.sorter.Compare(query.Doc{Body: a.doc.JSON(), Meta: &metaA}, query.Doc{Body: b.doc.JSON(), Meta: &metaB})
@@ -105,7 +105,7 @@ func (r *Run) sortedAnswers(ctx context.Context) (answers, error) {
 		}
 		item := h.items[0]
 		h.items = h.items[1:]
-		row := &Row{Document: item.doc, Cursor: &Cursor{Key: item.key, ID: item.doc.FoldedID(), Exact: item.exact}}
+		row := &Row{Document: item.doc, Cursor: &Cursor{Key: item.key, ID: item.doc.FoldedID(), Scores: r.scoring.bytes(), Exact: item.exact}}
 		return r.project(row)
 	}, nil
 }

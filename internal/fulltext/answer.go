@@ -1,83 +1,99 @@
 package fulltext
 
 import (
-	"bytes"
-	"cmp"
-	"encoding/binary"
-	"fmt"
 	"slices"
 
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/score"
 	"github.com/jaydb/jay/internal/text"
 	"github.com/jaydb/jay/query"
 	"github.com/jaydb/jay/storage"
 )
 
-// MaxTerms is how many terms of an index the patterns of one search may mean.
-const MaxTerms = 1024
-
-// condition is a search that the index decides.
-type condition struct {
-	field  int
-	search *text.Search
-}
-
-// Answer implements catalog.Answerer: the index answers searches by its analyzer in one of its fields. A search that only leaves out
-// documents is not one, as documents without texts are not in the index.
+// Answer implements catalog.Answerer: the index answers searches by the analyzers of its fields, also where and and or join them. A search that
+// only leaves out documents is not one, as documents without texts are not in the index.
 func (k *keeper) Answer(q *catalog.Question) *catalog.Answer {
-	a := &catalog.Answer{Text: "words"}
-	var all []condition
-	for i, e := range q.Conditions {
-		c, ok := k.condition(e)
-		if !ok {
+	scores := q.Scores
+	if scores == nil {
+		scores = score.Of(q.Conditions)
+	}
+	a := &catalog.Answer{Text: "words", Ordered: q.Scores != nil && bestFirst(q.Orders)}
+	var parts []*score.Part
+	for i := range scores.Parts {
+		p := &scores.Parts[i]
+		if p.Kind == score.Other {
 			continue
 		}
-		all = append(all, c)
+		if !k.decides(scores, p) {
+			a.Ordered = false // it counts, too
+			continue
+		}
+		parts = append(parts, p)
 		a.Used = append(a.Used, i)
 		a.Exact = append(a.Exact, i)
 	}
-	if len(all) == 0 {
+	if len(parts) == 0 {
 		return nil
 	}
-	a.Open = func(r storage.Reader) (catalog.Candidates, error) { return k.find(r, all) }
+	a.Open = func(r storage.Reader) (catalog.Candidates, error) { return k.stream(r, scores, parts) }
+	if a.Ordered {
+		a.Text = "words, the best first"
+		a.Open = func(r storage.Reader) (catalog.Candidates, error) { return k.rank(r, scores, parts) }
+	}
 	return a
 }
 
-// condition returns a condition as the index decides it.
-func (k *keeper) condition(e query.Expr) (c condition, ok bool) {
-	search, is := e.(query.Search)
-	if !is {
-		return c, false
-	}
-	c.field = slices.IndexFunc(k.ix.Fields, func(f catalog.Field) bool {
-		return search.Field.Meta == query.MetaNone && search.Field.Date == query.DateNone && f.Query().Path.String() == search.Field.Path.String()
-	})
-	if analyzer, found := text.Find(cmp.Or(search.Analyzer, query.DefaultAnalyzer)); c.field < 0 || !found || analyzer != k.analyzer {
-		return c, false
-	}
-	parsed, err := text.Parse(k.analyzer, search.Text, search.All)
-	if err != nil || len(parsed.Clauses) > 0 && !slices.ContainsFunc(parsed.Clauses, func(c text.Clause) bool { return c.Occur != text.MustNot }) {
-		return c, false
-	}
-	c.search = parsed
-	return c, true
+// bestFirst reports whether answers are wanted in the order of their scores.
+func bestFirst(orders []query.Order) bool {
+	return len(orders) == 1 && orders[0].Field.Meta == query.MetaScore && orders[0].Column == "" && orders[0].Descending
 }
 
-// candidates are the documents in the blocks, and then those of the tail.
-type candidates struct {
-	k     *keeper
-	r     storage.Reader
-	found []uint64 // ordinals in the blocks
-	all   []condition
-	tail  storage.Iterator
-	begun bool // the tail
-	words []*text.Document
+// decides reports whether the index decides a part.
+func (k *keeper) decides(s *score.Scores, p *score.Part) bool {
+	switch p.Kind {
+	case score.Search:
+		return k.fieldOf(&s.Searches[p.Search]) >= 0
+	case score.And, score.Or:
+		return len(p.Parts) > 0 && !slices.ContainsFunc(p.Parts, func(p score.Part) bool { return !k.decides(s, &p) })
+	}
+	return false
 }
 
-// find returns the documents for which all conditions are true.
-func (k *keeper) find(r storage.Reader, all []condition) (catalog.Candidates, error) {
+// fieldOf returns the field in which the index has the words of a search, or -1.
+func (k *keeper) fieldOf(w *score.Words) int {
+	if w.Field.Meta != query.MetaNone || w.Field.Date != query.DateNone {
+		return -1
+	}
+	path := w.Field.Path.String()
+	for i, f := range k.ix.Fields {
+		if k.analyzers[i] == w.Analyzer && f.Query().Path.String() == path {
+			return i
+		}
+	}
+	return -1
+}
+
+// lookup is what is looked up for a query.
+type lookup struct {
+	k        *keeper
+	r        storage.Reader
+	scores   *score.Scores
+	searches []*search // by their places in scores; nil for those that are not looked up
+}
+
+// search is a search that is looked up.
+type search struct {
+	*score.Words
+	field   int
+	clauses [][]occurrence // in the blocks
+	words   *text.Document // of the texts that are looked at
+	ranking *text.Ranking  // nil for no scores
+}
+
+// look looks up the searches of some parts in the blocks.
+func (k *keeper) look(r storage.Reader, scores *score.Scores, parts []*score.Part) (*lookup, error) {
 	value, err := catalog.ValueAt(r, k.stateKey())
 	if err != nil {
 		return nil, err
@@ -89,26 +105,244 @@ func (k *keeper) find(r storage.Reader, all []condition) (catalog.Candidates, er
 	if err != nil {
 		return nil, err
 	}
-	found, err := k.inBlocks(r, all)
+	l := &lookup{k: k, r: r, scores: scores, searches: make([]*search, len(scores.Searches))}
+	for _, p := range parts {
+		l.add(p)
+	}
+	return l, l.read()
+}
+
+// add adds the searches of a part.
+func (l *lookup) add(p *score.Part) {
+	if p.Kind == score.Search {
+		w := &l.scores.Searches[p.Search]
+		l.searches[p.Search] = &search{Words: w, field: l.k.fieldOf(w), words: text.NewDocument(w.Analyzer, w.Parsed)}
+	}
+	for i := range p.Parts {
+		l.add(&p.Parts[i])
+	}
+}
+
+// read reads where the clauses of all searches are in the blocks.
+func (l *lookup) read() error {
+	lo := l.k.key(keyBlock)
+	it, err := l.r.Iterate(lo, format.PrefixEnd(lo))
+	if err != nil {
+		return err
+	}
+	for _, s := range l.searches {
+		if s == nil {
+			continue
+		}
+		f := finder{k: l.k, it: it}
+		for c := range s.Parsed.Clauses {
+			found, err := f.clause(s.field, &s.Parsed.Clauses[c])
+			if err != nil {
+				return errs.First(err, it.Close())
+			}
+			s.clauses = append(s.clauses, found)
+		}
+	}
+	return errs.First(it.Error(), it.Close())
+}
+
+// all returns the documents in the blocks for which all parts are true.
+func (l *lookup) all(parts []*score.Part) (found []hit) {
+	for i, p := range parts {
+		if hits := l.find(p); i == 0 {
+			found = hits
+		} else {
+			found = both(found, hits)
+		}
+	}
+	return found
+}
+
+// find returns the documents in the blocks for which a part is true.
+func (l *lookup) find(p *score.Part) (found []hit) {
+	if p.Kind == score.Search {
+		return l.searches[p.Search].find(p.Boost)
+	}
+	for i := range p.Parts {
+		hits := l.find(&p.Parts[i])
+		switch {
+		case i == 0:
+			found = hits
+		case p.Kind == score.And:
+			found = both(found, hits)
+		default:
+			found = either(found, hits)
+		}
+	}
+	return found
+}
+
+// find returns the documents in the blocks that a search finds.
+func (s *search) find(boost float64) (found []hit) {
+	required := s.required()
+	if required != nil {
+		found = scoring{}.hits(required)
+	}
+	for c, list := range s.clauses {
+		switch by := (scoring{s.ranking, c}); {
+		case s.Parsed.Clauses[c].Occur == text.MustNot:
+		case required != nil:
+			by.add(found, list)
+		case found == nil:
+			found = by.hits(list)
+		default:
+			found = by.join(found, list)
+		}
+	}
+	for c, list := range s.clauses {
+		if s.Parsed.Clauses[c].Occur == text.MustNot {
+			found = drop(found, list)
+		}
+	}
+	if s.ranking != nil && boost != 1 {
+		for i := range found {
+			found[i].score *= boost
+		}
+	}
+	return found
+}
+
+// required returns the documents that have all clauses that must be there, nil if none must.
+func (s *search) required() (common []occurrence) {
+	var must [][]occurrence
+	for c, list := range s.clauses {
+		if occur := s.Parsed.Clauses[c].Occur; occur == text.Must || s.Parsed.All && occur == text.Should {
+			must = append(must, list)
+		}
+	}
+	if len(must) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(must, func(a, b []occurrence) int { return len(a) - len(b) })
+	for i, list := range must {
+		if i == 0 {
+			common = append([]occurrence{}, list...)
+		} else {
+			common = shared(common, list)
+		}
+	}
+	return common
+}
+
+// counted is a document of the tail as searches see it.
+type counted struct {
+	folded  string
+	counts  [][]int32 // by search and clause
+	lengths []text.LengthClass
+}
+
+// count counts the words of texts.
+func (l *lookup) count(texts []byte, c *counted) error {
+	for _, s := range l.searches {
+		if s != nil {
+			s.words.Reset()
+		}
+	}
+	err := l.k.eachText(texts, func(field int, text string) {
+		for _, s := range l.searches {
+			if s != nil && s.field == field {
+				s.words.Add(text)
+			}
+		}
+	})
+	if c.counts == nil {
+		c.counts, c.lengths = make([][]int32, len(l.searches)), make([]text.LengthClass, len(l.searches))
+	}
+	for i, s := range l.searches {
+		if s == nil {
+			continue
+		}
+		c.counts[i], c.lengths[i] = c.counts[i][:0], text.ClassOf(s.words.Length)
+		for clause := range s.Parsed.Clauses {
+			c.counts[i] = append(c.counts[i], int32(s.words.Count(clause)))
+		}
+	}
+	return err
+}
+
+// clone returns a copy with the ID of the document.
+func (c *counted) clone(folded []byte) counted {
+	kept := counted{folded: string(folded), counts: make([][]int32, len(c.counts)), lengths: slices.Clone(c.lengths)}
+	for i := range c.counts {
+		kept.counts[i] = slices.Clone(c.counts[i])
+	}
+	return kept
+}
+
+// holds returns whether a part is true of a document of the tail, and what it counts.
+func (l *lookup) holds(p *score.Part, c *counted) (sum float64, is bool) {
+	if p.Kind == score.Search {
+		s, counts := l.searches[p.Search], c.counts[p.Search]
+		if !s.Parsed.Matches(func(clause int) int { return int(counts[clause]) }) {
+			return 0, false
+		}
+		for clause, n := range counts {
+			if s.ranking != nil {
+				sum += s.ranking.Score(clause, int(n), c.lengths[p.Search])
+			}
+		}
+		return sum * p.Boost, true
+	}
+	for i := range p.Parts {
+		one, found := l.holds(&p.Parts[i], c)
+		if !found && p.Kind == score.And {
+			return 0, false
+		}
+		if found {
+			sum, is = sum+one, true
+		}
+	}
+	return sum, is
+}
+
+// allHold reports whether all parts are true of a document of the tail.
+func (l *lookup) allHold(parts []*score.Part, c *counted) bool {
+	for _, p := range parts {
+		if _, is := l.holds(p, c); !is {
+			return false
+		}
+	}
+	return true
+}
+
+// tail returns an iterator over the tail.
+func (l *lookup) tail() (storage.Iterator, error) {
+	lo := l.k.key(keyTail)
+	return l.r.Iterate(lo, format.PrefixEnd(lo))
+}
+
+// streamed are the documents in the blocks, and then those of the tail, in no order.
+type streamed struct {
+	*lookup
+	parts []*score.Part
+	found []hit // in the blocks
+	it    storage.Iterator
+	begun bool // the tail
+	now   counted
+}
+
+// stream returns the documents for which all parts are true.
+func (k *keeper) stream(r storage.Reader, scores *score.Scores, parts []*score.Part) (catalog.Candidates, error) {
+	l, err := k.look(r, scores, parts)
 	if err != nil {
 		return nil, err
 	}
-	lo := k.key(keyTail)
-	tail, err := r.Iterate(lo, format.PrefixEnd(lo))
+	it, err := l.tail()
 	if err != nil {
 		return nil, err
 	}
-	c := &candidates{k: k, r: r, found: found, all: all, tail: tail}
-	for i := range all {
-		c.words = append(c.words, text.NewDocument(k.analyzer, all[i].search))
-	}
-	return c, nil
+	return &streamed{lookup: l, parts: parts, found: l.all(parts), it: it}, nil
 }
 
 // Next implements catalog.Candidates.
-func (c *candidates) Next() ([]byte, error) {
+func (c *streamed) Next() ([]byte, error) {
 	for len(c.found) > 0 {
-		ordinal := c.found[0]
+		ordinal := c.found[0].ordinal
 		c.found = c.found[1:]
 		value, err := catalog.ValueAt(c.r, c.k.ordinalKey(keySettled, ordinal))
 		if err != nil {
@@ -121,269 +355,23 @@ func (c *candidates) Next() ([]byte, error) {
 		return s.folded, err
 	}
 	for ok := c.step(); ok; ok = c.step() {
-		matches, err := c.matches(c.tail.Value())
-		if err != nil {
+		if err := c.count(c.it.Value(), &c.now); err != nil {
 			return nil, err
 		}
-		if matches {
-			return c.tail.Key()[6 : len(c.tail.Key())-1], nil
+		if c.allHold(c.parts, &c.now) {
+			return c.it.Key()[6 : len(c.it.Key())-1], nil
 		}
 	}
-	return nil, c.tail.Error()
+	return nil, c.it.Error()
 }
 
-func (c *candidates) step() bool {
+func (c *streamed) step() bool {
 	if !c.begun {
 		c.begun = true
-		return c.tail.First()
+		return c.it.First()
 	}
-	return c.tail.Next()
-}
-
-// matches reports whether all conditions are true of texts.
-func (c *candidates) matches(texts []byte) (bool, error) {
-	for i := range c.words {
-		c.words[i].Reset()
-	}
-	err := c.k.eachText(texts, func(field int, s string) {
-		for i := range c.all {
-			if c.all[i].field == field {
-				c.words[i].Add(s)
-			}
-		}
-	})
-	for i := range c.all {
-		if err != nil || !c.all[i].search.Matches(c.words[i].Count) {
-			return false, err
-		}
-	}
-	return true, nil
+	return c.it.Next()
 }
 
 // Close implements catalog.Candidates.
-func (c *candidates) Close() error { return c.tail.Close() }
-
-// finder finds ordinals in blocks.
-type finder struct {
-	k     *keeper
-	it    storage.Iterator
-	terms int // that patterns have meant so far
-
-	heads  []occurrence // scratch
-	places []int        // scratch
-}
-
-// inBlocks returns the ordinals of the blocks for which all conditions are true, ascending.
-func (k *keeper) inBlocks(r storage.Reader, all []condition) (found []uint64, err error) {
-	lo := k.key(keyBlock)
-	it, err := r.Iterate(lo, format.PrefixEnd(lo))
-	if err != nil {
-		return nil, err
-	}
-	f := finder{k: k, it: it}
-	for i := range all {
-		var ordinals []uint64
-		if ordinals, err = f.condition(&all[i]); err != nil {
-			break
-		}
-		if i == 0 {
-			found = ordinals
-		} else {
-			found = intersect(found, ordinals)
-		}
-	}
-	return found, errs.First(errs.First(err, it.Error()), it.Close())
-}
-
-// condition returns the ordinals for which a condition is true.
-func (f *finder) condition(c *condition) (found []uint64, err error) {
-	var should, must, not [][]uint64
-	for i := range c.search.Clauses {
-		clause := &c.search.Clauses[i]
-		ordinals, err := f.clause(c.field, clause)
-		if err != nil {
-			return nil, err
-		}
-		switch {
-		case clause.Occur == text.MustNot:
-			not = append(not, ordinals)
-		case clause.Occur == text.Must || c.search.All:
-			must = append(must, ordinals)
-		default:
-			should = append(should, ordinals)
-		}
-	}
-	if len(must) > 0 {
-		found = must[0]
-		for _, other := range must[1:] {
-			found = intersect(found, other)
-		}
-	} else {
-		found = union(should)
-	}
-	if len(not) > 0 {
-		without := union(not)
-		found = slices.DeleteFunc(slices.Clone(found), func(o uint64) bool {
-			_, in := slices.BinarySearch(without, o)
-			return in
-		})
-	}
-	return found, nil
-}
-
-// clause returns the ordinals in which a clause occurs.
-func (f *finder) clause(field int, c *text.Clause) ([]uint64, error) {
-	slots := make([][]uint64, len(c.Slots))
-	for j := range c.Slots {
-		err := f.slot(field, &c.Slots[j], func(first uint64, value []byte) (err error) {
-			if f.heads, _, err = decodeHeads(f.heads[:0], first, value); err == nil {
-				for i := range f.heads {
-					slots[j] = append(slots[j], f.heads[i].ordinal)
-				}
-			}
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		if _, single := c.Slots[j].Term(); !single {
-			slices.Sort(slots[j])
-			slots[j] = slices.Compact(slots[j])
-		}
-	}
-	found := slots[0]
-	for _, other := range slots[1:] {
-		found = intersect(found, other)
-	}
-	if len(slots) == 1 || len(found) == 0 {
-		return found, nil
-	}
-	return f.phrase(field, c, found)
-}
-
-// phrase returns the ordinals in which a phrase occurs, of those that have all of its terms.
-func (f *finder) phrase(field int, c *text.Clause, all []uint64) (found []uint64, err error) {
-	defer func(terms int) { f.terms = terms }(f.terms)
-	f.terms = 0                            // they have been counted
-	positions := make([][][]int, len(all)) // by document and slot
-	for i := range positions {
-		positions[i] = make([][]int, len(c.Slots))
-	}
-	for j := range c.Slots {
-		err := f.slot(field, &c.Slots[j], func(first uint64, value []byte) error {
-			return f.positions(first, value, all, func(i int, more []int) { positions[i][j] = append(positions[i][j], more...) })
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	counter := text.NewCounter(c)
-	for i, ordinal := range all {
-		for j := range positions[i] {
-			if _, single := c.Slots[j].Term(); !single {
-				slices.Sort(positions[i][j])
-			}
-		}
-		if counter.Count(positions[i]) > 0 {
-			found = append(found, ordinal)
-		}
-	}
-	return found, nil
-}
-
-// positions calls fn with the positions that a block has for some documents, and their places in all.
-func (f *finder) positions(first uint64, value []byte, all []uint64, fn func(i int, positions []int)) error {
-	i, _ := slices.BinarySearch(all, first)
-	if i == len(all) {
-		return nil
-	}
-	heads, rest, err := decodeHeads(f.heads[:0], first, value)
-	f.heads = heads
-	for _, o := range heads {
-		for i < len(all) && all[i] < o.ordinal {
-			i++
-		}
-		if err != nil || i == len(all) {
-			break
-		}
-		if all[i] > o.ordinal {
-			rest = skipPositions(o.count, rest)
-			continue
-		}
-		ok := true
-		if f.places, rest, ok = cutPositions(f.places[:0], o.count, rest); !ok {
-			return fmt.Errorf("block %.60x of postings: %w", value, errs.ErrCorrupt)
-		}
-		fn(i, f.places)
-	}
-	return err
-}
-
-// slot calls fn with the blocks of all terms that a slot means: ascending for one term, and one term after another.
-func (f *finder) slot(field int, s *text.Slot, fn func(first uint64, block []byte) error) error {
-	if term, single := s.Term(); single {
-		_, err := f.term(f.k.termKey(field, term), fn)
-		return err
-	}
-	prefix := f.k.prefixKey(field, s.Prefix())
-	end := format.PrefixEnd(prefix)
-	for ok := f.it.SeekGE(prefix); ok && bytes.Compare(f.it.Key(), end) < 0; {
-		_, term, _, valid := cutBlockKey(f.it.Key())
-		if !valid {
-			return errs.ErrCorrupt
-		}
-		own := bytes.Clone(f.it.Key()[:len(f.it.Key())-8])
-		if !s.Matches(term) {
-			ok = f.it.SeekGE(format.PrefixEnd(own))
-			continue
-		}
-		if f.terms++; f.terms > MaxTerms {
-			return fmt.Errorf("%w: %w", errs.ErrQuery, &query.LimitError{What: "words that the patterns of a search mean", Limit: MaxTerms, Actual: f.terms})
-		}
-		var err error
-		if ok, err = f.term(own, fn); err != nil {
-			return err
-		}
-	}
-	return f.it.Error()
-}
-
-// term calls fn with the blocks of a term, and reports whether the iterator stands behind them.
-func (f *finder) term(prefix []byte, fn func(first uint64, block []byte) error) (more bool, err error) {
-	ok := f.it.SeekGE(prefix)
-	for ; ok && bytes.HasPrefix(f.it.Key(), prefix); ok = f.it.Next() {
-		if len(f.it.Key()) != len(prefix)+8 {
-			return false, fmt.Errorf("key %x of words: %w", f.it.Key(), errs.ErrCorrupt)
-		}
-		if err := fn(binary.BigEndian.Uint64(f.it.Key()[len(prefix):]), f.it.Value()); err != nil {
-			return false, err
-		}
-	}
-	return ok, f.it.Error()
-}
-
-// intersect returns what is in both of two ascending lists.
-func intersect(a, b []uint64) (both []uint64) {
-	for len(a) > 0 && len(b) > 0 {
-		switch {
-		case a[0] < b[0]:
-			a = a[1:]
-		case a[0] > b[0]:
-			b = b[1:]
-		default:
-			both = append(both, a[0])
-			a, b = a[1:], b[1:]
-		}
-	}
-	return both
-}
-
-// union returns what is in one of some lists, ascending.
-func union(lists [][]uint64) []uint64 {
-	if len(lists) == 1 {
-		return lists[0]
-	}
-	all := slices.Concat(lists...)
-	slices.Sort(all)
-	return slices.Compact(all)
-}
+func (c *streamed) Close() error { return c.it.Close() }

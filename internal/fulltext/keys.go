@@ -24,7 +24,7 @@ import (
 //	6f ordinal                    of a document in the blocks: the sum of its postings, 8 bytes, of each field a uvarint of how many
 //	                              terms it has, and its ID
 //	73 00                         the next ordinal, how many records of ordinals have been removed, how many blocks there are, and how many
-//	                              blocks and records under 6b there were after the last sweep, 8 bytes each; a uvarint of the length of the version of the analyzer that all blocks are of, the version, and where a sweep goes on: the
+//	                              blocks and records under 6b there were after the last sweep, 8 bytes each; a uvarint of the length of the version of the analyzers that all blocks are of, the version, and where a sweep goes on: the
 //	                              key of a block behind 62, nothing without a sweep; then the CRC-32C of all this
 //	74 id 00                      of a document in the tail: its texts
 //
@@ -132,7 +132,7 @@ type state struct {
 	blocks  uint64 // how many there are
 	swept   uint64 // how many there were after the last sweep
 	left    uint64 // how many dead ordinals there were after it
-	version string // of the analyzer; empty without blocks
+	version string // of the analyzers; empty without blocks
 	sweep   []byte // where the sweep goes on
 }
 
@@ -169,10 +169,10 @@ func decodeState(value []byte) (s state, err error) {
 	return s, nil
 }
 
-// check refuses blocks of another version of the analyzer.
+// check refuses blocks of other versions of the analyzers.
 func (k *keeper) check(s state) error {
-	if s.version != "" && s.version != k.analyzer.Version() {
-		return fmt.Errorf("%w: index %q has words of %q, and this program makes those of %q: drop the index and make it again", errs.ErrIndex, k.ix.Info.Name, s.version, k.analyzer.Version())
+	if s.version != "" && s.version != k.version {
+		return fmt.Errorf("%w: index %q has words of %q, and this program makes those of %q: drop the index and make it again", errs.ErrIndex, k.ix.Info.Name, s.version, k.version)
 	}
 	return nil
 }

@@ -5,8 +5,11 @@ package fulltext
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/text"
@@ -17,8 +20,11 @@ import (
 // Name is the name of the kind in declarations. Part of the on-disk format. Must not change.
 const Name = "text"
 
-// The option of the kind. Part of the on-disk format. Must not change.
-const optionAnalyzer = "analyzer"
+// The options of the kind: a value for all fields, or one for each. Part of the on-disk format. Must not change.
+const (
+	optionAnalyzer = "analyzer"
+	optionWeights  = "weights"
+)
 
 // Kind is the kind.
 var Kind = catalog.Kind{
@@ -27,21 +33,47 @@ var Kind = catalog.Kind{
 	Options: []catalog.Option{{
 		Name:    optionAnalyzer,
 		Default: query.DefaultAnalyzer,
-		Rule:    "one of " + strings.Join(text.Names(), ", "),
+		Rule:    "one for all fields, or one for each, with commas between them, of " + strings.Join(text.Names(), ", "),
 		Check: func(value string) (string, bool) {
-			a, found := text.Find(value)
-			if !found {
-				return value, false
-			}
-			return a.Name(), true
+			return canonical(value, func(name string) (string, bool) {
+				a, found := text.Find(name)
+				if !found {
+					return "", false
+				}
+				return a.Name(), true
+			})
+		},
+	}, {
+		Name:    optionWeights,
+		Default: "1",
+		Rule:    fmt.Sprintf("one number above 0 and up to %d for all fields, or one for each, with commas between them", query.MaxBoost),
+		Check: func(value string) (string, bool) {
+			return canonical(value, func(number string) (string, bool) {
+				weight, err := strconv.ParseFloat(number, 64)
+				return strconv.FormatFloat(weight, 'f', -1, 64), err == nil && weight > 0 && weight <= query.MaxBoost
+			})
 		},
 	}},
 }
 
+// canonical makes each part of a list canonical, and one of several that are the same.
+func canonical(list string, one func(string) (string, bool)) (string, bool) {
+	parts := strings.Split(list, ",")
+	for i, part := range parts {
+		var ok bool
+		if parts[i], ok = one(strings.TrimSpace(part)); !ok {
+			return list, false
+		}
+	}
+	return strings.Join(parts, ", "), len(parts) <= catalog.MaxFields
+}
+
 // keeper is the Keeper of an index.
 type keeper struct {
-	ix       *catalog.Index
-	analyzer *text.Analyzer
+	ix        *catalog.Index
+	analyzers []*text.Analyzer // by field
+	weights   []float64        // by field
+	version   string           // of the analyzers
 }
 
 // open is catalog.Kind.Open.
@@ -51,8 +83,38 @@ func open(ix *catalog.Index) (catalog.Keeper, error) {
 			return nil, fmt.Errorf("%w: index %q: %s: an index of words has fields of text, without an order and not as dates", errs.ErrIndex, ix.Info.Name, f.Text)
 		}
 	}
-	a, _ := text.Find(ix.Option(optionAnalyzer)) // the catalog has checked it
-	return &keeper{ix, a}, nil
+	k := &keeper{ix: ix}
+	names, err := perField(ix, optionAnalyzer)
+	if err != nil {
+		return nil, err
+	}
+	weights, err := perField(ix, optionWeights)
+	if err != nil {
+		return nil, err
+	}
+	var versions []string
+	for i := range ix.Fields {
+		a, _ := text.Find(names[i]) // the catalog has checked it
+		weight, _ := strconv.ParseFloat(weights[i], 64)
+		k.analyzers, k.weights = append(k.analyzers, a), append(k.weights, weight)
+		if !slices.Contains(versions, a.Version()) {
+			versions = append(versions, a.Version())
+		}
+	}
+	k.version = strings.Join(versions, "; ")
+	return k, nil
+}
+
+// perField returns the values of an option by field.
+func perField(ix *catalog.Index, option string) ([]string, error) {
+	values := strings.Split(ix.Option(option), ", ")
+	switch len(values) {
+	case len(ix.Fields):
+		return values, nil
+	case 1:
+		return slices.Repeat(values, len(ix.Fields)), nil
+	}
+	return nil, &index.OptionError{Index: ix.Info.Name, Collection: ix.Info.Collection, Kind: Name, Option: option, Value: ix.Option(option), Rule: fmt.Sprintf("one for all fields, or one for each of the %d fields", len(ix.Fields))}
 }
 
 // entryKey is the Keeper's part of the key of the only entry of a document.

@@ -161,7 +161,7 @@ func (k *keeper) wordsOf(texts []byte, ordinal uint64) (all words, lengths []int
 	bases := make([]int, len(k.ix.Fields))
 	lengths = make([]int, len(k.ix.Fields))
 	err = k.eachText(texts, func(field int, s string) {
-		positions := k.analyzer.Each(s, func(t text.Token) bool {
+		positions := k.analyzers[field].Each(s, func(t text.Token) bool {
 			lengths[field]++
 			at := termOf{field, string(t.Term)}
 			p := all[at]

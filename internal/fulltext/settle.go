@@ -54,7 +54,7 @@ func (k *keeper) Settle(ctx context.Context, r storage.Reader) (catalog.Settling
 	if err := k.check(p.state); err != nil {
 		return nil, err
 	}
-	p.state.version = k.analyzer.Version()
+	p.state.version = k.version
 	due, err := k.sweepDue(r, p.state)
 	if err != nil {
 		return nil, err

@@ -51,6 +51,9 @@ func isSubset(some, all []int) bool {
 // union plans a query whose condition is, or has among its conjuncts, an Or with a
 // path for every branch.
 func (p *planner) union() (*Plan, error) {
+	if p.ranked() != nil {
+		return nil, nil
+	}
 	branches := 0
 	for _, e := range p.conjuncts {
 		if or, ok := e.(query.Or); ok && len(or) <= maxBranches {

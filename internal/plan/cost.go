@@ -7,6 +7,7 @@ import (
 
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/score"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -65,6 +66,8 @@ type Options struct {
 	Counting bool // only the number of answers is wanted, and entries may be counted instead of documents
 	NoScan   bool // a scan would be refused
 	MaxBytes int  // that the query may sort
+
+	Scores *score.Scores // of the query; nil for none
 
 	// Size returns how many documents a collection has, and their bytes; 0 if that is not known.
 	Size func(foldedCollection string) (format.Tally, error)

@@ -121,13 +121,26 @@ func (p *planner) addAnswer(ix *catalog.Index) {
 	if !ok {
 		return
 	}
-	q := &catalog.Question{Conditions: p.conjuncts}
+	q := &catalog.Question{Conditions: p.conjuncts, Scores: p.options.Scores}
 	if len(p.q.GroupBy) == 0 {
 		q.Orders = p.q.OrderBy
 	}
 	if answer := k.Answer(q); answer != nil {
 		p.paths = append(p.paths, &Path{Index: ix, Answer: answer, used: slices.Clip(answer.Used), exact: answer.Exact})
 	}
+}
+
+// ranked returns the path that has the answers in the order of their scores, or nil. No other one is compared with it: scores need
+// the words of all candidates.
+func (p *planner) ranked() *Path {
+	if p.options.Scores != nil {
+		for _, a := range p.paths {
+			if a.Answer != nil && a.Answer.Ordered {
+				return a
+			}
+		}
+	}
+	return nil
 }
 
 // join returns the elements of both. It may share memory with one of them.

@@ -162,6 +162,9 @@ func (p *planner) plan() (*Plan, error) {
 
 // choose picks the cheapest plan.
 func (p *planner) choose() (*Plan, error) {
+	if a := p.ranked(); a != nil {
+		return p.over(a, nil), nil
+	}
 	if pl, err := p.union(); err != nil {
 		return nil, err
 	} else if pl != nil {

@@ -12,9 +12,61 @@ const (
 )
 
 // Rarity returns what an occurrence of a clause counts that is found in some of the documents: the inverse document frequency
-// of BM25, which is above 0 also for what is found in most of them.
+// of BM25, which is above 0 also for what is found in most of them. More found than documents count as all of them: an index counts
+// those that have changed until a sweep.
 func Rarity(documents, found int64) float64 {
+	found = min(found, documents)
 	return math.Log1p((float64(documents-found) + 0.5) / (float64(found) + 0.5))
+}
+
+// Frequencies say how often the words of a search are in the texts of one field of all documents.
+type Frequencies struct {
+	Documents int64   // with terms in the field
+	Terms     int64   // that the field has in all of them
+	Found     []int64 // by clause: in how many documents it occurs
+	Weight    float64 // of the field, by which scores are multiplied
+}
+
+// Ranking scores the texts of one field by one search. It is immutable, and safe for concurrent use.
+type Ranking struct {
+	factors  []float64                  // by clause
+	dampings [math.MaxUint8 + 1]float64 // by class of length: what the count of a clause is compared with
+}
+
+// NewRanking returns the Ranking of a search where its words are as frequent as f says.
+func NewRanking(s *Search, f *Frequencies) *Ranking {
+	r := &Ranking{factors: make([]float64, len(s.Clauses))}
+	for i := range s.Clauses {
+		if c := &s.Clauses[i]; c.Occur != MustNot {
+			r.factors[i] = c.Boost * f.Weight * Rarity(f.Documents, f.Found[i])
+		}
+	}
+	average := 0.0
+	if f.Documents > 0 {
+		average = float64(f.Terms) / float64(f.Documents)
+	}
+	for class := range r.dampings {
+		r.dampings[class] = damping(LengthClass(class).Length(), average)
+	}
+	return r
+}
+
+// Score returns what a clause counts that occurs count times in a text of a class of length. The score of a document is the sum over the
+// clauses of the search in their order.
+func (r *Ranking) Score(clause, count int, class LengthClass) float64 {
+	if count == 0 {
+		return 0
+	}
+	return r.factors[clause] * (float64(count) * (K1 + 1) / (float64(count) + r.dampings[class]))
+}
+
+// damping returns by how much a count is damped in a text of length terms.
+func damping(length int, average float64) float64 {
+	relative := 1.0
+	if average > 0 {
+		relative = float64(length) / average
+	}
+	return K1 * (1 - B + B*relative)
 }
 
 // Weight returns the part of BM25 that depends on the document: a clause occurs count times in a text of length terms, where
@@ -24,12 +76,7 @@ func Weight(count, length int, average float64) float64 {
 	if count == 0 {
 		return 0
 	}
-	tf := float64(count)
-	relative := 1.0
-	if average > 0 {
-		relative = float64(length) / average
-	}
-	return tf * (K1 + 1) / (tf + K1*(1-B+B*relative))
+	return float64(count) * (K1 + 1) / (float64(count) + damping(length, average))
 }
 
 // LengthClass is a length of a text in a byte: exact below 32, and then in steps of a sixteenth to a thirty-second.

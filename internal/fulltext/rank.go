@@ -1,0 +1,226 @@
+package fulltext
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/score"
+	"github.com/jaydb/jay/internal/text"
+	"github.com/jaydb/jay/storage"
+)
+
+// Frequencies implements catalog.Ranker.
+func (k *keeper) Frequencies(r storage.Reader, words *score.Words) (*text.Frequencies, error) {
+	if k.fieldOf(words) < 0 {
+		return nil, nil
+	}
+	s := &score.Scores{Searches: []score.Words{*words}, Frequencies: make([]*text.Frequencies, 1)}
+	l, err := k.look(r, s, []*score.Part{{Kind: score.Search}})
+	if err == nil {
+		_, err = l.weigh(nil)
+	}
+	return s.Frequencies[0], err
+}
+
+// weigh sets the frequencies that are not known: of the documents in the blocks, of which those that have changed count until
+// a sweep for the words that they had, and of the tail. It returns the documents of the tail for which all parts are true.
+func (l *lookup) weigh(parts []*score.Part) (matching []counted, err error) {
+	missing := make([]bool, len(l.searches))
+	for i, s := range l.searches {
+		if missing[i] = s != nil && l.scores.Frequencies[i] == nil; missing[i] {
+			if l.scores.Frequencies[i], err = s.settled(l); err != nil {
+				return nil, err
+			}
+		}
+	}
+	it, err := l.tail()
+	if err != nil {
+		return nil, err
+	}
+	var now counted
+	for ok := it.First(); ok; ok = it.Next() {
+		if err = l.count(it.Value(), &now); err != nil {
+			break
+		}
+		for i, s := range l.searches {
+			if missing[i] {
+				score.AddTo(l.scores.Frequencies[i], s.words)
+			}
+		}
+		if len(parts) > 0 && l.allHold(parts, &now) {
+			matching = append(matching, now.clone(it.Key()[6:len(it.Key())-1]))
+		}
+	}
+	return matching, errs.First(errs.First(err, it.Error()), it.Close())
+}
+
+// settled returns how often the words of a search are in the blocks.
+func (s *search) settled(l *lookup) (*text.Frequencies, error) {
+	f := &text.Frequencies{Weight: l.k.weights[s.field]}
+	value, err := catalog.ValueAt(l.r, l.k.lengthsKey(s.field))
+	if err != nil {
+		return nil, err
+	}
+	if value != nil {
+		if len(value) != 16 {
+			return nil, fmt.Errorf("lengths %x of words: %w", value, errs.ErrCorrupt)
+		}
+		f.Documents, f.Terms = int64(binary.BigEndian.Uint64(value)), int64(binary.BigEndian.Uint64(value[8:]))
+	}
+	for _, list := range s.clauses {
+		f.Found = append(f.Found, int64(len(list)))
+	}
+	return f, nil
+}
+
+// ofTail is the bit of an ordinal that is a place in ranked.tail.
+const ofTail = 1 << 63
+
+// ranked are documents in the order of their scores.
+type ranked struct {
+	*lookup
+	heap  []hit // the best first
+	tail  []counted
+	it    storage.Iterator // over the records of ordinals
+	equal []string         // the next ones, all of one score, the first of them last
+}
+
+// rank returns the documents for which all parts are true, the best first.
+func (k *keeper) rank(r storage.Reader, scores *score.Scores, parts []*score.Part) (catalog.Candidates, error) {
+	l, err := k.look(r, scores, parts)
+	if err != nil {
+		return nil, err
+	}
+	c := &ranked{lookup: l}
+	if c.tail, err = l.weigh(parts); err != nil {
+		return nil, err
+	}
+	for i, s := range l.searches {
+		if s != nil {
+			s.ranking = text.NewRanking(s.Parsed, scores.Frequencies[i])
+		}
+	}
+	c.heap = l.all(parts)
+	for i := range c.tail {
+		sum := 0.0
+		for _, p := range parts {
+			one, _ := l.holds(p, &c.tail[i])
+			sum += one
+		}
+		c.heap = append(c.heap, hit{ofTail | uint64(i), sum})
+	}
+	c.addConstants()
+	for i := len(c.heap)/2 - 1; i >= 0; i-- {
+		c.sink(i)
+	}
+	lo := k.key(keySettled)
+	if c.it, err = r.Iterate(lo, format.PrefixEnd(lo)); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// addConstants adds what conditions count that are true of all answers.
+func (c *ranked) addConstants() {
+	for i := range c.scores.Parts {
+		if p := &c.scores.Parts[i]; p.Constant > 0 {
+			for j := range c.heap {
+				c.heap[j].score += p.Constant
+			}
+		}
+	}
+}
+
+// sink moves the element at i down to its place.
+func (c *ranked) sink(i int) {
+	h := c.heap
+	for {
+		child := 2*i + 1
+		if child >= len(h) {
+			return
+		}
+		if child+1 < len(h) && h[child+1].score > h[child].score {
+			child++
+		}
+		if h[i].score >= h[child].score {
+			return
+		}
+		h[i], h[child] = h[child], h[i]
+		i = child
+	}
+}
+
+// pop removes the best one.
+func (c *ranked) pop() hit {
+	best, last := c.heap[0], len(c.heap)-1
+	c.heap[0] = c.heap[last]
+	c.heap = c.heap[:last]
+	c.sink(0)
+	return best
+}
+
+// Next implements catalog.Candidates.
+func (c *ranked) Next() ([]byte, error) {
+	for len(c.equal) == 0 {
+		if len(c.heap) == 0 {
+			return nil, nil
+		}
+		if err := c.fill(); err != nil {
+			return nil, err
+		}
+	}
+	last := len(c.equal) - 1
+	next := c.equal[last]
+	c.equal = c.equal[:last]
+	return []byte(next), nil
+}
+
+// fill takes the documents of the next score.
+func (c *ranked) fill() error {
+	best := c.heap[0].score
+	after := c.scores.After
+	skip := after != nil && best > after.Score
+	var ordinals []uint64
+	for len(c.heap) > 0 && c.heap[0].score == best {
+		switch h := c.pop(); {
+		case skip:
+		case h.ordinal&ofTail != 0:
+			c.equal = append(c.equal, c.tail[h.ordinal&^ofTail].folded)
+		default:
+			ordinals = append(ordinals, h.ordinal)
+		}
+	}
+	slices.Sort(ordinals)
+	for _, ordinal := range ordinals {
+		folded, err := c.id(ordinal)
+		if err != nil {
+			return err
+		}
+		if folded != "" {
+			c.equal = append(c.equal, folded)
+		}
+	}
+	if after != nil && best == after.Score {
+		c.equal = slices.DeleteFunc(c.equal, func(id string) bool { return id >= after.ID })
+	}
+	slices.SortFunc(c.equal, strings.Compare)
+	return nil
+}
+
+// id returns the folded ID of the document of an ordinal, "" if it has changed since.
+func (c *ranked) id(ordinal uint64) (string, error) {
+	key := c.k.ordinalKey(keySettled, ordinal)
+	if !c.it.SeekGE(key) || string(c.it.Key()) != string(key) {
+		return "", c.it.Error()
+	}
+	s, err := c.k.settledAt(c.it.Value())
+	return string(s.folded), err
+}
+
+// Close implements catalog.Candidates.
+func (c *ranked) Close() error { return c.it.Close() }
