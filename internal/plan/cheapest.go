@@ -202,7 +202,7 @@ func (p *planner) insteadBySize(c *costs, pl *Plan, looked, given int64) (instea
 		return instead, 0, nil
 	case spent < least/2:
 		until = least / 2
-	case p.rest(c, own.near, looked, given) > least:
+	case c.rest(own.near, looked, given, int64(p.q.Offset)+int64(p.q.Limit)) > least:
 		return instead, 0, nil
 	}
 	n := sort.Search(int(c.documents), func(n int) bool { return c.lookUps(float64(n), own.near) >= until })
@@ -211,8 +211,7 @@ func (p *planner) insteadBySize(c *costs, pl *Plan, looked, given int64) (instea
 
 // rest returns what the answers that are left are expected to cost: documents are looked up at the rate at which they have led to answers, and
 // the more, the more each costs. One answer more counts as given, as the next one may be near.
-func (p *planner) rest(c *costs, near float64, looked, given int64) float64 {
-	wanted := float64(int64(p.q.Offset) + int64(p.q.Limit))
-	all := float64(looked) * max(1, wanted/float64(given+1))
+func (c *costs) rest(near float64, looked, given, wanted int64) float64 {
+	all := float64(looked) * max(1, float64(wanted)/float64(given+1))
 	return c.lookUps(min(all, float64(c.documents)), near) - c.lookUps(float64(looked), near)
 }
