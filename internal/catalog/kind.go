@@ -163,6 +163,14 @@ type Candidates interface {
 	Close() error
 }
 
+// Counted are Candidates that are counted faster than one by one.
+type Counted interface {
+	Candidates
+
+	// Count returns how many candidates are left, and how many keys it has examined. Nothing else is called after it but Close.
+	Count() (n, keys int64, err error)
+}
+
 // GroupAnswerer is a Keeper of an index that keeps counts and sums of groups of documents.
 type GroupAnswerer interface {
 	// AnswerGroups returns how the index answers a query of groups, or nil if it cannot.

@@ -571,6 +571,11 @@ func (s *indexSource) countEntries(ctx context.Context) (n int64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
+	if s.seen == nil && s.intersect == nil && len(s.ranges) == 0 && len(s.answers) == 1 && s.offered == nil {
+		if n, counted, err := s.countOffered(); counted || err != nil {
+			return n, err
+		}
+	}
 	if s.seen != nil || len(s.answers) > 0 {
 		for {
 			id, err := s.nextID(ctx)
@@ -590,6 +595,21 @@ func (s *indexSource) countEntries(ctx context.Context) (n int64, err error) {
 	}
 	s.ranges = nil
 	return n, nil
+}
+
+// countOffered counts the candidates of the only index, which is not ordered. It returns false, and has begun to read, if they are to be
+// counted one by one.
+func (s *indexSource) countOffered() (n int64, counted bool, err error) {
+	if s.offered, err = s.answers[0].Open(s.r.snapshot); err != nil {
+		return 0, false, err
+	}
+	all, is := s.offered.(catalog.Counted)
+	if !is {
+		return 0, false, nil
+	}
+	n, keys, err := all.Count()
+	s.r.stats.keys += keys
+	return n, true, err
 }
 
 // extreme returns the first or the last value of a field in the range of the

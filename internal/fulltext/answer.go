@@ -1,6 +1,8 @@
 package fulltext
 
 import (
+	"encoding/binary"
+	"fmt"
 	"slices"
 
 	"github.com/jaydb/jay/internal/catalog"
@@ -363,6 +365,51 @@ func (c *streamed) Next() ([]byte, error) {
 		}
 	}
 	return nil, c.it.Error()
+}
+
+// Count implements catalog.Counted: a document in the blocks counts unless it is dead.
+func (c *streamed) Count() (n, keys int64, err error) {
+	dead, err := c.dead()
+	if err != nil {
+		return 0, 0, err
+	}
+	n, keys = int64(len(c.found)), int64(len(c.found)+len(dead))
+	for _, h := range c.found {
+		if len(dead) == 0 {
+			break
+		}
+		at, is := slices.BinarySearch(dead, h.ordinal)
+		if dead = dead[at:]; is {
+			n--
+		}
+	}
+	for ok := c.step(); ok; ok = c.step() {
+		keys++
+		if err := c.count(c.it.Value(), &c.now); err != nil {
+			return n, keys, err
+		}
+		if c.allHold(c.parts, &c.now) {
+			n++
+		}
+	}
+	return n, keys, c.it.Error()
+}
+
+// dead returns the ordinals that blocks may have and that lead nowhere, ascending.
+func (l *lookup) dead() (dead []uint64, err error) {
+	lo := l.k.key(keyDead)
+	it, err := l.r.Iterate(lo, format.PrefixEnd(lo))
+	if err != nil {
+		return nil, err
+	}
+	for ok := it.First(); ok; ok = it.Next() {
+		if len(it.Key()) != len(lo)+8 {
+			err = fmt.Errorf("key %x of words: %w", it.Key(), errs.ErrCorrupt)
+			break
+		}
+		dead = append(dead, binary.BigEndian.Uint64(it.Key()[len(lo):]))
+	}
+	return dead, errs.First(errs.First(err, it.Error()), it.Close())
 }
 
 func (c *streamed) step() bool {

@@ -195,6 +195,13 @@ func (a asked) check(t *testing.T, db *jay.DB, notes map[string]note, exact bool
 	q, err := db.RQL("from Notes where "+a.rql+" order by score() select id(), score()", nil)
 	jaytest.Must(t, err)
 	all := answers(t, q.NoScan())
+	plain, err := db.RQL("from Notes where "+a.rql, nil)
+	jaytest.Must(t, err)
+	n, err := plain.NoScan().Count(ctx)
+	jaytest.Must(t, err)
+	if n != int64(len(all)) {
+		t.Errorf("%s: %d are counted, and %d found", a.rql, n, len(all))
+	}
 	frequencies := make([]*text.Frequencies, len(a.searches))
 	for i, s := range a.searches {
 		f := s.frequencies(notes)
@@ -555,4 +562,71 @@ func TestAnalyzers(t *testing.T) {
 		settle(t, db)
 	}
 	jaytest.Verify(t, db)
+}
+
+// Ensure that all pages have the frequencies of the first one, so that none repeats or misses an answer because others were written.
+func TestScores_Pages(t *testing.T) {
+	db := filled(t)
+	q, err := db.RQL("from Notes where search(Text, 'oak acorn') order by score() select id(), score() limit 2", nil)
+	jaytest.Must(t, err)
+	all := answers(t, q.Limit(100))
+	var got []scored
+	for next, i := q, 0; ; i++ {
+		page, err := next.Page(ctx)
+		jaytest.Must(t, err)
+		for _, row := range page.Items {
+			got = append(got, decoded(t, row))
+		}
+		if page.Next == "" {
+			break
+		}
+		next = q.After(page.Next)
+		for j := range 7 { // other frequencies, and other lengths on the average
+			jaytest.Put(t, db, fmt.Sprintf("notes/x%d-%d", i, j), `{"Text":"no such words are to be found in this text"}`, jay.InCollection("Notes"))
+		}
+		if i%2 == 0 {
+			settle(t, db)
+		}
+	}
+	if !slices.Equal(got, all) {
+		t.Errorf("got %v, want %v", got, all)
+	}
+}
+
+// Ensure that a query without an index of its words counts them in all documents, unless that is refused.
+func TestScores_NoScan(t *testing.T) {
+	db := filled(t)
+	jaytest.Must(t, db.EnsureIndex(ctx, "Notes", jay.Index{Fields: []string{"N"}}))
+	q := db.Query("Notes").Where(jay.Search("Text", "oak", jay.WithAnalyzer("english")), jay.Lt("N", 3)).OrderBy(jay.Score)
+	jaytest.Equal(t, ids2(t, q), "102")
+	if _, err := q.NoScan().All(ctx); !errors.Is(err, jay.ErrNoIndex) {
+		t.Errorf("got %v", err)
+	}
+	x, err := q.Explain(ctx)
+	jaytest.Must(t, err)
+	if !strings.Contains(fmt.Sprint(x), "score by the words of all documents, which are read first") {
+		t.Errorf("got %v", x)
+	}
+}
+
+// Ensure that searches of two indexes are scored together, by the frequencies of each.
+func TestScores_TwoIndexes(t *testing.T) {
+	db := filled(t)
+	jaytest.Must(t, db.EnsureIndex(ctx, "Notes", jay.Index{Name: "Stems", Kind: "text", Fields: []string{"Text"}, Options: map[string]string{"analyzer": "english"}}))
+	settle(t, db)
+	for _, rql := range []string{"search(Text, 'oak') and search(Text, 'acorns tree', 'english')", "search(Text, 'oak') or search(Text, 'acorns tree', 'english')"} {
+		indexed, err := db.RQL("from Notes where "+rql+" order by score() select id(), score()", nil)
+		jaytest.Must(t, err)
+		scanned, err := db.RQL("from Notes use no index where "+rql+" order by score() select id(), score()", nil)
+		jaytest.Must(t, err)
+		got, want := answers(t, indexed.NoScan()), answers(t, scanned)
+		if len(got) < 2 || !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", rql, got, want)
+		}
+		x, err := indexed.Explain(ctx)
+		jaytest.Must(t, err)
+		if !strings.Contains(fmt.Sprint(x), "score by the words of index") {
+			t.Errorf("got %v", x)
+		}
+	}
 }

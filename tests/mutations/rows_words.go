@@ -4,7 +4,7 @@ package main
 var worded = []mutation{
 	{
 		name:  "words: what is in the tail is not found",
-		edits: []edit{{"internal/fulltext/answer.go", "\tfor ok := c.step(); ok; ok = c.step() {\n", "\tfor ok := false && c.step(); ok; ok = c.step() {\n"}},
+		edits: []edit{{"internal/fulltext/answer.go", "\tfor ok := c.step(); ok; ok = c.step() {\n\t\tif err", "\tfor ok := false && c.step(); ok; ok = c.step() {\n\t\tif err"}},
 		tests: []tests{{"internal/fulltext", "TestText$"}},
 	},
 	{
@@ -24,12 +24,12 @@ var worded = []mutation{
 	},
 	{
 		name:  "words: an index answers searches by another analyzer",
-		edits: []edit{{"internal/fulltext/answer.go", "analyzer != k.analyzer.Name()", "analyzer == \"\""}},
+		edits: []edit{{"internal/fulltext/answer.go", "k.analyzers[i] == w.Analyzer && ", ""}},
 		tests: []tests{{"internal/fulltext", "TestText_Analyzer"}},
 	},
 	{
 		name:  "words: an index answers a search that only leaves out documents",
-		edits: []edit{{"internal/fulltext/answer.go", "!slices.ContainsFunc(parsed.Clauses, func(c text.Clause) bool { return c.Occur != text.MustNot })", "false"}},
+		edits: []edit{{"internal/score/scores.go", "err != nil || words.leavesOut()", "err != nil"}},
 		tests: []tests{{"internal/fulltext", "TestText$"}},
 	},
 	{
@@ -39,8 +39,53 @@ var worded = []mutation{
 	},
 	{
 		name:  "words: patterns mean any number of words",
-		edits: []edit{{"internal/fulltext/answer.go", "f.terms > MaxTerms", "f.terms < 0"}},
+		edits: []edit{{"internal/fulltext/find.go", "f.terms > MaxTerms", "f.terms < 0"}},
 		tests: []tests{{"internal/fulltext", "TestText_Terms"}},
+	},
+	{
+		name:  "words: counts have documents that have changed",
+		edits: []edit{{"internal/fulltext/answer.go", "if dead = dead[at:]; is {", "if dead = dead[at:]; is && n < 0 {"}},
+		tests: []tests{{"internal/score", "TestScores_Histories"}},
+	},
+	{
+		name:  "scores: the tail does not count for the frequencies",
+		edits: []edit{{"internal/fulltext/rank.go", "\t\t\tif missing[i] {\n", "\t\t\tif missing[i] && s.words.Length < 0 {\n"}},
+		tests: []tests{{"internal/score", "TestScores_Histories"}},
+	},
+	{
+		name:  "scores: each page counts anew how frequent words are",
+		edits: []edit{{"internal/exec/score.go", "if s.scores.SetFrequencies(after.Scores) != nil {", "if s.scores.SetFrequencies(after.Scores); false {"}, {"internal/score/scores.go", "\t\ts.Frequencies[i] = f\n", "\t\t_ = f\n"}},
+		tests: []tests{{"internal/score", "TestScores_Pages"}},
+	},
+	{
+		name:  "scores: a page begins with the last answer of the one before it",
+		edits: []edit{{"internal/fulltext/rank.go", "return id >= after.ID", "return id > after.ID"}, {"internal/exec/run.go", "if r.options.After != nil && !r.isAfter(row.Cursor) {", "if false {"}},
+		tests: []tests{{"internal/score", "TestScores_Histories"}},
+	},
+	{
+		name:  "scores: weights of fields do not count",
+		edits: []edit{{"internal/fulltext/rank.go", "Weight: l.k.weights[s.field]", "Weight: 1"}},
+		tests: []tests{{"internal/score", "TestScores_Histories"}},
+	},
+	{
+		name:  "scores: a boost of a condition without words counts where it is not true",
+		edits: []edit{{"internal/score/scorer.go", "if !r.matchers[p].Match(doc) {", "if r.matchers[p] == nil {"}},
+		tests: []tests{{"internal/score", "TestScores_Boosts"}},
+	},
+	{
+		name:  "scores: NoScan lets a query count in all documents",
+		edits: []edit{{"internal/exec/score.go", "if r.options.NoScan {", "if false {"}},
+		tests: []tests{{"internal/score", "TestScores_NoScan"}},
+	},
+	{
+		name:  "scores: an index orders by scores that it does not know all",
+		edits: []edit{{"internal/fulltext/answer.go", "a.Ordered = false // it counts, too", "_ = i // it counts, too"}},
+		tests: []tests{{"internal/score", "TestScores_TwoIndexes"}},
+	},
+	{
+		name:  "scores: groups are ordered by them",
+		edits: []edit{{"internal/exec/score.go", "case IsGrouped(q):", "case false:"}},
+		tests: []tests{{"internal/score", "TestScores_Refused"}},
 	},
 	{
 		name:  "words: a phrase reaches from one text of an array into the next",
