@@ -18,7 +18,11 @@
 // A Program is immutable, and safe for concurrent use.
 package script
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
 
 // Bounds of a script. Those of a run are in Limits.
 const (
@@ -39,10 +43,34 @@ var DefaultLimits = Limits{Steps: 1_000_000, Bytes: 64 << 20, Calls: 1000}
 
 // Error is the reason why a script cannot run or has failed.
 type Error struct {
-	Line    int // from 1; 0 if unknown
-	Message string
-	Missing bool // a feature of JavaScript that this package does not have
-	Cause   error
+	Line, Column int // from 1, the column in characters; 0 if unknown
+	Offset       int // in bytes
+	Message      string
+	Missing      bool // a feature of JavaScript that this package does not have
+	Cause        error
+
+	place int // Offset+1 until the error leaves the package; 0 if unknown
+}
+
+// locate sets the line and the column of an error in a script. It returns err.
+func locate(err error, source string) error {
+	var e *Error
+	if !errors.As(err, &e) || e.place == 0 || e.Line > 0 {
+		return err
+	}
+	e.Offset = min(e.place-1, len(source))
+	e.Line, e.Column = 1, 1
+	for i := 0; i < e.Offset; {
+		if n := lineBreak(source[i:]); n > 0 {
+			e.Line, e.Column = e.Line+1, 1
+			i += n
+			continue
+		}
+		_, size := utf8.DecodeRuneInString(source[i:])
+		e.Column++
+		i += size
+	}
+	return err
 }
 
 func (e *Error) Error() string {

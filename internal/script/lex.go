@@ -12,7 +12,7 @@ import (
 type kind int
 
 const (
-	end kind = iota
+	endOfScript kind = iota
 	word
 	textToken
 	numberToken
@@ -23,7 +23,7 @@ const (
 type token struct {
 	kind    kind
 	text    string
-	line    int
+	place   int  // offset in the script, and 1
 	newLine bool // there is a line break before it
 }
 
@@ -57,19 +57,24 @@ func lineBreaks(text string) (count int) {
 	return count
 }
 
-// lex splits a script into tokens.
-func lex(source string) ([]token, error) {
-	var out []token
-	line, newLine := 1, false
+// lex splits a script into tokens. The script is a part of another one that begins at base.
+func lex(source string, base int) ([]token, error) {
+	tokens, _, err := lexPart(source, base, false)
+	return tokens, err
+}
+
+// lexPart is lex. If the script is only the beginning of the text, which begins with a bracket, it ends behind the bracket that closes
+// it; its length is returned.
+func lexPart(source string, base int, bracketed bool) (out []token, length int, err error) {
+	newLine, i, depth := false, 0, 0
 	fail := func(format string, args ...any) error {
-		return &Error{Line: line, Message: fmt.Sprintf(format, args...)}
+		return &Error{place: base + i + 1, Message: fmt.Sprintf(format, args...)}
 	}
-	for i := 0; i < len(source); {
+	for i < len(source) {
 		c := source[i]
 		n := lineBreak(source[i:])
 		switch {
 		case n > 0:
-			line++
 			newLine = true
 			i += n
 			continue
@@ -87,16 +92,13 @@ func lex(source string) ([]token, error) {
 		case strings.HasPrefix(source[i:], "/*"):
 			n := strings.Index(source[i+2:], "*/")
 			if n < 0 {
-				return nil, fail("a comment has no end")
+				return nil, 0, fail("a comment has no end")
 			}
-			if lines := lineBreaks(source[i : i+n+4]); lines > 0 {
-				line += lines
-				newLine = true
-			}
+			newLine = newLine || lineBreaks(source[i:i+n+4]) > 0
 			i += n + 4
 			continue
 		}
-		t := token{line: line, newLine: newLine}
+		t := token{place: base + i + 1, newLine: newLine}
 		newLine = false
 		r, _ := utf8.DecodeRuneInString(source[i:])
 		switch {
@@ -115,38 +117,22 @@ func lex(source string) ([]token, error) {
 			t.kind, t.text = numberToken, source[i:i+n]
 			if i += n; i < len(source) {
 				if r, _ := utf8.DecodeRuneInString(source[i:]); r == '_' || r == '$' || unicode.IsLetter(r) || unicode.IsDigit(r) {
-					return nil, fail("a number must be like 12, 1.5 or 1e3")
+					return nil, 0, fail("a number must be like 12, 1.5 or 1e3")
 				}
 			}
 		case c == '"' || c == '\'':
 			text, n, err := quoted(source[i:], fail)
 			if err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 			t.kind, t.text = textToken, text
-			line += lineBreaks(source[i : i+n])
 			i += n
 		case c == '`':
-			n := 1
-			for depth := 0; ; n++ {
-				if i+n >= len(source) {
-					return nil, fail("a text in ` has no end")
-				}
-				ch := source[i+n]
-				if ch == '\\' {
-					n++
-					continue
-				}
-				if ch == '$' && i+n+1 < len(source) && source[i+n+1] == '{' {
-					depth++
-				} else if ch == '}' && depth > 0 {
-					depth--
-				} else if ch == '`' && depth == 0 {
-					break
-				}
+			n := templateEnd(source[i:], 0)
+			if n < 0 {
+				return nil, 0, fail("a text in ` has no end")
 			}
 			t.kind, t.text = template, source[i+1:i+n]
-			line += lineBreaks(t.text)
 			i += n + 1
 		default:
 			for _, s := range symbols {
@@ -156,13 +142,28 @@ func lex(source string) ([]token, error) {
 				}
 			}
 			if t.kind != symbol {
-				return nil, fail("unexpected %q", string(r))
+				return nil, 0, fail("unexpected %q", string(r))
 			}
 			i += len(t.text)
 		}
 		out = append(out, t)
+		if t.kind != symbol || !bracketed {
+			continue
+		}
+		switch t.text {
+		case "(", "[", "{":
+			depth++
+		case ")", "]", "}":
+			depth--
+		}
+		if depth == 0 {
+			return append(out, token{kind: endOfScript, place: base + i + 1, newLine: true}), i, nil
+		}
 	}
-	return append(out, token{kind: end, line: line, newLine: true}), nil
+	if bracketed {
+		return nil, 0, fail("the script has no end: a bracket is open")
+	}
+	return append(out, token{kind: endOfScript, place: base + i + 1, newLine: true}), i, nil
 }
 
 // numberLength returns the length of the number at the beginning.
@@ -271,4 +272,47 @@ func escape(out *strings.Builder, s string, fail func(string, ...any) error) (n 
 		return 1 + size, nil
 	}
 	return 2, nil
+}
+
+// templateEnd returns the offset of the ` that ends the template which begins at i, or -1.
+func templateEnd(text string, i int) int {
+	for i++; i < len(text); i++ {
+		switch {
+		case text[i] == '\\':
+			i++
+		case text[i] == '`':
+			return i
+		case strings.HasPrefix(text[i:], "${"):
+			if i = holeEnd(text, i); i < 0 {
+				return -1
+			}
+		}
+	}
+	return -1
+}
+
+// holeEnd returns the offset of the } that ends the ${ at i, or -1. One in a text or in another template is none.
+func holeEnd(text string, i int) int {
+	depth := 0
+	for i++; i < len(text); i++ {
+		switch c := text[i]; c {
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				return i
+			}
+		case '\'', '"':
+			for i++; i < len(text) && text[i] != c; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		case '`':
+			if i = templateEnd(text, i); i < 0 {
+				return -1
+			}
+		}
+	}
+	return -1
 }

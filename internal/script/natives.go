@@ -9,22 +9,22 @@ import (
 )
 
 // method is a native that is called on a value.
-type method func(r *run, line int, this value, args []value) (value, error)
+type method func(r *run, place int, this value, args []value) (value, error)
 
 func (m method) on(this value) *function {
-	return &function{native: func(r *run, line int, args []value) (value, error) { return m(r, line, this, args) }}
+	return &function{native: func(r *run, place int, args []value) (value, error) { return m(r, place, this, args) }}
 }
 
 // missingGlobals are names in JavaScript or RavenDB that are not supported.
 var missingGlobals = map[string]bool{
-	"Date": true, "RegExp": true, "JSON": true, "Map": true, "Set": true, "Promise": true, "Symbol": true, "Reflect": true, "Proxy": true, "eval": true, "Function": true,
+	"Date": true, "RegExp": true, "Map": true, "Set": true, "Promise": true, "Symbol": true, "Reflect": true, "Proxy": true, "eval": true, "Function": true,
 	"console": true, "require": true, "setTimeout": true, "cmpxchg": true, "incrementCounter": true, "deleteCounter": true, "counter": true, "timeseries": true,
 	"attachments": true, "archived": true, "spatial": true, "loadPath": true, "include": true, "startsWith": true, "Error": true,
 }
 
 // missingMethods are methods of arrays and strings that are not supported.
 var missingMethods = map[string]bool{
-	"match": true, "matchAll": true, "search": true, "normalize": true, "localeCompare": true, "flat": true, "flatMap": true, "fill": true, "copyWithin": true, "reduceRight": true,
+	"match": true, "matchAll": true, "search": true, "normalize": true, "localeCompare": true, "fill": true, "copyWithin": true, "reduceRight": true,
 	"entries": true, "keys": true, "values": true, "codePointAt": true,
 }
 
@@ -62,24 +62,24 @@ func clamp(i, n int) int {
 	return max(0, min(i, n))
 }
 
-func (r *run) argFunction(line int, args []value, what string) (*function, error) {
+func (r *run) argFunction(place int, args []value, what string) (*function, error) {
 	f, is := arg(args, 0).(*function)
 	if !is {
-		return nil, fail(line, "%s needs a function", what)
+		return nil, fail(place, "%s needs a function", what)
 	}
 	return f, nil
 }
 
 // eachElement calls a function with the elements of an array, until fn returns false.
-func (r *run) eachElement(line int, this value, args []value, what string, fn func(i int, element, result value) (bool, error)) error {
+func (r *run) eachElement(place int, this value, args []value, what string, fn func(i int, element, result value) (bool, error)) error {
 	a := this.(*array)
-	f, err := r.argFunction(line, args, what)
+	f, err := r.argFunction(place, args, what)
 	if err != nil {
 		return err
 	}
 	for i := 0; i < len(a.elements); i++ { // the function may change the array
 		element := a.elements[i]
-		v, err := r.call(line, f, []value{element, int64(i), a})
+		v, err := r.call(place, f, []value{element, int64(i), a})
 		if err != nil {
 			return err
 		}
@@ -98,12 +98,12 @@ var globals map[string]*function
 
 func init() {
 	arrayMethods = map[string]method{
-		"push": func(r *run, line int, this value, args []value) (value, error) {
+		"push": func(r *run, place int, this value, args []value) (value, error) {
 			a := this.(*array)
 			a.elements = append(a.elements, args...)
-			return int64(len(a.elements)), r.allocate(line, 16*int64(len(args))+int64(len(a.elements)/64))
+			return int64(len(a.elements)), r.allocate(place, 16*int64(len(args))+int64(len(a.elements)/64))
 		},
-		"pop": func(r *run, line int, this value, args []value) (value, error) {
+		"pop": func(r *run, place int, this value, args []value) (value, error) {
 			a := this.(*array)
 			if len(a.elements) == 0 {
 				return undefined, nil
@@ -112,26 +112,26 @@ func init() {
 			a.elements = a.elements[:len(a.elements)-1]
 			return v, nil
 		},
-		"shift": func(r *run, line int, this value, args []value) (value, error) {
+		"shift": func(r *run, place int, this value, args []value) (value, error) {
 			a := this.(*array)
 			if len(a.elements) == 0 {
 				return undefined, nil
 			}
 			v := a.elements[0]
 			a.elements = slices.Delete(a.elements, 0, 1)
-			return v, r.allocate(line, 16*int64(len(a.elements)))
+			return v, r.allocate(place, 16*int64(len(a.elements)))
 		},
-		"unshift": func(r *run, line int, this value, args []value) (value, error) {
+		"unshift": func(r *run, place int, this value, args []value) (value, error) {
 			a := this.(*array)
-			if err := r.allocate(line, 16*int64(len(a.elements)+len(args))); err != nil {
+			if err := r.allocate(place, 16*int64(len(a.elements)+len(args))); err != nil {
 				return nil, err
 			}
 			a.elements = slices.Insert(a.elements, 0, args...)
 			return int64(len(a.elements)), nil
 		},
-		"splice": func(r *run, line int, this value, args []value) (value, error) {
+		"splice": func(r *run, place int, this value, args []value) (value, error) {
 			a := this.(*array)
-			if err := r.allocate(line, 32*int64(len(a.elements)+len(args))); err != nil {
+			if err := r.allocate(place, 32*int64(len(a.elements)+len(args))); err != nil {
 				return nil, err
 			}
 			from := clamp(argInt(args, 0, 0), len(a.elements))
@@ -149,15 +149,15 @@ func init() {
 			a.elements = slices.Replace(a.elements, from, from+count, more...)
 			return &array{removed}, nil
 		},
-		"slice": func(r *run, line int, this value, args []value) (value, error) {
+		"slice": func(r *run, place int, this value, args []value) (value, error) {
 			a := this.(*array)
 			from, to := clamp(argInt(args, 0, 0), len(a.elements)), clamp(argInt(args, 1, len(a.elements)), len(a.elements))
-			if err := r.allocate(line, 16*int64(max(0, to-from))); err != nil || to <= from {
+			if err := r.allocate(place, 16*int64(max(0, to-from))); err != nil || to <= from {
 				return &array{}, err
 			}
 			return &array{slices.Clone(a.elements[from:to])}, nil
 		},
-		"concat": func(r *run, line int, this value, args []value) (value, error) {
+		"concat": func(r *run, place int, this value, args []value) (value, error) {
 			out := &array{slices.Clone(this.(*array).elements)}
 			for _, v := range args {
 				if a, is := v.(*array); is {
@@ -165,24 +165,24 @@ func init() {
 				} else {
 					out.elements = append(out.elements, v)
 				}
-				if err := r.allocate(line, 16*int64(len(out.elements))); err != nil {
+				if err := r.allocate(place, 16*int64(len(out.elements))); err != nil {
 					return nil, err
 				}
 			}
-			return out, r.allocate(line, 16*int64(len(out.elements)))
+			return out, r.allocate(place, 16*int64(len(out.elements)))
 		},
-		"reverse": func(r *run, line int, this value, args []value) (value, error) {
+		"reverse": func(r *run, place int, this value, args []value) (value, error) {
 			a := this.(*array)
 			slices.Reverse(a.elements)
-			return a, r.steps(line, int64(len(a.elements)/16))
+			return a, r.steps(place, int64(len(a.elements)/16))
 		},
-		"indexOf": func(r *run, line int, this value, args []value) (value, error) {
+		"indexOf": func(r *run, place int, this value, args []value) (value, error) {
 			a := this.(*array)
 			for i, v := range a.elements {
-				if err := r.step(line); err != nil {
+				if err := r.step(place); err != nil {
 					return nil, err
 				}
-				same, err := r.same(line, v, arg(args, 0), identical)
+				same, err := r.same(place, v, arg(args, 0), identical)
 				if err != nil {
 					return nil, err
 				}
@@ -192,7 +192,7 @@ func init() {
 			}
 			return int64(-1), nil
 		},
-		"join": func(r *run, line int, this value, args []value) (value, error) {
+		"join": func(r *run, place int, this value, args []value) (value, error) {
 			separator := ","
 			if v := arg(args, 0); v != undefined {
 				var err error
@@ -202,44 +202,44 @@ func init() {
 			}
 			return r.join(this.(*array), separator, 0)
 		},
-		"filter": func(r *run, line int, this value, args []value) (value, error) {
+		"filter": func(r *run, place int, this value, args []value) (value, error) {
 			out := &array{}
-			return out, r.eachElement(line, this, args, "filter", func(_ int, element, result value) (bool, error) {
+			return out, r.eachElement(place, this, args, "filter", func(_ int, element, result value) (bool, error) {
 				if truth(result) {
 					out.elements = append(out.elements, element)
 				}
-				return true, r.allocate(line, 16)
+				return true, r.allocate(place, 16)
 			})
 		},
-		"map": func(r *run, line int, this value, args []value) (value, error) {
+		"map": func(r *run, place int, this value, args []value) (value, error) {
 			out := &array{}
-			return out, r.eachElement(line, this, args, "map", func(_ int, _, result value) (bool, error) {
+			return out, r.eachElement(place, this, args, "map", func(_ int, _, result value) (bool, error) {
 				out.elements = append(out.elements, result)
-				return true, r.allocate(line, 16)
+				return true, r.allocate(place, 16)
 			})
 		},
-		"forEach": func(r *run, line int, this value, args []value) (value, error) {
-			return undefined, r.eachElement(line, this, args, "forEach", func(int, value, value) (bool, error) { return true, nil })
+		"forEach": func(r *run, place int, this value, args []value) (value, error) {
+			return undefined, r.eachElement(place, this, args, "forEach", func(int, value, value) (bool, error) { return true, nil })
 		},
-		"some": func(r *run, line int, this value, args []value) (value, error) {
+		"some": func(r *run, place int, this value, args []value) (value, error) {
 			found := false
-			err := r.eachElement(line, this, args, "some", func(_ int, _, result value) (bool, error) {
+			err := r.eachElement(place, this, args, "some", func(_ int, _, result value) (bool, error) {
 				found = truth(result)
 				return !found, nil
 			})
 			return found, err
 		},
-		"every": func(r *run, line int, this value, args []value) (value, error) {
+		"every": func(r *run, place int, this value, args []value) (value, error) {
 			all := true
-			err := r.eachElement(line, this, args, "every", func(_ int, _, result value) (bool, error) {
+			err := r.eachElement(place, this, args, "every", func(_ int, _, result value) (bool, error) {
 				all = truth(result)
 				return all, nil
 			})
 			return all, err
 		},
-		"find": func(r *run, line int, this value, args []value) (value, error) {
+		"find": func(r *run, place int, this value, args []value) (value, error) {
 			found := undefined
-			err := r.eachElement(line, this, args, "find", func(_ int, element, result value) (bool, error) {
+			err := r.eachElement(place, this, args, "find", func(_ int, element, result value) (bool, error) {
 				if truth(result) {
 					found = element
 				}
@@ -247,9 +247,9 @@ func init() {
 			})
 			return found, err
 		},
-		"findIndex": func(r *run, line int, this value, args []value) (value, error) {
+		"findIndex": func(r *run, place int, this value, args []value) (value, error) {
 			found := int64(-1)
-			err := r.eachElement(line, this, args, "findIndex", func(i int, _, result value) (bool, error) {
+			err := r.eachElement(place, this, args, "findIndex", func(i int, _, result value) (bool, error) {
 				if truth(result) {
 					found = int64(i)
 				}
@@ -257,21 +257,21 @@ func init() {
 			})
 			return found, err
 		},
-		"reduce": func(r *run, line int, this value, args []value) (value, error) {
+		"reduce": func(r *run, place int, this value, args []value) (value, error) {
 			a := this.(*array)
-			f, err := r.argFunction(line, args, "reduce")
+			f, err := r.argFunction(place, args, "reduce")
 			if err != nil {
 				return nil, err
 			}
 			i, sum := 0, arg(args, 1)
 			if len(args) < 2 {
 				if len(a.elements) == 0 {
-					return nil, fail(line, "reduce of an empty array needs a first value")
+					return nil, fail(place, "reduce of an empty array needs a first value")
 				}
 				i, sum = 1, a.elements[0]
 			}
 			for ; i < len(a.elements); i++ {
-				if sum, err = r.call(line, f, []value{sum, a.elements[i], int64(i), a}); err != nil {
+				if sum, err = r.call(place, f, []value{sum, a.elements[i], int64(i), a}); err != nil {
 					return nil, err
 				}
 			}
@@ -279,16 +279,17 @@ func init() {
 		},
 		"sort": sortArray,
 	}
-	arrayMethods["includes"] = func(r *run, line int, this value, args []value) (value, error) {
-		i, err := arrayMethods["indexOf"](r, line, this, args)
+	arrayMethods["includes"] = func(r *run, place int, this value, args []value) (value, error) {
+		i, err := arrayMethods["indexOf"](r, place, this, args)
 		return i != int64(-1), err
 	}
+	initFlat()
 	initTexts()
 	initGlobals()
 }
 
 // sortArray sorts the elements, by their texts or by a function.
-func sortArray(r *run, line int, this value, args []value) (value, error) {
+func sortArray(r *run, place int, this value, args []value) (value, error) {
 	a := this.(*array)
 	var failed error
 	less := func(x, y value) int {
@@ -299,7 +300,7 @@ func sortArray(r *run, line int, this value, args []value) (value, error) {
 		if err == nil {
 			var t string
 			if t, err = r.text(y); err == nil {
-				failed = r.step(line)
+				failed = r.step(place)
 				return strings.Compare(s, t)
 			}
 		}
@@ -307,7 +308,7 @@ func sortArray(r *run, line int, this value, args []value) (value, error) {
 		return 0
 	}
 	if arg(args, 0) != undefined {
-		f, err := r.argFunction(line, args, "sort")
+		f, err := r.argFunction(place, args, "sort")
 		if err != nil {
 			return nil, err
 		}
@@ -315,7 +316,7 @@ func sortArray(r *run, line int, this value, args []value) (value, error) {
 			if failed != nil {
 				return 0
 			}
-			v, err := r.call(line, f, []value{x, y})
+			v, err := r.call(place, f, []value{x, y})
 			if failed = err; err != nil {
 				return 0
 			}
@@ -329,7 +330,7 @@ func sortArray(r *run, line int, this value, args []value) (value, error) {
 		}
 	}
 	sorted := slices.Clone(a.elements)
-	if err := r.allocate(line, 16*int64(len(sorted))); err != nil {
+	if err := r.allocate(place, 16*int64(len(sorted))); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(sorted, less)
@@ -340,10 +341,10 @@ func sortArray(r *run, line int, this value, args []value) (value, error) {
 }
 
 // textMethod returns a method of a string whose arguments are strings.
-func textMethod(fn func(r *run, line int, this string, args []string) (value, error)) method {
-	return func(r *run, line int, this value, args []value) (value, error) {
+func textMethod(fn func(r *run, place int, this string, args []string) (value, error)) method {
+	return func(r *run, place int, this value, args []value) (value, error) {
 		text := this.(string)
-		if err := r.allocate(line, int64(len(text))); err != nil {
+		if err := r.allocate(place, int64(len(text))); err != nil {
 			return nil, err
 		}
 		parts := make([]string, len(args))
@@ -357,14 +358,14 @@ func textMethod(fn func(r *run, line int, this string, args []string) (value, er
 		for len(parts) < 2 {
 			parts = append(parts, "")
 		}
-		return fn(r, line, text, parts)
+		return fn(r, place, text, parts)
 	}
 }
 
 // cut returns a method that cuts a string by positions.
 func cut(bounds func(args []value, n int) (from, to int)) method {
-	return func(r *run, line int, this value, args []value) (value, error) {
-		units, err := r.units(line, this.(string))
+	return func(r *run, place int, this value, args []value) (value, error) {
+		units, err := r.units(place, this.(string))
 		if err != nil {
 			return nil, err
 		}
@@ -391,16 +392,16 @@ func initTexts() {
 		"lastIndexOf": textMethod(func(_ *run, _ int, s string, a []string) (value, error) {
 			return unitIndex(s, strings.LastIndex(s, a[0])), nil
 		}),
-		"split": func(r *run, line int, this value, args []value) (value, error) {
+		"split": func(r *run, place int, this value, args []value) (value, error) {
 			text := this.(string)
 			if arg(args, 0) == undefined {
-				return &array{[]value{text}}, r.allocate(line, 32)
+				return &array{[]value{text}}, r.allocate(place, 32)
 			}
 			separator, err := r.text(args[0])
 			if err != nil {
 				return nil, err
 			}
-			if err := r.allocate(line, 17*int64(len(text))+64); err != nil {
+			if err := r.allocate(place, 17*int64(len(text))+64); err != nil {
 				return nil, err
 			}
 			out := &array{}
@@ -412,22 +413,22 @@ func initTexts() {
 			}
 			return out, nil
 		},
-		"concat": textMethod(func(r *run, line int, s string, a []string) (value, error) {
+		"concat": textMethod(func(r *run, place int, s string, a []string) (value, error) {
 			n := int64(len(s))
 			for _, part := range a { // all parts may be the same large text
 				n += int64(len(part))
 			}
-			if err := r.allocate(line, n); err != nil {
+			if err := r.allocate(place, n); err != nil {
 				return nil, err
 			}
 			return s + strings.Join(a, ""), nil
 		}),
-		"repeat": func(r *run, line int, this value, args []value) (value, error) {
+		"repeat": func(r *run, place int, this value, args []value) (value, error) {
 			n := argInt(args, 0, 0)
 			if n < 0 {
-				return nil, fail(line, "repeat needs a number of times")
+				return nil, fail(place, "repeat needs a number of times")
 			}
-			if err := r.allocate(line, int64(n)*int64(len(this.(string)))+int64(n)); err != nil {
+			if err := r.allocate(place, int64(n)*int64(len(this.(string)))+int64(n)); err != nil {
 				return nil, err
 			}
 			return strings.Repeat(this.(string), n), nil
@@ -452,34 +453,34 @@ func initTexts() {
 		}),
 	}
 	replace := func(all bool) method {
-		return func(r *run, line int, this value, args []value) (value, error) {
+		return func(r *run, place int, this value, args []value) (value, error) {
 			if _, is := arg(args, 1).(*function); is {
-				return nil, &Error{Line: line, Message: "replace with a function is not there", Missing: true}
+				return nil, &Error{place: place, Message: "replace with a function is not there", Missing: true}
 			}
-			return textMethod(func(r *run, line int, s string, a []string) (value, error) {
+			return textMethod(func(r *run, place int, s string, a []string) (value, error) {
 				if strings.Contains(a[1], "$") {
-					return nil, &Error{Line: line, Message: "replace with a pattern is not there", Missing: true}
+					return nil, &Error{place: place, Message: "replace with a pattern is not there", Missing: true}
 				}
 				n := 1
 				if all {
 					n = strings.Count(s, a[0])
 				}
-				if err := r.allocate(line, int64(len(s))+int64(n)*int64(len(a[1]))); err != nil {
+				if err := r.allocate(place, int64(len(s))+int64(n)*int64(len(a[1]))); err != nil {
 					return nil, err
 				}
 				return strings.Replace(s, a[0], a[1], n), nil
-			})(r, line, this, args)
+			})(r, place, this, args)
 		}
 	}
 	textMethods["replace"], textMethods["replaceAll"] = replace(false), replace(true)
 	objectMethods = map[string]method{
-		"toString": func(r *run, line int, this value, args []value) (value, error) { return r.text(this) },
-		"hasOwnProperty": func(r *run, line int, this value, args []value) (value, error) {
+		"toString": func(r *run, place int, this value, args []value) (value, error) { return r.text(this) },
+		"hasOwnProperty": func(r *run, place int, this value, args []value) (value, error) {
 			o, is := this.(*object)
 			if !is {
 				return false, nil
 			}
-			key, err := r.key(line, arg(args, 0))
+			key, err := r.key(place, arg(args, 0))
 			_, found := o.members[key]
 			return found, err
 		},
@@ -487,10 +488,10 @@ func initTexts() {
 	arrayMethods["toString"] = objectMethods["toString"]
 	numberMethods = map[string]method{
 		"toString": objectMethods["toString"],
-		"toFixed": func(r *run, line int, this value, args []value) (value, error) {
+		"toFixed": func(r *run, place int, this value, args []value) (value, error) {
 			n := argInt(args, 0, 0)
 			if n < 0 || n > 100 {
-				return nil, fail(line, "toFixed needs 0 to 100 digits")
+				return nil, fail(place, "toFixed needs 0 to 100 digits")
 			}
 			return strconv.FormatFloat(number(this), 'f', n, 64), nil
 		},
@@ -505,7 +506,7 @@ func unitIndex(s string, i int) int64 {
 	return int64(len(utf16.Encode([]rune(s[:i]))))
 }
 
-func native(fn func(r *run, line int, args []value) (value, error)) *function {
+func native(fn func(r *run, place int, args []value) (value, error)) *function {
 	return &function{native: fn}
 }
 
@@ -536,13 +537,13 @@ func tidy(f float64) value {
 
 // best returns Math.min or Math.max.
 func best(operator string, none float64) *function {
-	return native(func(r *run, line int, args []value) (value, error) {
+	return native(func(r *run, place int, args []value) (value, error) {
 		var found value = none
 		for i, v := range args {
 			if math.IsNaN(number(v)) {
 				return math.NaN(), nil
 			}
-			better, err := r.compare(line, operator, v, found)
+			better, err := r.compare(place, operator, v, found)
 			if err != nil {
 				return nil, err
 			}
@@ -562,16 +563,16 @@ func initGlobals() {
 		}
 		return o
 	}
-	members := func(r *run, line int, v value) (*object, error) {
+	members := func(r *run, place int, v value) (*object, error) {
 		o, is := v.(*object)
 		if !is {
-			return nil, fail(line, "an object is needed, and a %s is there", typeOf(v))
+			return nil, fail(place, "an object is needed, and a %s is there", typeOf(v))
 		}
-		return o, r.allocate(line, 64*int64(len(o.names)))
+		return o, r.allocate(place, 64*int64(len(o.names)))
 	}
 	list := func(fn func(o *object, name string) value) *function {
-		return native(func(r *run, line int, args []value) (value, error) {
-			o, err := members(r, line, arg(args, 0))
+		return native(func(r *run, place int, args []value) (value, error) {
+			o, err := members(r, place, arg(args, 0))
 			if err != nil {
 				return nil, err
 			}
@@ -590,9 +591,19 @@ func initGlobals() {
 			"pow": native(func(_ *run, _ int, args []value) (value, error) {
 				return tidy(math.Pow(number(arg(args, 0)), number(arg(args, 1)))), nil
 			}),
+			"sign": native(func(_ *run, _ int, args []value) (value, error) {
+				f := number(arg(args, 0))
+				switch {
+				case f > 0:
+					return int64(1), nil
+				case f < 0:
+					return int64(-1), nil
+				}
+				return tidy(f), nil
+			}),
 			"max": best(">", math.Inf(-1)), "min": best("<", math.Inf(1)),
-			"random": native(func(_ *run, line int, _ []value) (value, error) {
-				return nil, &Error{Line: line, Message: "Math.random is not there", Missing: true}
+			"random": native(func(_ *run, place int, _ []value) (value, error) {
+				return nil, &Error{place: place, Message: "Math.random is not there", Missing: true}
 			}),
 		}),
 		"Object": objectOf(map[string]*function{
@@ -601,16 +612,17 @@ func initGlobals() {
 			"entries": list(func(o *object, name string) value {
 				return &array{[]value{name, o.members[name]}}
 			}),
-			"assign": native(func(r *run, line int, args []value) (value, error) {
-				to, err := members(r, line, arg(args, 0))
+			"assign": native(func(r *run, place int, args []value) (value, error) {
+				to, err := members(r, place, arg(args, 0))
 				for _, from := range args[min(1, len(args)):] {
 					if err == nil {
-						err = r.assignAll(line, to, from)
+						err = r.assignAll(place, to, from)
 					}
 				}
 				return to, err
 			}),
 		}),
+		"JSON": objectOf(jsonMethods()),
 		"Array": objectOf(map[string]*function{
 			"isArray": native(func(_ *run, _ int, args []value) (value, error) {
 				_, is := arg(args, 0).(*array)
@@ -628,12 +640,12 @@ func initGlobals() {
 		"String":  native(func(r *run, _ int, args []value) (value, error) { return r.text(arg(args, 0)) }),
 		"Boolean": native(func(_ *run, _ int, args []value) (value, error) { return truth(arg(args, 0)), nil }),
 		"isNaN":   native(func(_ *run, _ int, args []value) (value, error) { return math.IsNaN(number(arg(args, 0))), nil }),
-		"parseInt": native(func(r *run, line int, args []value) (value, error) {
-			return r.parse(line, args, func(c byte, i int) bool { return c >= '0' && c <= '9' || i == 0 && (c == '-' || c == '+') })
+		"parseInt": native(func(r *run, place int, args []value) (value, error) {
+			return r.parse(place, args, func(c byte, i int) bool { return c >= '0' && c <= '9' || i == 0 && (c == '-' || c == '+') })
 		}),
-		"parseFloat": native(func(r *run, line int, args []value) (value, error) {
+		"parseFloat": native(func(r *run, place int, args []value) (value, error) {
 			dot := false
-			return r.parse(line, args, func(c byte, i int) bool {
+			return r.parse(place, args, func(c byte, i int) bool {
 				if c == '.' && !dot {
 					dot = true
 					return true
@@ -641,7 +653,7 @@ func initGlobals() {
 				return c >= '0' && c <= '9' || i == 0 && (c == '-' || c == '+')
 			})
 		}),
-		"id":           native(func(r *run, line int, args []value) (value, error) { return r.idOf(line, args) }),
+		"id":           native(func(r *run, place int, args []value) (value, error) { return r.idOf(place, args) }),
 		"getMetadata":  native(metadataOf),
 		"lastModified": native(lastModified),
 		"output":       native(output),
@@ -656,16 +668,16 @@ var namespaces map[string]*object
 
 // namespace reports whether an object is one of namespaces, which all runs share.
 func namespace(o *object) bool {
-	return o == namespaces["Math"] || o == namespaces["Object"] || o == namespaces["Array"]
+	return o == namespaces["Math"] || o == namespaces["JSON"] || o == namespaces["Object"] || o == namespaces["Array"]
 }
 
 // parse parses the number at the beginning of a string.
-func (r *run) parse(line int, args []value, takes func(c byte, i int) bool) (value, error) {
+func (r *run) parse(place int, args []value, takes func(c byte, i int) bool) (value, error) {
 	text, err := r.text(arg(args, 0))
 	if err != nil {
 		return nil, err
 	}
-	if err := r.steps(line, int64(len(text))/64); err != nil {
+	if err := r.steps(place, int64(len(text))/64); err != nil {
 		return nil, err
 	}
 	text = strings.TrimSpace(text)
@@ -683,9 +695,9 @@ func (r *run) parse(line int, args []value, takes func(c byte, i int) bool) (val
 // maxOutput bounds the lines of output.
 const maxOutput = 1000
 
-func output(r *run, line int, args []value) (value, error) {
+func output(r *run, place int, args []value) (value, error) {
 	if len(r.output) == maxOutput {
-		return nil, fail(line, "the script has more than %d lines of output", maxOutput)
+		return nil, fail(place, "the script has more than %d lines of output", maxOutput)
 	}
 	v := arg(args, 0)
 	text, is := v.(string)
@@ -697,10 +709,10 @@ func output(r *run, line int, args []value) (value, error) {
 		text = string(raw)
 	}
 	r.output = append(r.output, text)
-	return undefined, r.allocate(line, int64(len(text)))
+	return undefined, r.allocate(place, int64(len(text)))
 }
 
-func (r *run) idOf(line int, args []value) (value, error) {
+func (r *run) idOf(place int, args []value) (value, error) {
 	o, is := arg(args, 0).(*object)
 	switch {
 	case len(args) == 0:
@@ -713,14 +725,14 @@ func (r *run) idOf(line int, args []value) (value, error) {
 	return nil, nil
 }
 
-func metadataOf(r *run, line int, args []value) (value, error) {
+func metadataOf(r *run, place int, args []value) (value, error) {
 	o, is := arg(args, 0).(*object)
 	if !is {
-		return nil, fail(line, "getMetadata needs a document")
+		return nil, fail(place, "getMetadata needs a document")
 	}
 	meta, is := o.get("@metadata").(*object)
 	if !is && namespace(o) {
-		return nil, fail(line, "getMetadata needs a document")
+		return nil, fail(place, "getMetadata needs a document")
 	}
 	if !is {
 		meta = newObject()
@@ -729,8 +741,8 @@ func metadataOf(r *run, line int, args []value) (value, error) {
 	return meta, nil
 }
 
-func lastModified(r *run, line int, args []value) (value, error) {
-	meta, err := metadataOf(r, line, args)
+func lastModified(r *run, place int, args []value) (value, error) {
+	meta, err := metadataOf(r, place, args)
 	if err != nil {
 		return nil, err
 	}
@@ -738,17 +750,17 @@ func lastModified(r *run, line int, args []value) (value, error) {
 }
 
 // load returns a document, or several.
-func load(r *run, line int, args []value) (value, error) {
+func load(r *run, place int, args []value) (value, error) {
 	list, is := arg(args, 0).(*array)
 	if !is {
-		return loadOne(r, line, arg(args, 0))
+		return loadOne(r, place, arg(args, 0))
 	}
-	if err := r.allocate(line, 64*int64(len(list.elements))); err != nil {
+	if err := r.allocate(place, 64*int64(len(list.elements))); err != nil {
 		return nil, err
 	}
 	out := &array{}
 	for _, id := range list.elements {
-		v, err := loadOne(r, line, id)
+		v, err := loadOne(r, place, id)
 		if err != nil {
 			return nil, err
 		}
@@ -759,17 +771,17 @@ func load(r *run, line int, args []value) (value, error) {
 
 // loadOne returns a document, or null for a value that is no ID. It does not descend into
 // arrays, which could contain themselves.
-func loadOne(r *run, line int, of value) (value, error) {
+func loadOne(r *run, place int, of value) (value, error) {
 	id, is := of.(string)
 	if !is || id == "" {
 		return nil, nil
 	}
-	if err := r.reach(line); err != nil {
+	if err := r.reach(place); err != nil {
 		return nil, err
 	}
 	text, err := r.host.Load(id)
 	if err != nil {
-		return nil, hostError(line, err)
+		return nil, hostError(place, err)
 	}
 	if text == nil {
 		return nil, nil
@@ -781,24 +793,24 @@ func loadOne(r *run, line int, of value) (value, error) {
 	return v, err
 }
 
-func hostError(line int, err error) error {
-	return &Error{Line: line, Message: err.Error(), Cause: err}
+func hostError(place int, err error) error {
+	return &Error{place: place, Message: err.Error(), Cause: err}
 }
 
 // put stores a document.
-func put(r *run, line int, args []value) (value, error) {
+func put(r *run, place int, args []value) (value, error) {
 	id, is := arg(args, 0).(string)
 	if _, document := arg(args, 1).(*object); !is || !document {
-		return nil, fail(line, "put needs an ID and an object")
+		return nil, fail(place, "put needs an ID and an object")
 	}
 	version := ""
 	if v := arg(args, 2); v != nil && v != undefined {
 		var is bool
 		if version, is = v.(string); !is {
-			return nil, fail(line, "the change vector of put must be text")
+			return nil, fail(place, "the change vector of put must be text")
 		}
 	}
-	if err := r.reach(line); err != nil {
+	if err := r.reach(place); err != nil {
 		return nil, err
 	}
 	text, err := r.encode(nil, args[1], 0)
@@ -807,23 +819,23 @@ func put(r *run, line int, args []value) (value, error) {
 	}
 	stored, err := r.host.Put(id, text, version)
 	if err != nil {
-		return nil, hostError(line, err)
+		return nil, hostError(place, err)
 	}
 	return stored, nil
 }
 
 // del deletes a document.
-func del(r *run, line int, args []value) (value, error) {
+func del(r *run, place int, args []value) (value, error) {
 	id, is := arg(args, 0).(string)
 	if !is || id == "" {
-		return nil, fail(line, "del needs an ID")
+		return nil, fail(place, "del needs an ID")
 	}
-	if err := r.reach(line); err != nil {
+	if err := r.reach(place); err != nil {
 		return nil, err
 	}
 	found, err := r.host.Delete(id)
 	if err != nil {
-		return nil, hostError(line, err)
+		return nil, hostError(place, err)
 	}
 	return found, nil
 }

@@ -10,6 +10,7 @@ import (
 
 // Program is a parsed script.
 type Program struct {
+	source     string
 	statements []node
 }
 
@@ -28,16 +29,21 @@ type parser struct {
 
 // Parse parses a script. Its error is an *Error.
 func Parse(source string) (*Program, error) {
+	p, err := parse(source)
+	return p, locate(err, source)
+}
+
+func parse(source string) (*Program, error) {
 	if len(source) > MaxScriptBytes {
 		return nil, &Error{Message: fmt.Sprintf("a script has at most %d bytes, not %d", MaxScriptBytes, len(source))}
 	}
-	tokens, err := lex(source)
+	tokens, err := lex(source, 0)
 	if err != nil {
 		return nil, err
 	}
 	p := &parser{tokens: tokens}
-	out := &Program{}
-	for p.tok().kind != end {
+	out := &Program{source: source}
+	for p.tok().kind != endOfScript {
 		n, err := p.statement()
 		if err != nil {
 			return nil, err
@@ -73,26 +79,26 @@ func (p *parser) expect(text string) error {
 
 func (p *parser) unexpected(what string) error {
 	t := p.tok()
-	if t.kind == end {
-		return &Error{Line: t.line, Message: "the script ends here: " + what}
+	if t.kind == endOfScript {
+		return &Error{place: t.place, Message: "the script ends here: " + what}
 	}
-	return &Error{Line: t.line, Message: fmt.Sprintf("unexpected %q: %s", t.text, what)}
+	return &Error{place: t.place, Message: fmt.Sprintf("unexpected %q: %s", t.text, what)}
 }
 
 func (p *parser) missing(what string) error {
-	return &Error{Line: p.tok().line, Message: what + " is not there", Missing: true}
+	return &Error{place: p.tok().place, Message: what + " is not there", Missing: true}
 }
 
 func (p *parser) nest() error {
 	if p.nesting++; p.nesting > maxNesting {
-		return &Error{Line: p.tok().line, Message: fmt.Sprintf("nested too deep: %d levels are the most", maxNesting)}
+		return &Error{place: p.tok().place, Message: fmt.Sprintf("nested too deep: %d levels are the most", maxNesting)}
 	}
 	return nil
 }
 
 // endStatement reads a semicolon, or checks that the statement may end without one.
 func (p *parser) endStatement() error {
-	if p.accept(";") || p.is("}") || p.tok().kind == end || p.tok().newLine {
+	if p.accept(";") || p.is("}") || p.tok().kind == endOfScript || p.tok().newLine {
 		return nil
 	}
 	return p.unexpected("a statement ends with a semicolon or a new line")
@@ -134,7 +140,7 @@ func (p *parser) statement() (node, error) {
 				return nil, err
 			}
 			body, err := p.loopBody()
-			return &loop{line: t.line, condition: condition, body: body}, err
+			return &loop{place: t.place, condition: condition, body: body}, err
 		case "do":
 			p.i++
 			body, err := p.loopBody()
@@ -146,17 +152,17 @@ func (p *parser) statement() (node, error) {
 			}
 			condition, err := p.parenthesized()
 			p.accept(";")
-			return &loop{line: t.line, condition: condition, body: body, after: true}, err
+			return &loop{place: t.place, condition: condition, body: body, after: true}, err
 		case "break", "continue":
 			p.i++
 			if p.loops == 0 {
-				return nil, &Error{Line: t.line, Message: t.text + " stands outside a loop"}
+				return nil, &Error{place: t.place, Message: t.text + " stands outside a loop"}
 			}
 			return &jumpStatement{kind: t.text}, p.endStatement()
 		case "return", "throw":
 			p.i++
-			j := &jumpStatement{kind: t.text, line: t.line}
-			if !p.is(";") && !p.is("}") && p.tok().kind != end && !p.tok().newLine {
+			j := &jumpStatement{kind: t.text, place: t.place}
+			if !p.is(";") && !p.is("}") && p.tok().kind != endOfScript && !p.tok().newLine {
 				var err error
 				if j.value, err = p.expression(); err != nil {
 					return nil, err
@@ -169,7 +175,7 @@ func (p *parser) statement() (node, error) {
 				name := p.tok().text
 				p.i++
 				f, err := p.functionRest(t)
-				return &declare{line: t.line, name: name, value: f}, err
+				return &declare{place: t.place, name: name, value: f}, err
 			}
 		}
 	}
@@ -192,7 +198,7 @@ func (p *parser) block() (*block, error) {
 	}
 	b := &block{}
 	for !p.is("}") {
-		if p.tok().kind == end {
+		if p.tok().kind == endOfScript {
 			return nil, p.unexpected(`expected "}"`)
 		}
 		n, err := p.statement()
@@ -225,7 +231,7 @@ func (p *parser) declaration(at token) (node, error) {
 		if err != nil {
 			return nil, err
 		}
-		d := &declare{line: at.line, name: name}
+		d := &declare{place: at.place, name: name}
 		if p.accept("=") {
 			if d.value, err = p.assignment(); err != nil {
 				return nil, err
@@ -277,12 +283,12 @@ func (p *parser) forStatement() (node, error) {
 	if err := p.expect("("); err != nil {
 		return nil, err
 	}
-	l := &loop{line: at.line}
+	l := &loop{place: at.place}
 	var err error
 	if t := p.tok(); t.kind == word && (t.text == "var" || t.text == "let" || t.text == "const") {
 		if p.peek(2).kind == word && (p.peek(2).text == "of" || p.peek(2).text == "in") {
 			p.i++
-			e := &each{line: at.line}
+			e := &each{place: at.place}
 			if e.name, err = p.name(); err != nil {
 				return nil, err
 			}
@@ -364,11 +370,11 @@ func (p *parser) assignment() (node, error) {
 		return n, nil
 	}
 	if !assignable(n) {
-		return nil, &Error{Line: at.line, Message: "the left side of " + t.text + " cannot be assigned to"}
+		return nil, &Error{place: at.place, Message: "the left side of " + t.text + " cannot be assigned to"}
 	}
 	p.i++
 	v, err := p.assignment()
-	return &assign{line: t.line, operator: operator, target: n, value: v}, err
+	return &assign{place: t.place, operator: operator, target: n, value: v}, err
 }
 
 func assignable(n node) bool {
@@ -385,6 +391,7 @@ func assignable(n node) bool {
 func (p *parser) arrow() (node, error) {
 	at := p.tok()
 	var parameters []string
+	var defaults map[string]node
 	if at.kind == word && p.peek(1).kind == symbol && p.peek(1).text == "=>" {
 		name, err := p.name()
 		if err != nil {
@@ -410,7 +417,7 @@ func (p *parser) arrow() (node, error) {
 			return nil, nil
 		}
 		var err error
-		if parameters, err = p.parameters(); err != nil {
+		if parameters, defaults, err = p.parameters(); err != nil {
 			return nil, err
 		}
 	} else {
@@ -420,48 +427,54 @@ func (p *parser) arrow() (node, error) {
 		return nil, err
 	}
 	if p.is("{") {
-		return p.functionBody(at, parameters)
+		return p.functionBody(at, parameters, defaults)
 	}
 	loops := p.loops
 	p.loops = 0
 	defer func() { p.loops = loops }()
 	body, err := p.assignment()
-	return &functionNode{line: at.line, parameters: parameters, body: body}, err
+	return &functionNode{place: at.place, parameters: parameters, defaults: defaults, body: body}, err
 }
 
-func (p *parser) parameters() ([]string, error) {
+func (p *parser) parameters() (names []string, defaults map[string]node, err error) {
 	if err := p.expect("("); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var names []string
 	for !p.is(")") {
 		if p.is("{") || p.is("[") || p.is("...") {
-			return nil, p.missing("a pattern in parameters")
+			return nil, nil, p.missing("a pattern in parameters")
 		}
 		name, err := p.name()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if p.is("=") {
-			return nil, p.missing("a default of a parameter")
+		if p.accept("=") {
+			v, err := p.assignment()
+			if err != nil {
+				return nil, nil, err
+			}
+			if defaults == nil {
+				defaults = make(map[string]node)
+			}
+			defaults[name] = v
 		}
 		if names = append(names, name); !p.accept(",") {
 			break
 		}
 	}
-	return names, p.expect(")")
+	return names, defaults, p.expect(")")
 }
 
 // functionRest parses a function after its name.
 func (p *parser) functionRest(at token) (node, error) {
-	parameters, err := p.parameters()
+	parameters, defaults, err := p.parameters()
 	if err != nil {
 		return nil, err
 	}
-	return p.functionBody(at, parameters)
+	return p.functionBody(at, parameters, defaults)
 }
 
-func (p *parser) functionBody(at token, parameters []string) (node, error) {
+func (p *parser) functionBody(at token, parameters []string, defaults map[string]node) (node, error) {
 	loops := p.loops
 	p.loops = 0
 	defer func() { p.loops = loops }()
@@ -469,7 +482,7 @@ func (p *parser) functionBody(at token, parameters []string) (node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &functionNode{line: at.line, parameters: parameters, body: body}, nil
+	return &functionNode{place: at.place, parameters: parameters, defaults: defaults, body: body}, nil
 }
 
 func (p *parser) conditional() (node, error) {
@@ -516,7 +529,7 @@ func (p *parser) binary(level int) (node, error) {
 		if err != nil {
 			return nil, err
 		}
-		left = &binary{line: t.line, operator: t.text, left: left, right: right}
+		left = &binary{place: t.place, operator: t.text, left: left, right: right}
 	}
 }
 
@@ -535,23 +548,25 @@ func (p *parser) unary() (node, error) {
 		switch t.text {
 		case "++", "--":
 			if !assignable(n) {
-				return nil, &Error{Line: t.line, Message: t.text + " needs a member or a variable"}
+				return nil, &Error{place: t.place, Message: t.text + " needs a member or a variable"}
 			}
-			return &increment{line: t.line, by: t.text, target: n, before: true}, nil
+			return &increment{place: t.place, by: t.text, target: n, before: true}, nil
 		case "delete":
 			m, is := n.(*member)
 			if !is || m.optional {
-				return nil, &Error{Line: t.line, Message: "delete needs a member"}
+				return nil, &Error{place: t.place, Message: "delete needs a member"}
 			}
 			return &deleteNode{m}, nil
 		}
-		return &unary{line: t.line, operator: t.text, operand: n}, nil
+		return &unary{place: t.place, operator: t.text, operand: n}, nil
 	}
 	if t.kind == word && (t.text == "new" || t.text == "void") || t.kind == symbol && t.text == "~" {
-		if t.text == "new" {
+		if t.text != "new" {
+			return nil, p.missing("the operator " + t.text)
+		}
+		if p.peek(1).text != "Date" {
 			return nil, p.missing("new " + p.peek(1).text)
 		}
-		return nil, p.missing("the operator " + t.text)
 	}
 	n, err := p.postfix()
 	if err != nil {
@@ -559,10 +574,10 @@ func (p *parser) unary() (node, error) {
 	}
 	if t := p.tok(); t.kind == symbol && (t.text == "++" || t.text == "--") && !t.newLine {
 		if !assignable(n) {
-			return nil, &Error{Line: t.line, Message: t.text + " needs a member or a variable"}
+			return nil, &Error{place: t.place, Message: t.text + " needs a member or a variable"}
 		}
 		p.i++
-		return &increment{line: t.line, by: t.text, target: n}, nil
+		return &increment{place: t.place, by: t.text, target: n}, nil
 	}
 	if p.is("**") {
 		return nil, p.missing("the operator **")
@@ -593,47 +608,57 @@ func (p *parser) postfix() (node, error) {
 		case ".", "?.":
 			p.i++
 			if t.text == "?." && (p.is("[") || p.is("(")) {
-				return nil, p.missing("?. in front of a bracket")
+				if n, err = p.bracket(n, true); err != nil {
+					return nil, err
+				}
+				continue
 			}
 			name := p.tok()
 			if name.kind != word {
 				return nil, p.unexpected("expected the name of a member")
 			}
 			p.i++
-			n = &member{line: t.line, object: n, name: &literal{name.text}, optional: t.text == "?."}
-		case "[":
-			p.i++
-			name, err := p.expression()
-			if err != nil {
+			n = &member{place: t.place, object: n, name: &literal{name.text}, optional: t.text == "?."}
+		case "[", "(":
+			if n, err = p.bracket(n, false); err != nil {
 				return nil, err
 			}
-			if err := p.expect("]"); err != nil {
-				return nil, err
-			}
-			n = &member{line: t.line, object: n, name: name}
-		case "(":
-			p.i++
-			c := &call{line: t.line, function: n}
-			for !p.is(")") {
-				if p.is("...") {
-					return nil, p.missing("... in a call")
-				}
-				a, err := p.assignment()
-				if err != nil {
-					return nil, err
-				}
-				if c.arguments = append(c.arguments, a); !p.accept(",") {
-					break
-				}
-			}
-			if err := p.expect(")"); err != nil {
-				return nil, err
-			}
-			n = c
 		default:
 			return n, nil
 		}
 	}
+}
+
+// bracket parses a member in brackets, or the arguments of a call.
+func (p *parser) bracket(of node, optional bool) (node, error) {
+	t := p.tok()
+	p.i++
+	if t.text == "[" {
+		name, err := p.expression()
+		if err != nil {
+			return nil, err
+		}
+		return &member{place: t.place, object: of, name: name, optional: optional}, p.expect("]")
+	}
+	c := &call{place: t.place, function: of, optional: optional}
+	var err error
+	c.arguments, c.spread, err = p.arguments(")")
+	return c, err
+}
+
+// arguments parses values that are separated by commas, up to the bracket that closes them.
+func (p *parser) arguments(closing string) (values []node, spread []bool, err error) {
+	for !p.is(closing) {
+		spread = append(spread, p.accept("..."))
+		v, err := p.assignment()
+		if err != nil {
+			return nil, nil, err
+		}
+		if values = append(values, v); !p.accept(",") {
+			break
+		}
+	}
+	return values, spread, p.expect(closing)
 }
 
 func (p *parser) primary() (node, error) {
@@ -646,7 +671,7 @@ func (p *parser) primary() (node, error) {
 		}
 		f, err := strconv.ParseFloat(t.text, 64)
 		if err != nil || len(t.text) > 1 && t.text[0] == '0' && t.text[1] != '.' {
-			return nil, &Error{Line: t.line, Message: fmt.Sprintf("%s is no number", t.text)}
+			return nil, &Error{place: t.place, Message: fmt.Sprintf("%s is no number", t.text)}
 		}
 		return &literal{f}, nil
 	case textToken:
@@ -656,13 +681,16 @@ func (p *parser) primary() (node, error) {
 		p.i++
 		return p.template(t)
 	case word:
+		if t.text == "new" && p.peek(1).text == "Date" {
+			return p.date()
+		}
 		if what, found := missingWords[t.text]; found {
 			return nil, p.missing(what)
 		}
 		switch t.text {
 		case "this":
 			p.i++
-			return &variable{line: t.line, name: "this"}, nil
+			return &variable{place: t.place, name: "this"}, nil
 		case "null":
 			p.i++
 			return &literal{nil}, nil
@@ -680,7 +708,7 @@ func (p *parser) primary() (node, error) {
 			return p.functionRest(t)
 		}
 		name, err := p.name()
-		return &variable{line: t.line, name: name}, err
+		return &variable{place: t.place, name: name}, err
 	case symbol:
 		switch t.text {
 		case "(":
@@ -704,25 +732,16 @@ func (p *parser) primary() (node, error) {
 func (p *parser) arrayLiteral() (node, error) {
 	at := p.tok()
 	p.i++
-	a := &arrayNode{line: at.line}
-	for !p.is("]") {
-		spread := p.accept("...")
-		n, err := p.assignment()
-		if err != nil {
-			return nil, err
-		}
-		a.elements, a.spread = append(a.elements, n), append(a.spread, spread)
-		if !p.accept(",") {
-			break
-		}
-	}
-	return a, p.expect("]")
+	a := &arrayNode{place: at.place}
+	var err error
+	a.elements, a.spread, err = p.arguments("]")
+	return a, err
 }
 
 func (p *parser) objectLiteral() (node, error) {
 	at := p.tok()
 	p.i++
-	o := &objectNode{line: at.line}
+	o := &objectNode{place: at.place}
 	for !p.is("}") {
 		m := objectMember{}
 		var err error
@@ -751,7 +770,7 @@ func (p *parser) objectLiteral() (node, error) {
 		case p.is("("):
 			return nil, p.missing("a method in an object")
 		case t.kind == word && !slices.Contains(reserved, t.text):
-			m.value = &variable{line: t.line, name: t.text}
+			m.value = &variable{place: t.place, name: t.text}
 		default:
 			return nil, p.unexpected(`expected ":"`)
 		}
@@ -770,7 +789,7 @@ func (p *parser) template(t token) (node, error) {
 	var parts []node
 	var text []byte
 	fail := func(format string, args ...any) error {
-		return &Error{Line: t.line, Message: fmt.Sprintf(format, args...)}
+		return &Error{place: t.place, Message: fmt.Sprintf(format, args...)}
 	}
 	for i := 0; i < len(t.text); {
 		switch {
@@ -783,29 +802,20 @@ func (p *parser) template(t token) (node, error) {
 			text = append(text, b.String()...)
 			i += n
 		case t.text[i] == '$' && i+1 < len(t.text) && t.text[i+1] == '{':
-			depth, j := 0, i+1
-			for ; j < len(t.text); j++ {
-				if t.text[j] == '{' {
-					depth++
-				} else if t.text[j] == '}' {
-					if depth--; depth == 0 {
-						break
-					}
-				}
-			}
-			if j == len(t.text) {
+			j := holeEnd(t.text, i)
+			if j < 0 {
 				return nil, fail("${ has no end")
 			}
 			if err := p.nest(); err != nil {
 				return nil, err
 			}
-			tokens, err := lex(t.text[i+2 : j])
+			tokens, err := lex(t.text[i+2:j], t.place+i+2)
 			if err != nil {
 				return nil, err
 			}
 			inner := &parser{tokens: tokens, nesting: p.nesting}
 			n, err := inner.expression()
-			if err == nil && inner.tok().kind != end {
+			if err == nil && inner.tok().kind != endOfScript {
 				err = inner.unexpected("expected }")
 			}
 			if err != nil {
@@ -820,5 +830,5 @@ func (p *parser) template(t token) (node, error) {
 			i++
 		}
 	}
-	return &templateNode{line: t.line, parts: append(parts, &literal{string(text)})}, nil
+	return &templateNode{place: t.place, parts: append(parts, &literal{string(text)})}, nil
 }

@@ -2,12 +2,14 @@ package script
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 )
 
@@ -34,18 +36,12 @@ type Result struct {
 
 // Run runs the script on a document. Its error is an *Error, or that of ctx.
 func (p *Program) Run(ctx context.Context, in Input, host Host) (Result, error) {
-	r := &run{ctx: ctx, host: host, id: in.ID, limits: in.Limits, take: in.Take}
-	for _, one := range []struct {
-		limit *int64
-		most  int64
-	}{{&r.limits.Steps, DefaultLimits.Steps}, {&r.limits.Bytes, DefaultLimits.Bytes}} {
-		if *one.limit == 0 {
-			*one.limit = one.most
-		}
-	}
-	if r.limits.Calls == 0 {
-		r.limits.Calls = DefaultLimits.Calls
-	}
+	result, err := p.run(ctx, in, host)
+	return result, locate(err, p.source)
+}
+
+func (p *Program) run(ctx context.Context, in Input, host Host) (Result, error) {
+	r := &run{ctx: ctx, host: host, id: in.ID, limits: in.Limits.orDefault(), take: in.Take}
 	this, err := r.decode(in.Document)
 	if err != nil {
 		return Result{}, err
@@ -97,12 +93,14 @@ func (p *Program) Run(ctx context.Context, in Input, host Host) (Result, error) 
 
 // run is a run of a script.
 type run struct {
-	ctx    context.Context
-	host   Host
-	id     string
-	limits Limits
-	calls  int // depth of nested calls
-	output []string
+	ctx     context.Context
+	host    Host
+	id      string
+	limits  Limits
+	calls   int  // depth of nested calls
+	lenient bool // what is not there has no members, and no methods: see Projection.Run
+	output  []string
+	last    int // place of the last step that has one
 
 	take       func(n int64) error // nil if nobody pays for memory
 	used, paid int64               // bytes for which take was called, or will be
@@ -125,11 +123,12 @@ func (r *run) pay(n int64) error {
 }
 
 // step counts a step.
-func (r *run) step(line int) error { return r.steps(line, 1) }
+func (r *run) step(place int) error { return r.steps(place, 1) }
 
-func (r *run) steps(line int, n int64) error {
+func (r *run) steps(place int, n int64) error {
+	r.last = cmp.Or(place, r.last)
 	if r.limits.Steps -= n; r.limits.Steps < 0 {
-		return &Error{Line: line, Message: "the script takes more steps than the most"}
+		return &Error{place: r.last, Message: "the script takes more steps than the most"}
 	}
 	if r.limits.Steps%1024 < n {
 		return r.ctx.Err()
@@ -138,33 +137,33 @@ func (r *run) steps(line int, n int64) error {
 }
 
 // allocate counts allocated bytes, and steps for touching them.
-func (r *run) allocate(line int, n int64) error {
+func (r *run) allocate(place int, n int64) error {
 	if r.limits.Bytes -= n; r.limits.Bytes < 0 {
-		return &Error{Line: line, Message: "the script takes more memory than the most"}
+		return &Error{place: cmp.Or(place, r.last), Message: "the script takes more memory than the most"}
 	}
 	if err := r.pay(2 * n); err != nil { // maps and slices have room for more, and what they were copied from
 		return err
 	}
-	return r.steps(line, n/64)
+	return r.steps(place, n/64)
 }
 
 // reach counts a call of the host.
-func (r *run) reach(line int) error {
+func (r *run) reach(place int) error {
 	if r.limits.Calls--; r.limits.Calls < 0 {
-		return &Error{Line: line, Message: "the script reads and writes more documents than the most"}
+		return &Error{place: place, Message: "the script reads and writes more documents than the most"}
 	}
 	return r.ctx.Err()
 }
 
-func fail(line int, format string, args ...any) error {
-	return &Error{Line: line, Message: fmt.Sprintf(format, args...)}
+func fail(place int, format string, args ...any) error {
+	return &Error{place: place, Message: fmt.Sprintf(format, args...)}
 }
 
 // at adds the line to an error without one.
-func at(line int, err error) error {
+func at(place int, err error) error {
 	var e *Error
-	if errors.As(err, &e) && e.Line == 0 {
-		e.Line = line
+	if errors.As(err, &e) && e.place == 0 {
+		e.place = place
 	}
 	return err
 }
@@ -191,7 +190,7 @@ func (r *run) inner(s *scope) (*scope, error) {
 type jump struct {
 	kind  string
 	value value
-	line  int
+	place int
 }
 
 // all runs the statements of a script.
@@ -211,7 +210,7 @@ func (r *run) thrown(j *jump) error {
 	if err != nil {
 		return err
 	}
-	return fail(j.line, "the script throws %.200s", text)
+	return fail(j.place, "the script throws %.200s", text)
 }
 
 func runAll(r *run, statements []node, s *scope) (value, error) {
@@ -242,74 +241,81 @@ type (
 	expressionStatement struct{ expression node }
 	declarations        struct{ list []node }
 	declare             struct {
-		line  int
+		place int
 		name  string
 		value node
 	}
 	jumpStatement struct {
 		kind  string
 		value node
-		line  int
+		place int
 	}
 	ifNode struct {
 		condition, yes, no node
 		expression         bool
 	}
 	loop struct {
-		line                        int
+		place                       int
 		init, condition, step, body node
 		after                       bool // the condition is checked after the body
 	}
 	each struct {
-		line       int
+		place      int
 		name       string
 		keys       bool
 		over, body node
 	}
 	literal  struct{ value value }
 	variable struct {
-		line int
-		name string
+		place int
+		name  string
 	}
 	member struct {
-		line         int
+		place        int
 		object, name node
 		optional     bool
 	}
 	call struct {
-		line      int
+		place     int
 		function  node
+		arguments []node
+		spread    []bool
+		optional  bool // behind ?.
+	}
+	newDate struct {
+		place     int
 		arguments []node
 	}
 	assign struct {
-		line          int
+		place         int
 		operator      string
 		target, value node
 	}
 	increment struct {
-		line   int
+		place  int
 		by     string
 		target node
 		before bool
 	}
 	deleteNode struct{ member *member }
 	unary      struct {
-		line     int
+		place    int
 		operator string
 		operand  node
 	}
 	binary struct {
-		line        int
+		place       int
 		operator    string
 		left, right node
 	}
 	functionNode struct {
-		line       int
+		place      int
 		parameters []string
+		defaults   map[string]node // of parameters
 		body       node
 	}
 	arrayNode struct {
-		line     int
+		place    int
 		elements []node
 		spread   []bool
 	}
@@ -318,11 +324,11 @@ type (
 		spread      bool
 	}
 	objectNode struct {
-		line    int
+		place   int
 		members []objectMember
 	}
 	templateNode struct {
-		line  int
+		place int
 		parts []node
 	}
 )
@@ -351,18 +357,18 @@ func (n *declare) eval(r *run, s *scope) (value, error) {
 		}
 	}
 	s.names[n.name] = v
-	return nil, r.allocate(n.line, 32)
+	return nil, r.allocate(n.place, 32)
 }
 
 func (n *jumpStatement) eval(r *run, s *scope) (value, error) {
-	j := &jump{kind: n.kind, value: undefined, line: n.line}
+	j := &jump{kind: n.kind, value: undefined, place: n.place}
 	if n.value != nil {
 		var err error
 		if j.value, err = n.value.eval(r, s); err != nil {
 			return nil, err
 		}
 	}
-	return j, r.step(n.line)
+	return j, r.step(n.place)
 }
 
 func (n *ifNode) eval(r *run, s *scope) (value, error) {
@@ -392,7 +398,7 @@ func (n *loop) eval(r *run, s *scope) (value, error) {
 		}
 	}
 	for first := true; ; first = false {
-		if err := r.step(n.line); err != nil {
+		if err := r.step(n.place); err != nil {
 			return nil, err
 		}
 		if n.condition != nil && !(first && n.after) {
@@ -431,7 +437,7 @@ func (n *each) eval(r *run, s *scope) (value, error) {
 	var list []value
 	switch over := over.(type) {
 	case *array:
-		if err := r.allocate(n.line, 16*int64(len(over.elements))); err != nil {
+		if err := r.allocate(n.place, 16*int64(len(over.elements))); err != nil {
 			return nil, err
 		}
 		for i, v := range over.elements {
@@ -442,9 +448,9 @@ func (n *each) eval(r *run, s *scope) (value, error) {
 		}
 	case *object:
 		if !n.keys {
-			return nil, fail(n.line, "an object cannot be walked with of: use Object.keys(), Object.values() or in")
+			return nil, fail(n.place, "an object cannot be walked with of: use Object.keys(), Object.values() or in")
 		}
-		if err := r.allocate(n.line, 16*int64(len(over.names))); err != nil {
+		if err := r.allocate(n.place, 16*int64(len(over.names))); err != nil {
 			return nil, err
 		}
 		for _, name := range over.names {
@@ -452,10 +458,10 @@ func (n *each) eval(r *run, s *scope) (value, error) {
 		}
 	case nil, undefinedType:
 		if !n.keys {
-			return nil, fail(n.line, "what is walked is not there")
+			return nil, fail(n.place, "what is walked is not there")
 		}
 	default:
-		return nil, fail(n.line, "a %s cannot be walked", typeOf(over))
+		return nil, fail(n.place, "a %s cannot be walked", typeOf(over))
 	}
 	for _, v := range list {
 		inner, err := r.inner(s)
@@ -484,11 +490,11 @@ func (n *variable) eval(r *run, s *scope) (value, error) {
 	in, found := s.find(n.name)
 	if !found {
 		if what := missingGlobals[n.name]; what {
-			return nil, &Error{Line: n.line, Message: n.name + " is not there", Missing: true}
+			return nil, &Error{place: n.place, Message: n.name + " is not there", Missing: true}
 		}
-		return nil, fail(n.line, "%s is not defined", n.name)
+		return nil, fail(n.place, "%s is not defined", n.name)
 	}
-	return in.names[n.name], r.step(n.line)
+	return in.names[n.name], r.step(n.place)
 }
 
 // evalKey evaluates the object and the name of a member expression.
@@ -511,17 +517,17 @@ func (n *member) eval(r *run, s *scope) (value, error) {
 	if n.optional && object == undefined {
 		return undefined, nil
 	}
-	return r.member(n.line, object, name)
+	return r.member(n.place, object, name)
 }
 
 // member reads a member of a value.
-func (r *run) member(line int, of, name value) (value, error) {
-	if err := r.step(line); err != nil {
+func (r *run) member(place int, of, name value) (value, error) {
+	if err := r.step(place); err != nil {
 		return nil, err
 	}
 	switch o := of.(type) {
 	case *object:
-		key, err := r.key(line, name)
+		key, err := r.key(place, name)
 		if err != nil {
 			return nil, err
 		}
@@ -539,7 +545,7 @@ func (r *run) member(line int, of, name value) (value, error) {
 			}
 			return undefined, nil
 		}
-		key, err := r.key(line, name)
+		key, err := r.key(place, name)
 		if err != nil {
 			return nil, err
 		}
@@ -550,12 +556,12 @@ func (r *run) member(line int, of, name value) (value, error) {
 			return m.on(of), nil
 		}
 		if missingMethods[key] {
-			return nil, &Error{Line: line, Message: "the method " + key + " of an array is not there", Missing: true}
+			return nil, &Error{place: place, Message: "the method " + key + " of an array is not there", Missing: true}
 		}
 		return undefined, nil
 	case string:
 		if i, is := position(name); is {
-			units, err := r.units(line, o)
+			units, err := r.units(place, o)
 			if err != nil {
 				return nil, err
 			}
@@ -564,32 +570,47 @@ func (r *run) member(line int, of, name value) (value, error) {
 			}
 			return undefined, nil
 		}
-		key, err := r.key(line, name)
+		key, err := r.key(place, name)
 		if err != nil {
 			return nil, err
 		}
 		if key == "length" {
-			units, err := r.units(line, o)
+			units, err := r.units(place, o)
 			return int64(len(units)), err
 		}
 		if m, found := textMethods[key]; found {
 			return m.on(of), nil
 		}
 		if missingMethods[key] {
-			return nil, &Error{Line: line, Message: "the method " + key + " of a text is not there", Missing: true}
+			return nil, &Error{place: place, Message: "the method " + key + " of a text is not there", Missing: true}
 		}
 		return undefined, nil
 	case nil, undefinedType:
-		key, err := r.key(line, name)
+		if r.lenient {
+			return undefined, nil
+		}
+		key, err := r.key(place, name)
 		if err != nil {
 			return nil, err
 		}
 		text, _ := r.text(of)
-		return nil, fail(line, "%s has no member %.100s", text, key)
+		return nil, fail(place, "%s has no member %.100s", text, key)
 	case *function:
 		return undefined, nil
+	case *date:
+		key, err := r.key(place, name)
+		if err != nil {
+			return nil, err
+		}
+		if m, found := dateMethods[key]; found {
+			return m.on(of), nil
+		}
+		if strings.HasPrefix(key, "set") || strings.HasPrefix(key, "to") || key == "getTimezoneOffset" {
+			return nil, &Error{place: place, Message: "the method " + key + " of a date is not there", Missing: true}
+		}
+		return undefined, nil
 	}
-	key, err := r.key(line, name)
+	key, err := r.key(place, name)
 	if err != nil {
 		return nil, err
 	}
@@ -603,8 +624,8 @@ func (r *run) member(line int, of, name value) (value, error) {
 }
 
 // units returns the UTF-16 units of a string, by which JavaScript counts.
-func (r *run) units(line int, text string) ([]uint16, error) {
-	if err := r.allocate(line, 2*int64(len(text))); err != nil {
+func (r *run) units(place int, text string) ([]uint16, error) {
+	if err := r.allocate(place, 2*int64(len(text))); err != nil {
 		return nil, err
 	}
 	if err := r.pay(4 * int64(len(text))); err != nil { // the runes
@@ -637,7 +658,7 @@ func position(v value) (int, bool) {
 }
 
 // store assigns to a variable or a member.
-func (r *run) store(line int, target node, s *scope, v value) error {
+func (r *run) store(place int, target node, s *scope, v value) error {
 	switch t := target.(type) {
 	case *variable:
 		in, found := s.find(t.name)
@@ -647,11 +668,11 @@ func (r *run) store(line int, target node, s *scope, v value) error {
 			for in.outer != nil && in.outer.outer != nil {
 				in = in.outer
 			}
-			if err := r.allocate(line, 32); err != nil {
+			if err := r.allocate(place, 32); err != nil {
 				return err
 			}
 		case in.outer == nil:
-			return fail(line, "%s cannot be assigned to", t.name)
+			return fail(place, "%s cannot be assigned to", t.name)
 		}
 		in.names[t.name] = v
 		return nil
@@ -660,31 +681,31 @@ func (r *run) store(line int, target node, s *scope, v value) error {
 		if err != nil {
 			return err
 		}
-		return r.setMember(line, of, name, v)
+		return r.setMember(place, of, name, v)
 	}
-	return fail(line, "the left side cannot be assigned to")
+	return fail(place, "the left side cannot be assigned to")
 }
 
 // maxHole bounds the elements that an assignment beyond the end of an array adds.
 const maxHole = 100_000
 
-func (r *run) setMember(line int, of, name, v value) error {
-	if err := r.allocate(line, 48); err != nil {
+func (r *run) setMember(place int, of, name, v value) error {
+	if err := r.allocate(place, 48); err != nil {
 		return err
 	}
-	key, err := r.key(line, name)
+	key, err := r.key(place, name)
 	if err != nil {
 		return err
 	}
 	switch o := of.(type) {
 	case *object:
 		if namespace(o) {
-			return fail(line, "%.100s of a namespace cannot be set", key)
+			return fail(place, "%.100s of a namespace cannot be set", key)
 		}
 		if key == "__proto__" {
-			return fail(line, "__proto__ cannot be assigned to")
+			return fail(place, "__proto__ cannot be assigned to")
 		}
-		if err := r.allocate(line, int64(len(key))); err != nil {
+		if err := r.allocate(place, int64(len(key))); err != nil {
 			return err
 		}
 		o.set(key, v)
@@ -693,20 +714,20 @@ func (r *run) setMember(line int, of, name, v value) error {
 		if key == "length" {
 			n, is := position(v)
 			if !is || n > len(o.elements) {
-				return fail(line, "the length of an array can only be made less")
+				return fail(place, "the length of an array can only be made less")
 			}
 			o.elements = o.elements[:n]
 			return nil
 		}
 		i, is := position(name)
 		if !is {
-			return fail(line, "an array has no member %.100s", key)
+			return fail(place, "an array has no member %.100s", key)
 		}
 		if i > len(o.elements)+maxHole {
-			return fail(line, "the array has no element %d", i)
+			return fail(place, "the array has no element %d", i)
 		}
 		for len(o.elements) <= i {
-			if err := r.allocate(line, 16); err != nil {
+			if err := r.allocate(place, 16); err != nil {
 				return err
 			}
 			o.elements = append(o.elements, nil)
@@ -715,11 +736,11 @@ func (r *run) setMember(line int, of, name, v value) error {
 		return nil
 	}
 	text, _ := r.text(of)
-	return fail(line, "%.100s has no members: %.100s cannot be set", text, key)
+	return fail(place, "%.100s has no members: %.100s cannot be set", text, key)
 }
 
 func (n *assign) eval(r *run, s *scope) (value, error) {
-	if err := r.step(n.line); err != nil {
+	if err := r.step(n.place); err != nil {
 		return nil, err
 	}
 	if n.operator == "" {
@@ -727,17 +748,17 @@ func (n *assign) eval(r *run, s *scope) (value, error) {
 		if err != nil {
 			return nil, err
 		}
-		return v, r.store(n.line, n.target, s, v)
+		return v, r.store(n.place, n.target, s, v)
 	}
 	before, err := n.target.eval(r, s)
 	if err != nil {
 		return nil, err
 	}
-	v, decided, err := r.operate(n.line, n.operator, before, n.value, s)
+	v, decided, err := r.operate(n.place, n.operator, before, n.value, s)
 	if err != nil || decided {
 		return v, err
 	}
-	return v, r.store(n.line, n.target, s, v)
+	return v, r.store(n.place, n.target, s, v)
 }
 
 func (n *increment) eval(r *run, s *scope) (value, error) {
@@ -748,11 +769,11 @@ func (n *increment) eval(r *run, s *scope) (value, error) {
 	if _, is := integer(before); !is || before == nil {
 		before = number(before)
 	}
-	after, err := r.calculate(n.line, n.by[:1], before, int64(1))
+	after, err := r.calculate(n.place, n.by[:1], before, int64(1))
 	if err != nil {
 		return nil, err
 	}
-	if err := r.store(n.line, n.target, s, after); err != nil {
+	if err := r.store(n.place, n.target, s, after); err != nil {
 		return nil, err
 	}
 	if n.before {
@@ -766,16 +787,16 @@ func (n *deleteNode) eval(r *run, s *scope) (value, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := r.key(n.member.line, name)
+	key, err := r.key(n.member.place, name)
 	if err != nil {
 		return nil, err
 	}
 	switch o := of.(type) {
 	case *object:
 		if namespace(o) {
-			return nil, fail(n.member.line, "%.100s of a namespace cannot be deleted", key)
+			return nil, fail(n.member.place, "%.100s of a namespace cannot be deleted", key)
 		}
-		if err := r.steps(n.member.line, 1+int64(len(o.names))/16); err != nil {
+		if err := r.steps(n.member.place, 1+int64(len(o.names))/16); err != nil {
 			return nil, err
 		}
 		o.remove(key)
@@ -786,7 +807,7 @@ func (n *deleteNode) eval(r *run, s *scope) (value, error) {
 		}
 		return true, nil
 	case nil, undefinedType:
-		return nil, fail(n.member.line, "there is no object that could have %.100s", key)
+		return nil, fail(n.member.place, "there is no object that could have %.100s", key)
 	}
 	return true, nil
 }
@@ -832,20 +853,20 @@ func short(operator string, left value) (value, bool) {
 }
 
 func (n *binary) eval(r *run, s *scope) (value, error) {
-	if err := r.step(n.line); err != nil {
+	if err := r.step(n.place); err != nil {
 		return nil, err
 	}
 	left, err := n.left.eval(r, s)
 	if err != nil {
 		return nil, err
 	}
-	v, _, err := r.operate(n.line, n.operator, left, n.right, s)
+	v, _, err := r.operate(n.place, n.operator, left, n.right, s)
 	return v, err
 }
 
 // operate applies an operator to a value and a node. The node is evaluated only if the
 // left side does not decide the result.
-func (r *run) operate(line int, operator string, left value, right node, s *scope) (v value, decided bool, err error) {
+func (r *run) operate(place int, operator string, left value, right node, s *scope) (v value, decided bool, err error) {
 	if v, decided := short(operator, left); decided {
 		return v, true, nil
 	}
@@ -856,25 +877,25 @@ func (r *run) operate(line int, operator string, left value, right node, s *scop
 	case "&&", "||", "??":
 		return v, false, nil
 	}
-	v, err = r.calculate(line, operator, left, v)
+	v, err = r.calculate(place, operator, left, v)
 	return v, false, err
 }
 
 // calculate applies an operator to two values.
-func (r *run) calculate(line int, operator string, a, b value) (value, error) {
+func (r *run) calculate(place int, operator string, a, b value) (value, error) {
 	switch operator {
 	case "===":
-		return r.same(line, a, b, identical)
+		return r.same(place, a, b, identical)
 	case "!==":
-		same, err := r.same(line, a, b, identical)
+		same, err := r.same(place, a, b, identical)
 		return !same, err
 	case "==":
-		return r.same(line, a, b, equal)
+		return r.same(place, a, b, equal)
 	case "!=":
-		same, err := r.same(line, a, b, equal)
+		same, err := r.same(place, a, b, equal)
 		return !same, err
 	case "in":
-		key, err := r.key(line, a)
+		key, err := r.key(place, a)
 		if err != nil {
 			return nil, err
 		}
@@ -886,7 +907,7 @@ func (r *run) calculate(line int, operator string, a, b value) (value, error) {
 			i, is := position(a)
 			return is && i < len(o.elements), nil
 		}
-		return nil, fail(line, "in needs an object on its right side")
+		return nil, fail(place, "in needs an object on its right side")
 	case "+":
 		if !plain(a) || !plain(b) {
 			x, err := r.text(a)
@@ -897,13 +918,13 @@ func (r *run) calculate(line int, operator string, a, b value) (value, error) {
 			if err != nil {
 				return nil, err
 			}
-			if err := r.allocate(line, int64(len(x)+len(y))); err != nil {
+			if err := r.allocate(place, int64(len(x)+len(y))); err != nil {
 				return nil, err
 			}
 			return x + y, nil
 		}
 	case "<", ">", "<=", ">=":
-		return r.compare(line, operator, a, b)
+		return r.compare(place, operator, a, b)
 	}
 	x, xi := integer(a)
 	y, yi := integer(b)
@@ -927,10 +948,10 @@ func (r *run) calculate(line int, operator string, a, b value) (value, error) {
 }
 
 // same compares two values, and counts the bytes touched.
-func (r *run) same(line int, a, b value, compare func(a, b value) bool) (bool, error) {
+func (r *run) same(place int, a, b value, compare func(a, b value) bool) (bool, error) {
 	if x, is := a.(string); is {
 		if y, is := b.(string); is && len(x) == len(y) {
-			if err := r.steps(line, int64(len(x))/64); err != nil {
+			if err := r.steps(place, int64(len(x))/64); err != nil {
 				return false, err
 			}
 		}
@@ -939,10 +960,10 @@ func (r *run) same(line int, a, b value, compare func(a, b value) bool) (bool, e
 }
 
 // key converts the name of a member to text, and counts the bytes touched by the look-up.
-func (r *run) key(line int, name value) (string, error) {
+func (r *run) key(place int, name value) (string, error) {
 	key, err := r.text(name)
 	if err == nil {
-		err = r.steps(line, int64(len(key))/64)
+		err = r.steps(place, int64(len(key))/64)
 	}
 	return key, err
 }
@@ -983,12 +1004,12 @@ func whole(operator string, x, y int64) (value, bool) {
 	return nil, false
 }
 
-func (r *run) compare(line int, operator string, a, b value) (value, error) {
+func (r *run) compare(place int, operator string, a, b value) (value, error) {
 	x, xt := a.(string)
 	y, yt := b.(string)
 	less, more := false, false
 	if xt && yt {
-		if err := r.steps(line, int64(min(len(x), len(y)))/64); err != nil {
+		if err := r.steps(place, int64(min(len(x), len(y)))/64); err != nil {
 			return nil, err
 		}
 		less, more = x < y, x > y
@@ -1017,7 +1038,7 @@ func (r *run) compare(line int, operator string, a, b value) (value, error) {
 }
 
 func (n *functionNode) eval(r *run, s *scope) (value, error) {
-	return &function{parameters: n.parameters, body: n.body, scope: s}, r.allocate(n.line, 64)
+	return &function{parameters: n.parameters, defaults: n.defaults, body: n.body, scope: s}, r.allocate(n.place, 64)
 }
 
 func (n *arrayNode) eval(r *run, s *scope) (value, error) {
@@ -1031,16 +1052,16 @@ func (n *arrayNode) eval(r *run, s *scope) (value, error) {
 		if n.spread[i] {
 			from, is := v.(*array)
 			if !is {
-				return nil, fail(n.line, "... needs an array")
+				return nil, fail(n.place, "... needs an array")
 			}
 			more = from.elements
 		}
-		if err := r.allocate(n.line, 16*int64(len(more))+16); err != nil {
+		if err := r.allocate(n.place, 16*int64(len(more))+16); err != nil {
 			return nil, err
 		}
 		a.elements = append(a.elements, more...)
 	}
-	return a, r.allocate(n.line, 32)
+	return a, r.allocate(n.place, 32)
 }
 
 func (n *objectNode) eval(r *run, s *scope) (value, error) {
@@ -1051,7 +1072,7 @@ func (n *objectNode) eval(r *run, s *scope) (value, error) {
 			return nil, err
 		}
 		if m.spread {
-			if err := r.assignAll(n.line, o, v); err != nil {
+			if err := r.assignAll(n.place, o, v); err != nil {
 				return nil, err
 			}
 			continue
@@ -1060,27 +1081,27 @@ func (n *objectNode) eval(r *run, s *scope) (value, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := r.setMember(n.line, o, name, v); err != nil {
+		if err := r.setMember(n.place, o, name, v); err != nil {
 			return nil, err
 		}
 	}
-	return o, r.allocate(n.line, 64)
+	return o, r.allocate(n.place, 64)
 }
 
 // assignAll copies the members of an object.
-func (r *run) assignAll(line int, to *object, from value) error {
+func (r *run) assignAll(place int, to *object, from value) error {
 	switch from := from.(type) {
 	case nil, undefinedType:
 		return nil
 	case *object:
 		for _, name := range append([]string(nil), from.names...) {
-			if err := r.setMember(line, to, name, from.members[name]); err != nil {
+			if err := r.setMember(place, to, name, from.members[name]); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	return fail(line, "the members of a %s cannot be copied", typeOf(from))
+	return fail(place, "the members of a %s cannot be copied", typeOf(from))
 }
 
 func (n *templateNode) eval(r *run, s *scope) (value, error) {
@@ -1094,7 +1115,7 @@ func (n *templateNode) eval(r *run, s *scope) (value, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := r.allocate(n.line, int64(len(out)+len(text))); err != nil {
+		if err := r.allocate(n.place, int64(len(out)+len(text))); err != nil {
 			return nil, err
 		}
 		out += text
@@ -1103,45 +1124,88 @@ func (n *templateNode) eval(r *run, s *scope) (value, error) {
 }
 
 func (n *call) eval(r *run, s *scope) (value, error) {
-	f, err := n.function.eval(r, s)
-	if err != nil {
-		return nil, err
+	f, nothing, err := n.callee(r, s)
+	if err != nil || nothing {
+		return undefined, err
 	}
-	if m, is := n.function.(*member); is && f == undefined {
-		if m.optional {
+	if f == undefined || f == nil {
+		if n.optional {
 			return undefined, nil
 		}
 		name := "it"
-		if l, is := m.name.(*literal); is {
-			name, _ = r.text(l.value)
+		if m, is := n.function.(*member); is {
+			if l, is := m.name.(*literal); is {
+				name, _ = r.text(l.value)
+			}
 		}
-		return nil, fail(n.line, "%.100s is no function", name)
+		return nil, fail(n.place, "%.100s is no function", name)
 	}
 	fn, is := f.(*function)
 	if !is {
-		return nil, fail(n.line, "a %s is no function", typeOf(f))
+		return nil, fail(n.place, "a %s is no function", typeOf(f))
 	}
-	args := make([]value, len(n.arguments))
+	args, err := n.values(r, s)
+	if err != nil {
+		return nil, err
+	}
+	return r.call(n.place, fn, args)
+}
+
+// callee evaluates what is called. It reports whether that is a method of something that is not there, which gives undefined: behind
+// a ?., and in a lenient run.
+func (n *call) callee(r *run, s *scope) (f value, nothing bool, err error) {
+	m, is := n.function.(*member)
+	if !is {
+		f, err = n.function.eval(r, s)
+		return f, false, err
+	}
+	of, name, err := m.evalKey(r, s)
+	if err != nil {
+		return nil, false, err
+	}
+	if (of == nil || of == undefined) && (m.optional || r.lenient) {
+		return nil, true, nil
+	}
+	f, err = r.member(m.place, of, name)
+	return f, false, err
+}
+
+// values evaluates the arguments.
+func (n *call) values(r *run, s *scope) ([]value, error) {
+	args := make([]value, 0, len(n.arguments))
 	for i, a := range n.arguments {
-		if args[i], err = a.eval(r, s); err != nil {
+		v, err := a.eval(r, s)
+		if err != nil {
 			return nil, err
 		}
+		if !n.spread[i] {
+			args = append(args, v)
+			continue
+		}
+		list, is := v.(*array)
+		if !is {
+			return nil, fail(n.place, "... needs an array")
+		}
+		if err := r.allocate(n.place, 16*int64(len(list.elements))); err != nil {
+			return nil, err
+		}
+		args = append(args, list.elements...)
 	}
-	return r.call(n.line, fn, args)
+	return args, nil
 }
 
 // call calls a function.
-func (r *run) call(line int, f *function, args []value) (value, error) {
-	if err := r.allocate(line, 64); err != nil {
+func (r *run) call(place int, f *function, args []value) (value, error) {
+	if err := r.allocate(place, 64); err != nil {
 		return nil, err
 	}
 	if r.calls++; r.calls > maxCalls {
-		return nil, fail(line, "functions call each other too deep: %d levels are the most", maxCalls)
+		return nil, fail(place, "functions call each other too deep: %d levels are the most", maxCalls)
 	}
 	defer func() { r.calls-- }()
 	if f.native != nil {
-		v, err := f.native(r, line, args)
-		return v, at(line, err)
+		v, err := f.native(r, place, args)
+		return v, at(place, err)
 	}
 	inner, err := r.inner(f.scope)
 	if err != nil {
@@ -1151,6 +1215,11 @@ func (r *run) call(line int, f *function, args []value) (value, error) {
 		inner.names[name] = undefined
 		if i < len(args) {
 			inner.names[name] = args[i]
+		}
+		if otherwise := f.defaults[name]; otherwise != nil && inner.names[name] == undefined {
+			if inner.names[name], err = otherwise.eval(r, inner); err != nil {
+				return nil, err
+			}
 		}
 	}
 	v, err := f.body.eval(r, inner)

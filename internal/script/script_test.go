@@ -101,7 +101,7 @@ func TestRun(t *testing.T) {
 		{`put('o/2', {}, 'stale')`, `{}`, ``, `script: line 1: stale`},
 
 		// What is refused.
-		{`this.t = new Date()`, `{}`, ``, `script: line 1: new Date is not there`},
+		{`this.t = new Date()`, `{}`, ``, `script: line 1: new Date() of the present time is not there`},
 		{`this.t = Date.now()`, `{}`, ``, `script: line 1: Date is not there`},
 		{`this.t = Math.random()`, `{}`, ``, `script: line 1: Math.random is not there`},
 		{`this.t = /a/.test('a')`, `{}`, ``, `script: line 1: a regular expression is not there`},

@@ -11,7 +11,7 @@ import (
 )
 
 // A value is undefined, nil for null, bool, string, json.Number, int64, float64, *object,
-// *array or *function.
+// *array, *date or *function.
 type value any
 
 type undefinedType struct{}
@@ -30,9 +30,10 @@ type array struct{ elements []value }
 // function is a function of the script, or a native.
 type function struct {
 	parameters []string
+	defaults   map[string]node
 	body       node // a block or an expression
 	scope      *scope
-	native     func(r *run, line int, args []value) (value, error)
+	native     func(r *run, place int, args []value) (value, error)
 }
 
 func newObject() *object { return &object{members: make(map[string]value)} }
@@ -178,10 +179,15 @@ func (r *run) encode(dst []byte, v value, depth int) ([]byte, error) {
 	case int64:
 		return strconv.AppendInt(dst, v, 10), nil
 	case float64:
+		if (math.IsNaN(v) || math.IsInf(v, 0)) && r.lenient {
+			return append(dst, "null"...), nil
+		}
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, &Error{Message: fmt.Sprintf("JSON has no %s: the script has calculated with what is no number", numberText(v))}
 		}
 		return append(dst, numberText(v)...), nil
+	case *date:
+		return v.append(dst), nil
 	case *array:
 		dst = append(dst, '[')
 		var err error
@@ -199,7 +205,7 @@ func (r *run) encode(dst []byte, v value, depth int) ([]byte, error) {
 		first := true
 		for _, name := range v.names {
 			one := v.members[name]
-			if one == undefined {
+			if one == undefined && !r.lenient {
 				continue
 			}
 			if _, is := one.(*function); is {
@@ -314,6 +320,8 @@ func number(v value) float64 {
 		return float64(v)
 	case float64:
 		return v
+	case *date:
+		return v.milliseconds()
 	case json.Number:
 		if len(v) > maxNumberBytes {
 			return math.NaN()
@@ -373,6 +381,8 @@ func (r *run) text(v value) (string, error) {
 		return r.join(v, ",", 0)
 	case *object:
 		return "[object Object]", nil
+	case *date:
+		return v.text(), nil
 	}
 	return "function", nil
 }
@@ -420,7 +430,7 @@ func identical(a, b value) bool {
 	switch a := a.(type) {
 	case nil:
 		return b == nil
-	case bool, string, undefinedType, *object, *array, *function:
+	case bool, string, undefinedType, *object, *array, *function, *date:
 		return a == b
 	}
 	return false
