@@ -475,7 +475,7 @@ func (c *Collection[T]) Subscribe(ctx context.Context, name string, o *WorkOptio
 		if err != nil {
 			return err
 		}
-		if len(q.Select) > 0 || d.Deletions || !strings.EqualFold(q.From, c.Name()) {
+		if q.Projects() || d.Deletions || !strings.EqualFold(q.From, c.Name()) {
 			return fmt.Errorf("%w: values of %q are whole documents of the collection, without deletions, and it has %s", ErrUsage, c.Name(), d.Query)
 		}
 		return nil

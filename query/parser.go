@@ -108,7 +108,8 @@ type parser struct {
 
 	selecting bool // in the columns of select, where a keyword may be a name
 
-	expr expressions
+	expr    expressions
+	scripts scripts
 
 	columns []term // of select, parallel to Query.Select
 	orders  []term // of order by, parallel to Query.OrderBy
@@ -133,7 +134,7 @@ func newParser(text string, params map[string]any) (*parser, error) {
 	}
 
 	p := &parser{lex: lexer{text: text}, params: params, used: map[string]bool{}, ofAlias: map[string]bool{}}
-	p.expr.p = p
+	p.expr.p, p.scripts.p = p, p
 	p.advance()
 	return p, nil
 }
@@ -278,6 +279,9 @@ func (p *parser) list(what string, item func() error) error {
 // query = from { clause } .
 func (p *parser) query() (*Query, error) {
 	q := &Query{}
+	if err := p.scripts.declare(); err != nil {
+		return nil, err
+	}
 	if err := p.from(q); err != nil {
 		return nil, err
 	}
@@ -285,6 +289,12 @@ func (p *parser) query() (*Query, error) {
 	// Each clause must come after the last one in the order of clauseKind.
 	last := clauseFrom
 	for p.tok.kind != tokenEnd {
+		if p.tok.is("load") && last < clauseSelect {
+			if err := p.scripts.load(); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		next, err := p.clause(last)
 		if err != nil {
 			return nil, err
@@ -298,6 +308,9 @@ func (p *parser) query() (*Query, error) {
 		return nil, p.fail(0, "%v", err).because(err)
 	}
 	if err := p.resolve(q); err != nil {
+		return nil, err
+	}
+	if err := p.scripts.check(q); err != nil {
 		return nil, err
 	}
 	if err := q.checkEach(); err != nil {

@@ -19,6 +19,9 @@ import (
 // query from a builder may exceed the bounds of Parse.
 func (q *Query) String() string {
 	var b strings.Builder
+	if q.Script != nil {
+		b.WriteString(q.Script.declared())
+	}
 	b.WriteString("from ")
 	if q.From == "" {
 		b.WriteString(allDocuments)
@@ -26,6 +29,9 @@ func (q *Query) String() string {
 		b.WriteString(printName(q.From))
 	}
 	where, alias := q.printedWhere()
+	if q.Script != nil {
+		alias = q.Script.alias
+	}
 	if alias != "" {
 		b.WriteString(" as " + alias)
 	}
@@ -46,9 +52,12 @@ func (q *Query) String() string {
 	}
 	clause(&b, " order by ", q.OrderBy, printOrder)
 
+	if q.Script != nil {
+		b.WriteString(q.Script.loading() + q.selecting() + q.Script.literal(q.Script.result))
+	}
 	clause(&b, q.selecting(), q.Select, printColumn)
 	clause(&b, " select ", q.Facets, printFacet)
-	if q.Distinct && len(q.Select) == 0 {
+	if q.Distinct && !q.Projects() {
 		b.WriteString(" select distinct *")
 	}
 	clause(&b, " include ", q.Include, pathString)

@@ -59,6 +59,7 @@ type Query struct {
 	Select   []Column // empty means whole documents
 	Distinct bool     // no row twice; whole documents are never the same
 	Facets   []Facet  // instead of Select: each counts the answers
+	Script   *Script  // instead of Select: what JavaScript makes of each document
 	OrderBy  []Order
 	Include  []jsonpath.Path // paths of IDs, whose documents are returned as well
 	Offset   int             // how many answers to skip
@@ -69,7 +70,10 @@ type Query struct {
 }
 
 // IsDistinct reports whether rows are left out that are the same as an earlier one.
-func (q *Query) IsDistinct() bool { return q.Distinct && len(q.Select) > 0 }
+func (q *Query) IsDistinct() bool { return q.Distinct && q.Projects() }
+
+// Projects reports whether the answers are something of documents, and not whole documents. Facets are apart.
+func (q *Query) Projects() bool { return len(q.Select) > 0 || q.Script != nil }
 
 // Field is what a condition, an order or a column refers to: a path into the
 // body or, if Meta is set, a part of the metadata, or an expression that is computed from others.

@@ -192,6 +192,9 @@ func (p *parser) selects(q *Query) error {
 	if p.tok.is("facet") && p.atCall() {
 		return facets{p}.all(q)
 	}
+	if p.scripts.begins() {
+		return p.scripts.selects(q)
+	}
 	whole := -1 // offset of a column that is the document itself
 	p.selecting = true
 	err := p.list("columns in select", func() error {
@@ -219,7 +222,7 @@ func (p *parser) selects(q *Query) error {
 // column = ( term | "key" "(" ")" ) [ "as" member ] .
 func (p *parser) column(q *Query) (Column, term, error) {
 	if p.tok.isSymbol("{") {
-		return Column{}, term{}, p.fail(p.tok.offset, "select { ... } with JavaScript is not there").
+		return Column{}, term{}, p.fail(p.tok.offset, "an object of JavaScript stands alone in select").
 			hinting("name the fields: select Name, Address.City as City")
 	}
 	what, err := p.termOrKey(q, "a field, count(), count(distinct field), sum(), avg(), min(), max(), key() or id()", refusedSelects)

@@ -24,7 +24,7 @@ func reserved(word string) bool {
 // occur and their name in lower case. The message says what to do instead.
 var (
 	refusedStarts = map[string]string{
-		"declare": "declare is not there: a query has no JavaScript functions; name the fields in select",
+		"declare": "functions are declared in front of a query, and not of an update: write what it does in update { }",
 		"with":    "graph queries are not there; ask for one collection, and include what its documents refer to",
 		"match":   "graph queries are not there; ask for one collection, and include what its documents refer to",
 		"select":  "a query begins with from: from Orders select Company",
@@ -33,7 +33,7 @@ var (
 		"insert":  "a query changes nothing: insert documents in Go, or with jay put",
 	}
 	refusedClauses = map[string]string{
-		"load":         "load is not there yet; include brings the documents along that a path refers to",
+		"load":         "load stands before select; include brings the documents along that a path refers to",
 		"update":       "update { } changes documents, and a query only reads: it is a text for DB.UpdateRQL",
 		"filter":       "filter is not there: where can do all of it, as it also scans where there is no index",
 		"filter_limit": "filter_limit is not there: limit bounds the answers",
@@ -96,7 +96,7 @@ var hints = map[string]string{
 	"like":  "write startsWith(), endsWith(), contains() or regex()",
 	"ilike": "write startsWith(), endsWith(), contains() or regex()",
 	"not":   "not stands before a condition: where not Name in ('a', 'b')",
-	"{":     "JavaScript is not there",
+	"{":     "JavaScript stands behind select: select { Name: this.Name }",
 	"&&":    "write and",
 	"||":    "write or",
 	"&":     "write and",

@@ -55,7 +55,7 @@ func (q Definition) checkChange() error {
 	switch {
 	case q.Query.From == "":
 		return fmt.Errorf("%w: the query names no collection", ids.ErrUsage)
-	case exec.IsGrouped(&q.Query) || len(q.Query.Select) > 0 || q.Query.Distinct || len(q.Query.Include) > 0:
+	case exec.IsGrouped(&q.Query) || q.Query.Projects() || q.Query.Distinct || len(q.Query.Include) > 0:
 		return fmt.Errorf("%w: the answers must be whole documents, without select, group by, distinct and include", ids.ErrUsage)
 	}
 	return nil

@@ -141,7 +141,7 @@ func (q Definition) Count(ctx context.Context) (n int64, err error) {
 	}
 	plain := q.Query
 	plain.OrderBy, plain.Include = nil, nil
-	if len(plain.Select) > 0 || q.run.After != nil {
+	if plain.Projects() || q.run.After != nil {
 		plain = q.Query // the rows themselves must be made
 	} else {
 		q.run.Counting = true
@@ -258,7 +258,7 @@ func (q Definition) Explain(ctx context.Context) (exec.Report, query.Query, erro
 // that number. It reports whether the query is one. A transaction of Update counts
 // what it sees, which joins its read set.
 func (q Definition) countAll(ctx context.Context) (n int64, counted bool, err error) {
-	if q.Query.Where != nil || !q.Query.Each.IsZero() || len(q.Query.Select) > 0 || len(q.Query.GroupBy) > 0 || q.Query.Distinct || q.run.After != nil || q.run.NoScan || q.Query.UseIndex != "" {
+	if q.Query.Where != nil || !q.Query.Each.IsZero() || q.Query.Projects() || len(q.Query.GroupBy) > 0 || q.Query.Distinct || q.run.After != nil || q.run.NoScan || q.Query.UseIndex != "" {
 		return 0, false, nil
 	}
 	switch via := q.Via.(type) {

@@ -27,6 +27,9 @@ func NewFilter(e *env.Env, q *query.Query) (*Filter, error) {
 	if !q.Each.IsZero() {
 		return nil, fmt.Errorf("%w: a query with each answers with elements, and asks of no document as it is", errs.ErrQuery)
 	}
+	if q.Script != nil {
+		return nil, fmt.Errorf("%w: a query with JavaScript reads other documents, and changes of these would not be noticed", errs.ErrQuery)
+	}
 	f := &Filter{meta: docMeta{env: e}, limit: e.MaxQueryBytes}
 	if q.From != "" {
 		f.collection = format.CollectionKey(q.From)

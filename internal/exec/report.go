@@ -146,6 +146,9 @@ func (r *Run) steps() []string {
 	} else if IsGrouped(r.q) && !r.stats.minMax && pl.Kept == nil && pl.Facets == nil && pl.Along == nil {
 		steps = append(steps, "group in memory")
 	}
+	if r.q.Script != nil {
+		steps = append(steps, "projected by JavaScript")
+	}
 	if len(pl.Estimates) == 2 {
 		steps = append(steps, fmt.Sprintf("expected %s, and not %s", pl.Estimates[0], pl.Estimates[1]))
 	}

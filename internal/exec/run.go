@@ -64,6 +64,7 @@ type Run struct {
 
 	answers   answers // what next returns; nil before the first call
 	projector *query.Projector
+	scripted  *scripted // of a query with JavaScript; else nil
 	distinct  *query.Distinct
 	included  map[string]bool // included documents so far, by folded ID
 	skip      int
@@ -255,6 +256,8 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 		r.left = r.q.Limit
 	}
 
+	r.scripted = (&scripted{r: r, left: -1, steps: query.MaxProjectionSteps}).begin()
+
 	where := r.overlay.residual(r.q, r.plan)
 	if err := r.compile(where); err != nil {
 		return err
@@ -365,7 +368,7 @@ func checkQuery(q *query.Query) error {
 	if err := metadata.CheckCollection(q.From); err != nil {
 		return err
 	}
-	if !q.Each.IsZero() && (len(q.Select) == 0 || len(q.Include) > 0 || len(q.Facets) > 0) {
+	if !q.Each.IsZero() && (len(q.Select) == 0 || len(q.Include) > 0 || len(q.Facets) > 0 || q.Script != nil) {
 		return fmt.Errorf("%w: a query with each answers with elements: it selects something of them, and includes nothing", errs.ErrQuery)
 	}
 	if len(q.GroupBy) > 0 && len(q.Select) == 0 {
@@ -532,23 +535,19 @@ func (r *Run) nextOwn() (doc *docs.Document, err error) {
 // Next returns the next answer, or nil at the end. The Row is valid until the next call;
 // what it holds belongs to the caller.
 func (r *Run) Next(ctx context.Context) (*Row, error) {
+	if r.scripted != nil {
+		row, err := r.scripted.next(ctx)
+		return row, beyond(err)
+	}
 	row, err := r.nextRow(ctx)
 	if row == nil || err != nil || len(r.q.Include) == 0 {
 		return row, beyond(err)
 	}
-	// Included documents are read by the transaction, which is entered for that only,
-	// as the search for an answer may take any time.
-	read := func(folded string) (*docs.Document, error) {
-		doc, err := r.docs.ReadFolded(r.snapshot, folded)
-		return docs.AliveAt(r.moment, doc, err)
+	read, exit, err := reading{r}.begin(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if r.overlay.Enter != nil {
-		if err := r.overlay.Enter(ctx); err != nil {
-			return nil, err
-		}
-		defer r.overlay.Exit()
-		read = r.overlay.Read
-	}
+	defer exit()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed != nil {
@@ -610,7 +609,7 @@ func (r *Run) begin(ctx context.Context) (err error) {
 	if err := r.scoring.begin(ctx, r); err != nil {
 		return err
 	}
-	if r.q.IsDistinct() {
+	if r.q.IsDistinct() && r.scripted == nil {
 		r.distinct = query.NewDistinct(r.env.MaxQueryBytes)
 	}
 	if IsGrouped(r.q) {

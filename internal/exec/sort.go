@@ -165,7 +165,7 @@ func (r *Run) merged() (next func(context.Context) (*docs.Document, error), err 
 // not part of the page.
 func (h *sortedDocuments) shorten(limit int) bool {
 	r := h.r
-	if r.options.PageBytes == 0 || r.skip > 0 || h.inexact || len(r.q.Select) > 0 {
+	if r.options.PageBytes == 0 || r.skip > 0 || h.inexact || r.q.Projects() {
 		return false
 	}
 	page := 0

@@ -157,7 +157,7 @@ func TestImports(t *testing.T) {
 		{"internal/docs", []string{leaf("internal/budget"), leaf("internal/pieces"), leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
 		{"internal/format", []string{leaf("ids"), leaf("metadata"), leaf("internal/errs"), leaf("internal/instant")}},
 		{"patch", []string{leaf("internal/pieces"), leaf("internal/instant"), leaf("internal/jsonpath"), "github.com/evanphx/json-patch/v5"}},
-		{"query", []string{leaf("internal/instant"), leaf("internal/jsonpath"), leaf("internal/fold"), leaf("internal/spelling"), leaf("internal/text")}},
+		{"query", []string{leaf("internal/instant"), leaf("internal/jsonpath"), leaf("internal/fold"), leaf("internal/script"), leaf("internal/spelling"), leaf("internal/text")}},
 		{"metadata", []string{leaf("internal/errs"), leaf("internal/instant"), leaf("internal/jsonpath"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 		{"storage", []string{leaf("internal/errs")}},
 		{"cluster", []string{leaf("storage")}}, // for ErrUnknownOutcome and ErrTooLarge

@@ -187,4 +187,39 @@ var querying = []mutation{
 		edits: []edit{{"internal/indexer/build.go", "errors.Is(err, storage.ErrSnapshotExpired) && after != begin", "false && after != begin"}},
 		tests: []tests{{".", "TestOptions_Engine_ShortSnapshots_Build$"}},
 	},
+	{
+		name:  "JavaScript of a query: a transaction's documents are read from the snapshot",
+		edits: []edit{{"internal/exec/scripted.go", "if o := rd.r.overlay; o.Enter != nil {", "if o := rd.r.overlay; false {"}},
+		tests: []tests{{"tests/query", "TestScript_InTransaction"}},
+	},
+	{
+		name:  "JavaScript of a query: what has expired is loaded",
+		edits: []edit{{"internal/exec/scripted.go", "return docs.AliveAt(rd.r.moment, doc, err)", "return doc, err"}},
+		tests: []tests{{"tests/query", "TestScript_InTransaction"}},
+	},
+	{
+		name:  "JavaScript of a query: distinct rows are left out behind the limit",
+		edits: []edit{{"internal/exec/scripted.go", "s.skip, s.left, r.skip, r.left = r.skip, r.left, 0, -1", "_ = r"}},
+		tests: []tests{{"tests/query", "TestScript$"}},
+	},
+	{
+		name:  "JavaScript of a query: the query has no budget of steps",
+		edits: []edit{{"query/script.go", "Steps: min(MaxScriptSteps, in.Steps)", "Steps: MaxScriptSteps"}},
+		tests: []tests{{"tests/query", "TestScript_Budget"}},
+	},
+	{
+		name:  "JavaScript of a query: its text keeps the names of parameters",
+		edits: []edit{{"query/script.go", "if len(s.values) == 0 {", "if true {"}},
+		tests: []tests{{"tests/query", "TestScript$"}},
+	},
+	{
+		name:  "JavaScript of a query: a bracket in a text ends it",
+		edits: []edit{{"internal/script/lex.go", "if t.kind != symbol || !bracketed {", "if !bracketed {"}},
+		tests: []tests{{"internal/script", "TestProjection_Brackets"}},
+	},
+	{
+		name:  "scripts: spread arguments are one",
+		edits: []edit{{"internal/script/run.go", "if !n.spread[i] {", "if !n.spread[i] || true {"}},
+		tests: []tests{{"internal/script", "TestProjection$"}},
+	},
 }

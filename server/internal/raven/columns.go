@@ -18,6 +18,7 @@ type clientColumns struct {
 	id           bool              // the last column is the ID
 	names        map[string]string // other names of columns, by the names in JSON that they have in rows
 	metadataOnly bool              // the columns are left out
+	script       bool              // rows are made by JavaScript, and may have a member @metadata
 }
 
 // idColumn is the name of the column that the server adds. A text in a row cannot have it
@@ -32,6 +33,9 @@ func columnsForClients(q jay.Query[jay.Row], text string, given map[string]any) 
 		return q, nil, nil
 	}
 	parsed, err := query.Parse(text, given)
+	if err == nil && parsed.Script != nil {
+		return q, &clientColumns{script: true}, nil
+	}
 	if err != nil || len(parsed.Select) == 0 {
 		return q, nil, err
 	}
@@ -71,9 +75,12 @@ func (cs *clientColumns) project(row json.RawMessage) (json.RawMessage, error) {
 	if cs.metadataOnly {
 		return append([]byte{'{'}, metadata...), nil
 	}
-	if len(cs.names) > 0 {
+	if len(cs.names) > 0 || cs.script && bytes.Contains(row, []byte(`"@metadata"`)) {
 		out := []byte("{")
 		if err := serve.EachMember(row, func(name, value []byte) error {
+			if cs.script && string(name) == "@metadata" { // it is that of a document, and a row has its own
+				return nil
+			}
 			quoted := append(append([]byte{'"'}, name...), '"')
 			if other, found := cs.names[string(quoted)]; found {
 				quoted = serve.MustJSON(other)
