@@ -64,7 +64,7 @@ func (s *scripts) failed(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	return s.p.fail(e.Offset, "JavaScript: %s", e.Message).because(err)
+	return s.p.fail(e.Offset, "JavaScript: %s", e.Message)
 }
 
 // load = "load" path "as" name [ "[" "]" ] { "," path "as" name [ "[" "]" ] } .

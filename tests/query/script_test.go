@@ -43,6 +43,7 @@ func TestScript(t *testing.T) {
 		{"from Orders as o order by o.Total as double select distinct { N: o.Lines.length } limit 1 offset 1", `{"N":null}`},
 		{"from Orders as o where id() = 'orders/none' select { a: o.Missing.b.c, b: o.Lines.filter(l => l.P).length, c: o.Total * o.None, d: o['@metadata']['@collection'] }", `{"a":null,"b":null,"c":null,"d":"Orders"}`},
 		{"declare function a(x) { return b(x) + 1 } declare function b(x) { return x * 2 }\nfrom Orders as o where o.Total > 60 select { n: a(o.Total) }", `{"n":141}`},
+		{"declare function output(load) { return { A: load.Name } }\nfrom Companies as c where c.Name = 'Elm' select output(c)", `{"A":"Elm"}`},
 		{"from Companies as c where c.Name = 'Elm' select { Name: c.Name } include Owner", `{"Name":"Elm"}`},
 	} {
 		params := named(test.text, map[string]any{"p0": 10.5, "other": map[string]any{"name": "?"}})
