@@ -16,8 +16,9 @@ type Computed struct {
 	// Reduce, if there is one, makes groups of what the maps give.
 	Reduce *Reduce `json:"reduce,omitempty"`
 
-	// Strict refuses a write of a document for which a map fails, such as by a division by zero. Otherwise the document is
-	// written, is not in the index, and is counted among its errors.
+	// Strict refuses a write of a document for which an expression fails, such as by a division by zero. Otherwise the document is
+	// written, counts as one in which the member is missing, as in a query, and is among the errors of the index. A declaration is
+	// refused if there is an expression that no part of the index keeps.
 	Strict bool `json:"strict,omitempty"`
 }
 
@@ -47,8 +48,8 @@ type Reduce struct {
 	GroupBy []string `json:"groupBy"`
 
 	// Select has the members of a result: of each, the expression is a name of GroupBy, or one of count(), sum(Total), avg(Total),
-	// min(Total), max(Total), first(Total) and last(Total), where Total is a member of the maps, or an arithmetic expression of these,
-	// such as "sum(Total) / count()".
+	// min(Total) and max(Total), where Total is a member of the maps, or an expression of these, such as "sum(Total) / count()".
+	// Counts, sums and averages are kept; the others are computed when they are asked for.
 	Select []Member `json:"select"`
 }
 
@@ -59,4 +60,27 @@ type Member struct {
 
 	// Expression is an RQL expression, such as "Price * Quantity". Empty is the member of this name.
 	Expression string `json:"expression,omitempty"`
+}
+
+// ComputedInfo is a computed index and its state.
+type ComputedInfo struct {
+	Computed
+
+	// State is Building until all parts are built: meanwhile answers are computed from documents.
+	State State `json:"state"`
+
+	// Next is the one that takes its place when its parts are built; nil for none.
+	Next *ComputedInfo `json:"next,omitempty"`
+
+	// Algebra is the declaration in one line, as Explain shows it.
+	Algebra string `json:"algebra"`
+
+	// Parts are the indexes that keep its answers.
+	Parts []Info `json:"parts"`
+
+	// Without says of the maps and members that have no part why they have none: what they give is computed when it is asked for.
+	Without []string `json:"without,omitempty"`
+
+	// Unknown is why this version does not understand the declaration; "" for none.
+	Unknown string `json:"unknown,omitempty"`
 }

@@ -49,8 +49,8 @@ type Expression struct {
 // String returns the expression as a query writes it.
 func (x *Expression) String() string { return x.text }
 
-// isConstant reports whether f is an expression that is one value: (5).
-func (f Field) isConstant() bool {
+// IsConstant reports whether f is an expression that is one value: (5).
+func (f Field) IsConstant() bool {
 	return f.Expression != nil && f.Expression.root.function == nil && f.Expression.root.field < 0
 }
 

@@ -238,6 +238,9 @@ func Substitute(f Field, fn func(Field) (Field, error)) (Field, error) {
 	if f.Expression == nil {
 		return fn(f)
 	}
+	if f.IsConstant() {
+		return f, nil
+	}
 	s := substitution{fn: fn, x: &Expression{}}
 	root, err := s.operation(f.Expression, f.Expression.root)
 	if err != nil {

@@ -23,7 +23,9 @@ func (q *Query) String() string {
 		b.WriteString(q.Script.declared())
 	}
 	b.WriteString("from ")
-	if q.From == "" {
+	if q.Index != "" {
+		b.WriteString("index " + quote(q.Index))
+	} else if q.From == "" {
 		b.WriteString(allDocuments)
 	} else {
 		b.WriteString(printName(q.From))

@@ -52,6 +52,7 @@ import "github.com/jaydb/jay/internal/jsonpath"
 // documents. A Query is immutable once it is built.
 type Query struct {
 	From     string // collection; "" means every document
+	Index    string // name of the computed index that is asked instead of documents; "" for none. From is "" then
 	Each     Each   // whose elements are what the rest of the query asks of; the zero Each means the documents
 	Where    Expr   // nil means no condition
 	GroupBy  []Field

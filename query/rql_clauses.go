@@ -13,17 +13,26 @@ import (
 const allDocuments = "@all_docs"
 
 // from = "from" ( name | "@all_docs" | "index" name ) [ "as" name ] [ "each" path "as" name ] useIndex .
-func (p *parser) from(q *Query) error {
+func (p *parser) from(q *Query) (err error) {
 	if !p.accept("from") {
 		return p.notFrom()
 	}
 	if p.tok.is("index") && p.indexNamed() {
-		return p.fail(p.tok.offset, "from index is not there: an index belongs to a collection, and a query uses indexes without being asked").
-			hinting("write from Orders, or from Orders use index 'Company' to insist on one")
+		p.advance()
+		start := p.tok
+		if q.Index, err = p.name("the name of a computed index"); err == nil && q.Index == "" {
+			err = p.fail(start.offset, "an index has a name")
+		}
+		if err != nil {
+			return err
+		}
 	}
 
 	start := p.tok
-	name, err := p.name("a collection or @all_docs")
+	name := allDocuments
+	if q.Index == "" {
+		name, err = p.name("a collection or @all_docs")
+	}
 	switch {
 	case err != nil:
 		return err
@@ -43,7 +52,7 @@ func (p *parser) from(q *Query) error {
 			return err
 		}
 	}
-	if p.accept("each") {
+	if q.Index == "" && p.accept("each") {
 		if q.Each, err = (eachParser{p}).parse(); err != nil {
 			return err
 		}
@@ -74,6 +83,8 @@ func (p *parser) useIndex(q *Query) (err error) {
 	switch {
 	case q.UseIndex == "":
 		return p.fail(start.offset, "an index has a name")
+	case q.Index != "":
+		return p.fail(at.offset, "a computed index is answered by its parts, and by no index that the query names").hinting("use no index asks for none of them")
 	case q.From == "":
 		return p.fail(at.offset, "an index is of one collection, and the query asks all documents").expecting("a collection behind from")
 	}
@@ -84,7 +95,7 @@ func (p *parser) useIndex(q *Query) (err error) {
 // Otherwise it is the name of a collection.
 func (p *parser) indexNamed() bool {
 	next := p.peek()
-	return next.kind == tokenText || next.kind == tokenWord && !reserved(next.text) && !next.is("use")
+	return next.kind == tokenText || next.kind == tokenWord && !reserved(next.text) && !next.is("use") && !next.is("each")
 }
 
 // notFrom returns the error for a query that does not begin with from.

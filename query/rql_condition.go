@@ -316,7 +316,7 @@ func (p *parser) compare(field Field, operator token, op Op) (Expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !other.isConstant() {
+		if !other.IsConstant() {
 			return p.compareFields(field, at, other, operator, op)
 		}
 		value = other.Expression.root.constant

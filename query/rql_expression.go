@@ -2,7 +2,10 @@ package query
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/jaydb/jay/internal/jsonpath"
 )
 
 // ParseExpression parses an operand of a condition: an expression such as Price * Quantity, or a field.
@@ -20,6 +23,58 @@ func ParseExpression(text string) (Field, error) {
 		return Field{}, p.unexpected("an operator or the end")
 	}
 	return f, nil
+}
+
+// ParseMember parses a member of a computed index: an expression such as Price * Quantity, a field, also as date or as utc, or a constant.
+// Every error is a [*SyntaxError], and is [ErrSyntax].
+func ParseMember(text string) (Field, error) { return parseMember(text, nil) }
+
+// ParseReduction parses a member of a result of a computed index: an expression of members of a group, and of the functions
+// count(), sum(), avg(), min() and max(). It adds a column for each function to columns, unless it is there, and the expression has the
+// member of the column's name in its place. Errors are as for [ParseMember].
+func ParseReduction(text string, columns *[]Column) (Field, error) { return parseMember(text, columns) }
+
+func parseMember(text string, columns *[]Column) (Field, error) {
+	p, err := newParser(text, nil)
+	if err != nil {
+		return Field{}, err
+	}
+	p.expr.columns, p.expr.reducing = columns, columns != nil
+	f, err := p.expr.expression(nil)
+	if err == nil && columns == nil && p.tok.is("as") {
+		f, err = p.asDate(f)
+	}
+	if err != nil {
+		return Field{}, err
+	}
+	if p.tok.kind != tokenEnd {
+		return Field{}, p.unexpected("an operator or the end")
+	}
+	return f, nil
+}
+
+// aggregate = "count" "(" ")" | ( "sum" | "avg" | "min" | "max" ) "(" operand [ "as" ( "date" | "utc" ) ] ")" . The result is the member of
+// the column's name.
+func (e *expressions) aggregate() (*operation, error) {
+	columns := e.columns
+	e.columns = nil // none is in another one
+	defer func() { e.columns = columns }()
+	at, err := e.p.term("a function of groups", nil)
+	if err != nil {
+		return nil, err
+	}
+	c := Column{Func: at.fn, Field: at.field, Name: columnName(at.field, at.fn)}
+	if at.fn == FuncCount {
+		c.Name = "count()"
+	}
+	if !slices.ContainsFunc(*columns, func(known Column) bool { return known.Name == c.Name }) {
+		*columns = append(*columns, c)
+	}
+	path, err := jsonpath.Parse(string(jsonpath.AppendMember(nil, c.Name)))
+	if err != nil {
+		return nil, e.p.fail(at.offset, "%v", err).because(err)
+	}
+	return e.fieldOperand(Field{Path: path})
 }
 
 // functionOf returns the function of expressions that a token names, or nil.
@@ -47,6 +102,9 @@ func operatorAt(t token) *function {
 type expressions struct {
 	p *parser
 	x *Expression // that is parsed, or nil
+
+	reducing bool      // functions of groups are operands
+	columns  *[]Column // that functions of groups become; nil if they are refused
 
 	groups map[int]bool // for the parentheses from here on, by offset: whether they are operands; nil if not known
 }
@@ -91,7 +149,10 @@ func (e *expressions) expression(first *Field) (Field, error) {
 	x.root = root
 	w := writer{expression: x}
 	w.write(root, orderAny)
-	if x.text = w.String(); len(x.text) > MaxText {
+	if x.text = w.String(); root.function == nil {
+		x.text = "(" + x.text + ")" // a constant would be read as a field, or as a value
+	}
+	if len(x.text) > MaxText {
 		return Field{}, e.p.fail(start.offset, "an expression of %d bytes is too long: %d are the most", len(x.text), MaxText)
 	}
 	return Field{Meta: MetaExpression, Expression: x}, nil
@@ -234,6 +295,11 @@ func (e *expressions) primaryOperand() (*operation, error) {
 		return e.fieldOperand(f)
 	case e.p.atCall() && functionOf(e.p.tok) != nil:
 		return e.callFunction(functionOf(e.p.tok))
+	case e.p.atCall() && e.p.function() != FuncNone && e.columns != nil:
+		return e.aggregate()
+	case e.p.atCall() && e.columns != nil && (e.p.tok.is("first") || e.p.tok.is("last")):
+		return nil, e.p.fail(e.p.tok.offset, "entries of a group have no order, and %s() has no meaning: the newest is the max() of a date", e.p.tok.text).
+			expecting("count(), sum(), avg(), min() or max()")
 	case e.p.atCall() && e.p.function() != FuncNone:
 		return nil, e.p.fail(e.p.tok.offset, "%s() is of groups, and no operand of an expression", e.p.tok.text).
 			hinting(operandsOfGroups)

@@ -93,7 +93,7 @@ func (p *parser) term(expected string, refused map[string]string) (term, error) 
 	if err := p.expectSymbol(")", "behind the field"); err != nil {
 		return at, err
 	}
-	if operatorAt(p.tok) != nil {
+	if operatorAt(p.tok) != nil && !p.expr.reducing {
 		return at, p.fail(at.offset, "%s() is of groups, and no operand of an expression", name).hinting(operandsOfGroups)
 	}
 	return at, nil

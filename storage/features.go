@@ -25,7 +25,7 @@ type Feature struct {
 // Tx.RequireFeature where it is first written.
 //
 // Part of the on-disk format. A row must not change.
-var AllFeatures = [...]Feature{FeatureDefinitions, FeatureUTC, FeatureStandby, FeatureDeletedIDs, FeatureKeptSums, FeatureExpressions, FeatureText}
+var AllFeatures = [...]Feature{FeatureDefinitions, FeatureUTC, FeatureStandby, FeatureDeletedIDs, FeatureKeptSums, FeatureExpressions, FeatureText, FeatureComputed}
 
 // FeatureDefinitions are definitions that are kept in the database.
 var FeatureDefinitions = Feature{5, "definitions"}
@@ -50,6 +50,9 @@ var FeatureExpressions = Feature{10, "index expressions"}
 
 // FeatureText is an index of the kind "text", which finds documents by their words.
 var FeatureText = Feature{11, "text"}
+
+// FeatureComputed is a computed index.
+var FeatureComputed = Feature{12, "computed indexes"}
 
 // Features are what a program, or an engine of it, knows: AllFeatures, or those of another version in
 // tests. There are at most 64.

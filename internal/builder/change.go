@@ -53,6 +53,8 @@ func (q Definition) checkChange() error {
 		return err
 	}
 	switch {
+	case q.Query.Index != "":
+		return fmt.Errorf("%w: the query is of a computed index, and changes no documents", ids.ErrUsage)
 	case q.Query.From == "":
 		return fmt.Errorf("%w: the query names no collection", ids.ErrUsage)
 	case exec.IsGrouped(&q.Query) || q.Query.Projects() || q.Query.Distinct || len(q.Query.Include) > 0:

@@ -48,7 +48,7 @@ func (q Definition) complete() (Definition, error) {
 	if err := q.checkPaging(); err != nil {
 		return q, err
 	}
-	if len(q.Query.OrderBy) == 0 {
+	if len(q.Query.OrderBy) == 0 && q.Query.Index == "" {
 		q.OrderBy([]string{"id()"})
 	}
 	q.Query.Offset = 0

@@ -29,6 +29,21 @@ const (
 type Record struct {
 	Next    uint32        `json:"next"` // the number of the next index; never used twice
 	Indexes []RecordEntry `json:"indexes"`
+
+	Computed []ComputedEntry `json:"computed,omitempty"`
+}
+
+// Clone returns a copy that can be changed.
+func (r *Record) Clone() Record {
+	return Record{Next: r.Next, Indexes: slices.Clone(r.Indexes), Computed: slices.Clone(r.Computed)}
+}
+
+// Edit changes the record by a function, and makes the parts of computed indexes follow.
+func (r *Record) Edit(edit func(*Record) error) error {
+	if err := edit(r); err != nil {
+		return err
+	}
+	return r.settle()
 }
 
 // RecordEntry is the record of one index. Part of the on-disk format.
@@ -36,6 +51,7 @@ type RecordEntry struct {
 	Number   uint32 `json:"number"`
 	Replaces uint32 `json:"replaces,omitempty"` // the number of the index of the same name that this one replaces once it is built
 	Notes    bool   `json:"notes,omitempty"`    // of another kind than the ordered one: Index.Errors, if it computes
+	Part     bool   `json:"part,omitempty"`     // of a computed index
 	index.Info
 }
 
@@ -43,6 +59,7 @@ type RecordEntry struct {
 type Index struct {
 	Number     uint32
 	Replaces   uint32 // the number of the index that this one replaces, or 0
+	Part       bool   // of a computed index
 	Info       index.Info
 	Unknown    error  // a *index.KindError if no kind of this version has its name, or an *index.OptionError if the kind has no such option; then there is nothing below Collection
 	Collection string // folded
@@ -91,6 +108,7 @@ type Catalog struct {
 	ByCollection map[string]*Collection // those that writes maintain
 	AllOrdered   bool                   // they are, in all collections
 	Features     []storage.Feature      // that the indexes need
+	Computed     []*Computed            // in the order of the record
 }
 
 // Collection holds what a write needs to know of the indexes of one collection.
@@ -118,6 +136,9 @@ func New(record Record) (*Catalog, error) {
 		if ix.computes() || ix.Errors {
 			c.require(storage.FeatureExpressions)
 		}
+	}
+	if c.Computed = record.openAll(); len(c.Computed) > 0 {
+		c.require(storage.FeatureComputed)
 	}
 	for _, ix := range c.All {
 		if ix.Info.State == index.Dropping {
@@ -196,7 +217,7 @@ func (ci *Collection) Prepare() {
 // Open parses the declaration of one index. One of an unknown kind, or with an unknown option, is opened,
 // too, so that the database can be read: see Index.Unknown.
 func Open(e RecordEntry) (*Index, error) {
-	ix := &Index{Number: e.Number, Replaces: e.Replaces, Info: e.Info, Collection: format.FoldName(e.Collection)}
+	ix := &Index{Number: e.Number, Replaces: e.Replaces, Part: e.Part, Info: e.Info, Collection: format.FoldName(e.Collection)}
 	kind, known := kindOf(e.Kind)
 	if !known {
 		ix.Unknown = &index.KindError{Index: e.Name, Collection: e.Collection, Kind: e.Kind}
@@ -393,6 +414,9 @@ func (r *Record) Move(number uint32, to index.State) {
 	switch {
 	case from == index.Building && (to == index.Ready || to == index.Dropping),
 		from == index.Ready && to == index.Dropping:
+		if to == index.Dropping && e.Part {
+			r.withdraw(e)
+		}
 		e.State = to
 	case from == index.Dropping && to == Gone:
 		r.Indexes = slices.DeleteFunc(r.Indexes, func(e RecordEntry) bool { return e.Number == number })

@@ -17,7 +17,7 @@ type Refused struct {
 // documents: those that were ready are to be built. It returns the indexes that were
 // being built, which may never become ready and must not keep the others from it, and
 // those whose declarations are broken, or of a kind that this version does not know.
-// Indexes that were being dropped are gone.
+// Indexes that were being dropped are gone. The parts of computed indexes are all to be built.
 func (r *Record) ForRebuild() (unfinished []index.Info, refused []Refused) {
 	all := r.Indexes
 	r.Indexes, r.Next = nil, max(r.Next, 1)
@@ -29,6 +29,12 @@ func (r *Record) ForRebuild() (unfinished []index.Info, refused []Refused) {
 		}
 		if err := checkEntry(e); err != nil {
 			refused = append(refused, Refused{e.Info, err})
+			continue
+		}
+		if e.Part {
+			e.State, e.Replaces, e.Number = index.Building, 0, r.Next
+			r.Next++
+			r.Indexes = append(r.Indexes, e)
 			continue
 		}
 		name := [2]string{format.FoldName(e.Collection), format.FoldName(e.Name)}
@@ -49,6 +55,9 @@ func (r *Record) ForRebuild() (unfinished []index.Info, refused []Refused) {
 		e.State, e.Replaces, e.Number = index.Building, 0, r.Next // it has no entries under any number
 		r.Next++
 		r.Indexes = append(r.Indexes, e)
+	}
+	if err := r.settle(); err != nil {
+		refused = append(refused, Refused{index.Info{Index: index.Index{Name: PartPrefix}}, err})
 	}
 	return unfinished, refused
 }

@@ -12,6 +12,7 @@ import (
 	"fmt"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/ask"
 	"github.com/jaydb/jay/internal/builder"
 	"github.com/jaydb/jay/internal/core"
@@ -20,7 +21,7 @@ import (
 	"github.com/jaydb/jay/metadata"
 )
 
-// Drop deletes the documents of a collection, and then drops its indexes: see DB.DropCollection
+// Drop deletes the documents of a collection, and then drops its indexes, and the computed ones that are of it alone: see DB.DropCollection
 // of package jay. progress is called after each batch; nil for none.
 func Drop(ctx context.Context, db *core.Database, name string, progress func(documents int64)) (documents int64, err error) {
 	if db.Owner != nil {
@@ -39,6 +40,9 @@ func Drop(ctx context.Context, db *core.Database, name string, progress func(doc
 	}
 	done, err := q.Delete(ctx)
 	if err == nil {
+		err = db.Indexer.DropComputedOf(ctx, name)
+	}
+	if err == nil {
 		err = dropIndexes(ctx, db, name)
 	}
 	if err != nil {
@@ -47,16 +51,25 @@ func Drop(ctx context.Context, db *core.Database, name string, progress func(doc
 	return done.Documents, nil
 }
 
-// dropIndexes drops all indexes of a collection.
+// dropIndexes drops all indexes of a collection but for the parts of computed indexes.
 func dropIndexes(ctx context.Context, db *core.Database, collection string) error {
 	indexes, err := db.ListIndexes(ctx, collection)
 	for _, ix := range indexes {
-		if err == nil {
-			err = db.DropIndex(ctx, collection, ix.Name)
+		if err != nil {
+			return err
 		}
-		if errors.Is(err, errs.ErrIndex) {
+		if isPart(db, ix) {
+			continue
+		}
+		if err = db.DropIndex(ctx, collection, ix.Name); errors.Is(err, errs.ErrIndex) {
 			err = nil // another call has dropped it meanwhile
 		}
 	}
 	return err
+}
+
+// isPart reports whether an index is a part of a computed one.
+func isPart(db *core.Database, info index.Info) bool {
+	ix := db.Indexes.Load().Find(info.Collection, info.Name)
+	return ix != nil && ix.Part
 }

@@ -97,10 +97,17 @@ func (r *renaming) run(ctx context.Context) error {
 	if err := r.copyIndexes(ctx); err != nil {
 		return err
 	}
+	// Until all documents are in the new collection computed indexes are of both: so their answers have each document once.
+	if err := r.db.Indexer.RetargetComputed(ctx, r.From, r.To, true); err != nil {
+		return err
+	}
 	if err := r.store(ctx); err != nil {
 		return err
 	}
 	if err := r.moveAll(ctx); err != nil {
+		return err
+	}
+	if err := r.db.Indexer.RetargetComputed(ctx, r.From, r.To, false); err != nil {
 		return err
 	}
 	if err := dropIndexes(ctx, r.db, r.From); err != nil {
@@ -155,8 +162,12 @@ func (r *renaming) copyIndexes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(ix index.Info) bool { return ix.Automatic || ix.State == index.Dropping })
+	all = slices.DeleteFunc(all, func(ix index.Info) bool { return ix.Automatic || ix.State == index.Dropping || isPart(r.db, ix) })
 	current := r.db.Indexes.Load()
+	record := current.Record.Clone()
+	if _, err := record.Retarget(r.From, r.To, true); err != nil {
+		return err
+	}
 	for i, ix := range all { // sorted by name
 		if i > 0 && format.FoldName(ix.Name) == format.FoldName(all[i-1].Name) {
 			return fmt.Errorf("%w: %.100q is being replaced: wait until EnsureIndex has done so", errs.ErrIndex, ix.Name)

@@ -90,5 +90,8 @@ func (db *Database) DropIndex(ctx context.Context, collection, name string) erro
 	if db.Owner != nil {
 		return Ask[any, any](ctx, db, ask.DropIndex, ask.DropIndexArguments{Collection: collection, Name: name}, new(any), nil)
 	}
+	if err := db.Indexer.CheckDropped(collection, name); err != nil {
+		return err
+	}
 	return db.Indexer.DropIndex(ctx, collection, name)
 }

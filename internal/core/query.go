@@ -39,7 +39,11 @@ func (db *Database) StartRun(ctx context.Context, q *query.Query, o exec.Options
 		return nil, err
 	}
 	started = true
-	r.Closed = func(r *exec.Run) { db.SuggestIndex(r, q.From) }
+	r.Closed = func(r *exec.Run) {
+		if q.Index == "" {
+			db.SuggestIndex(r, q.From)
+		}
+	}
 	db.Env.Register(r)
 	return r, nil
 }

@@ -101,7 +101,7 @@ func ParseCursor(text string, q *query.Query) (*Cursor, error) {
 		return nil, bad
 	}
 	ordered := *q
-	if len(ordered.OrderBy) == 0 {
+	if len(ordered.OrderBy) == 0 && q.Index == "" {
 		ordered.OrderBy = []query.Order{{Field: query.Field{Meta: query.MetaID}}}
 	}
 	if !bytes.Equal(c.Query, fingerprint(&ordered)) {
@@ -114,7 +114,7 @@ func ParseCursor(text string, q *query.Query) (*Cursor, error) {
 			return nil, bad
 		}
 	}
-	if parts != len(ordered.OrderBy) {
+	if parts != len(ordered.OrderBy) && (q.Index == "" || len(ordered.OrderBy) > 0 || parts > 1) {
 		return nil, bad
 	}
 	return c, nil

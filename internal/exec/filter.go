@@ -24,6 +24,9 @@ type Filter struct {
 
 // NewFilter returns the Filter of a query.
 func NewFilter(e *env.Env, q *query.Query) (*Filter, error) {
+	if q.Index != "" {
+		return nil, fmt.Errorf("%w: a query of a computed index asks of no document as it is", errs.ErrQuery)
+	}
 	if !q.Each.IsZero() {
 		return nil, fmt.Errorf("%w: a query with each answers with elements, and asks of no document as it is", errs.ErrQuery)
 	}

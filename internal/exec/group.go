@@ -20,16 +20,10 @@ func (r *Run) groupAnswers(ctx context.Context) (answers, error) {
 	if rows, err := r.extremes(); rows != nil || err != nil {
 		return rows, err
 	}
-	limit := r.env.MaxQueryBytes
 	columns, having, err := r.q.GroupColumns()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errs.ErrQuery, err)
 	}
-	groups, err := query.NewGroups(r.q.GroupBy, columns, limit)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errs.ErrQuery, err)
-	}
-	groups.SetPace(&r.pace)
 	keep := func([]query.Value) bool { return true }
 	if having != nil {
 		matcher, err := query.Compile(having)
@@ -43,31 +37,20 @@ func (r *Run) groupAnswers(ctx context.Context) (answers, error) {
 			return matcher.Match(query.Doc{Body: body})
 		}
 	}
-	switch {
-	case r.plan.Along != nil:
-		var entries *entryGroups
-		if entries, err = newEntryGroups(r, r.plan, r.q, r.source.(*indexSource), groups); err != nil {
+	if r.plan.Along != nil {
+		groups, err := entryRun{r}.newGroups(columns)
+		if err != nil {
+			return nil, err
+		}
+		entries, err := newEntryGroups(r, r.plan, r.q, r.source.(*indexSource), groups)
+		if err != nil {
 			return nil, err
 		}
 		if entries.streams() {
 			return entries.answers(keep)
 		}
-		err = entries.collect(ctx)
-	case r.plan.Kept != nil:
-		err = keptRun{r}.fill(ctx, r.plan.Kept, groups)
-	default:
-		err = r.each(ctx, func(doc query.Doc) error {
-			held := groups.Bytes()
-			err := groups.Add(doc)
-			if err == nil {
-				return r.payer.Pay(groups.Bytes() - held)
-			}
-			if err == r.pace.Err() {
-				return err
-			}
-			return fmt.Errorf("%w: document %q: %w", errs.ErrQuery, doc.Meta.AppendMeta(nil, query.MetaID), err)
-		})
 	}
+	groups, err := entryRun{r}.gather(ctx, columns)
 	if err != nil {
 		return nil, err
 	}
@@ -105,6 +88,47 @@ func (r *Run) groupAnswers(ctx context.Context) (answers, error) {
 		rows = rows[1:]
 		return &Row{JSON: query.AppendRow(nil, r.q.Select, row)}, nil
 	}, nil
+}
+
+// newGroups returns the groups of a run, with these columns.
+func (er entryRun) newGroups(columns []query.Column) (*query.Groups, error) {
+	r := er.r
+	groups, err := query.NewGroups(r.q.GroupBy, columns, r.env.MaxQueryBytes)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errs.ErrQuery, err)
+	}
+	groups.SetPace(&r.pace)
+	return groups, nil
+}
+
+// gather gathers the documents of a run, or the entries of an index, into groups, or reads those that an index keeps.
+func (er entryRun) gather(ctx context.Context, columns []query.Column) (*query.Groups, error) {
+	r := er.r
+	groups, err := er.newGroups(columns)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case r.plan.Along != nil:
+		entries, err := newEntryGroups(r, r.plan, r.q, r.source.(*indexSource), groups)
+		if err == nil {
+			err = entries.collect(ctx)
+		}
+		return groups, err
+	case r.plan.Kept != nil:
+		return groups, keptRun{r}.fill(ctx, r.plan.Kept, groups)
+	}
+	return groups, r.each(ctx, func(doc query.Doc) error {
+		held := groups.Bytes()
+		err := groups.Add(doc)
+		if err == nil {
+			return r.payer.Pay(groups.Bytes() - held)
+		}
+		if err == r.pace.Err() {
+			return err
+		}
+		return fmt.Errorf("%w: document %q: %w", errs.ErrQuery, doc.Meta.AppendMeta(nil, query.MetaID), err)
+	})
 }
 
 // groupWork is what a row of a group counts for where its size is not looked at.

@@ -24,6 +24,9 @@ type Report struct {
 func (r *Run) Report() Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.index != nil && r.index.parts != nil {
+		return r.index.report(r)
+	}
 	return Report{
 		Steps:      r.steps(),
 		Keys:       r.stats.keys,
@@ -42,11 +45,7 @@ func (r *Run) Explain(ctx context.Context) (Report, error) {
 	if r.closed != nil {
 		return report, r.closed
 	}
-	paths := r.plan.Access
-	if r.plan.Intersect != nil {
-		paths = append(paths[:len(paths):len(paths)], r.plan.Intersect)
-	}
-	for _, a := range paths {
+	for _, a := range (entryRun{r}).paths() {
 		if !a.Index.Errors {
 			continue
 		}
@@ -66,6 +65,9 @@ func (r *Run) Explain(ctx context.Context) (Report, error) {
 func (r *Run) steps() []string {
 	pl := r.plan
 	var steps []string
+	if r.index != nil {
+		steps = r.index.steps(r)
+	}
 	what := "all documents"
 	if r.q.From != "" {
 		what = r.q.From
@@ -189,7 +191,8 @@ func (r *Run) idsScanned() string {
 	if r.plan.Prefix != "" {
 		text = fmt.Sprintf(" with IDs from %q", r.plan.Prefix)
 	}
-	low, high := r.Bounds()
+	own := r.Walks()[0]
+	low, high := own.Low, own.High
 	switch {
 	case low != "" && r.plan.High != "":
 		text += fmt.Sprintf(" with IDs between %q and %q", low, high)

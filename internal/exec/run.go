@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -68,7 +67,8 @@ type Run struct {
 	distinct  *query.Distinct
 	included  map[string]bool // included documents so far, by folded ID
 	skip      int
-	left      int // answers to come; below 0 for no limit
+	left      int       // answers to come; below 0 for no limit
+	index     *indexRun // of a query of a computed index; else nil
 	instead   instead
 	unweighed unweighed
 	scoring   scoring
@@ -122,6 +122,9 @@ type Options struct {
 	Paging   bool    // every row needs its cursor
 	Counting bool    // only the number of answers is wanted
 	After    *Cursor // begin behind it; nil for the beginning
+
+	// groups are conditions on the groups of a query that are wanted of it, which decide nothing.
+	groups []query.Expr
 
 	// PageBytes is the number of bytes of documents after which the caller asks for no
 	// further row; 0 for none.
@@ -202,6 +205,9 @@ func (m *docMeta) AppendMeta(dst []byte, part query.Meta) []byte {
 // Start plans a query and opens what it reads. Close must follow if it succeeds; if
 // not, the snapshot remains the caller's.
 func Start(ctx context.Context, db Database, q *query.Query, overlay Overlay, o Options) (*Run, error) {
+	if q.Index != "" {
+		return startIndex(ctx, db, q, overlay, o)
+	}
 	r := &Run{env: db.Env, docs: db.Docs.For(ctx), q: q, snapshot: db.Snapshot, owned: db.Owned, overlay: overlay, options: o, moment: db.Moment, payer: budget.NewPayer(ctx)}
 	if err := r.findGone(db.DueFrom); err != nil {
 		return nil, err
@@ -223,17 +229,6 @@ func (r *Run) findGone(from time.Time) (err error) {
 	return err
 }
 
-// Prefix is the folded prefix of all IDs that the run looks at; "" for no bound.
-func (r *Run) Prefix() string { return r.plan.Prefix }
-
-// Bounds are the least and the greatest folded ID that the run may look at; "" for no
-// bound.
-func (r *Run) Bounds() (low, high string) {
-	low, _, _ = strings.Cut(r.plan.Low, "\x00")
-	high, _, _ = strings.Cut(r.plan.High, "\x00")
-	return low, high
-}
-
 // start plans the query and opens what it needs.
 func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 	r.started = time.Now()
@@ -243,7 +238,7 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 	if err := r.scoring.prepare(r, c); err != nil {
 		return err
 	}
-	if r.plan, err = plan.New(planned(r.q), c, r.snapshot, r.env.Rules, plan.Options{Scores: r.scoring.scores, Counting: r.options.Counting, NoScan: r.options.NoScan, MaxBytes: r.env.MaxQueryBytes, Size: sizes(r.snapshot), Space: spaceOf(r.env)}); err != nil {
+	if r.plan, err = plan.New(planned(r.q), c, r.snapshot, r.env.Rules, plan.Options{Scores: r.scoring.scores, Counting: r.options.Counting, NoScan: r.options.NoScan, MaxBytes: r.env.MaxQueryBytes, Size: sizes(r.snapshot), Space: spaceOf(r.env), Groups: r.options.groups}); err != nil {
 		return err
 	}
 	if r.options.NoScan && r.plan.IsScan() && !r.wantsAll() {
@@ -441,6 +436,11 @@ func (r *Run) Close() {
 // Release implements env.Handle.
 func (r *Run) Release(cause error) error {
 	r.pace.Stop(cause) // a document may take long
+	if r.index != nil {
+		for _, p := range r.index.parts {
+			p.pace.Stop(cause)
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed != nil {
@@ -612,6 +612,10 @@ func (r *Run) begin(ctx context.Context) (err error) {
 	if r.q.IsDistinct() && r.scripted == nil {
 		r.distinct = query.NewDistinct(r.env.MaxQueryBytes)
 	}
+	if r.index != nil && r.index.parts != nil {
+		r.answers, err = r.index.answers(ctx, r)
+		return err
+	}
 	if IsGrouped(r.q) {
 		r.answers, err = r.groupAnswers(ctx)
 		return err
@@ -752,7 +756,7 @@ func (r *Run) includeOne(row *Row, id string, read readFunc, used *int) error {
 
 // Count returns the number of answers, without making them where possible.
 func (r *Run) Count(ctx context.Context) (int64, error) {
-	if IsGrouped(r.q) || r.q.IsDistinct() || len(r.q.OrderBy) > 0 {
+	if IsGrouped(r.q) || r.q.IsDistinct() || len(r.q.OrderBy) > 0 || r.index != nil && r.index.parts != nil {
 		n := int64(0)
 		for {
 			row, err := r.Next(ctx)

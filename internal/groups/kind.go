@@ -92,7 +92,7 @@ func open(ix *catalog.Index) (catalog.Keeper, error) {
 	}
 	sums, _ := parseSums(ix.Option(optionSums))
 	for _, f := range sums {
-		if why := catalog.NotKept(f); why != "" {
+		if why := notKept(f); why != "" {
 			return nil, refused(optionSums, why)
 		}
 		sum, err := k.fan.Field(f)
@@ -161,10 +161,18 @@ func parseField(text string) (query.Field, error) {
 		}
 		f.Date, f.UTC = query.DateInstant, as == catalog.AsUTC
 	}
-	if why := catalog.NotKept(f); why != "" {
+	if why := notKept(f); why != "" {
 		return f, fmt.Errorf("%.100q: %s", text, why)
 	}
 	return f, nil
+}
+
+// notKept says why a member or a sum cannot be kept, or is "". A constant can: a number is added for each document.
+func notKept(f query.Field) string {
+	if f.IsConstant() {
+		return ""
+	}
+	return catalog.NotKept(f)
 }
 
 // parseSums parses the option: the fields, in the order of the text. It returns false for one that is not valid.

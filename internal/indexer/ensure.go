@@ -27,6 +27,9 @@ func (in *Indexer) EnsureIndexes(ctx context.Context, collection string, indexes
 	if err != nil {
 		return fmt.Errorf("index %s: %w", collection, err)
 	}
+	if err := in.checkNames(infos); err != nil {
+		return fmt.Errorf("index %s: %w", collection, err)
+	}
 	all, err := in.EnsureAll(infos, o.Replace)
 	if err != nil {
 		return fmt.Errorf("index %s: %w", collection, err)

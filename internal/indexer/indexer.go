@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/jaydb/jay/index"
@@ -92,9 +91,20 @@ func (in *Indexer) isBuilding(number uint32) bool {
 }
 
 // change commits a new list of indexes and makes it the current one. Only
-// tasks call it, and changes are serialized. edit may refuse, and runs again if another process
-// was quicker.
+// tasks and changes of computed indexes call it, and changes are serialized. edit may refuse, and runs again if another process
+// was quicker. The parts of computed indexes follow, and their tasks are started.
 func (in *Indexer) change(edit func(*catalog.Record) error) error {
+	if err := in.commit(edit); err != nil {
+		return err
+	}
+	if err := in.env.Renew(); err == nil { // otherwise Close has begun, or the store is away: the next Open goes on
+		in.startParts(in.indexes.Load())
+	}
+	return nil
+}
+
+// commit is change without the tasks.
+func (in *Indexer) commit(edit func(*catalog.Record) error) error {
 	select {
 	case in.changing <- struct{}{}:
 		defer func() { <-in.changing }()
@@ -124,8 +134,8 @@ var errOvertaken = errors.New("the list of indexes has changed")
 // tryChange is change from the list that is known. It returns the new one.
 func (in *Indexer) tryChange(edit func(*catalog.Record) error) (*catalog.Catalog, error) {
 	old := in.indexes.Load()
-	record := catalog.Record{Next: old.Record.Next, Indexes: slices.Clone(old.Record.Indexes)}
-	if err := edit(&record); err != nil {
+	record := old.Record.Clone()
+	if err := record.Edit(edit); err != nil {
 		return nil, err
 	}
 	c, err := catalog.New(record)

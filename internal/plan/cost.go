@@ -8,6 +8,7 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/score"
+	"github.com/jaydb/jay/query"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -63,9 +64,10 @@ const (
 
 // Options are what a plan is for.
 type Options struct {
-	Counting bool // only the number of answers is wanted, and entries may be counted instead of documents
-	NoScan   bool // a scan would be refused
-	MaxBytes int  // that the query may sort
+	Groups   []query.Expr // conditions on the groups that are wanted, which decide nothing
+	Counting bool         // only the number of answers is wanted, and entries may be counted instead of documents
+	NoScan   bool         // a scan would be refused
+	MaxBytes int          // that the query may sort
 
 	Scores *score.Scores // of the query; nil for none
 

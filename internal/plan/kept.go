@@ -86,6 +86,11 @@ func (p parts) keeps(columns []query.Column, present bool) (best *Kept, err erro
 
 // groupRanges returns the ranges of the groups of an index that the conditions leave, ascending, or nil for all.
 func (p *planner) groupRanges(ix *catalog.Index, flags byte) []catalog.GroupRange {
+	if len(p.options.Groups) > 0 { // they are on the one value that a group has of each member
+		of := &planner{rules: p.rules, separator: p.separator, q: p.q, snapshot: p.snapshot}
+		of.conjuncts = ofFields(p.options.Groups)
+		of.own, p, flags = len(of.conjuncts), of, 0
+	}
 	bounded, ranges := false, []KeyRange{{}}
 	for _, f := range ix.Fields {
 		bound := p.bind(f, flags)
@@ -106,4 +111,22 @@ func (p *planner) groupRanges(ix *catalog.Index, flags byte) []catalog.GroupRang
 		out[i] = catalog.GroupRange{Lo: r.Lo, Hi: r.Hi}
 	}
 	return out
+}
+
+// ofFields returns conditions on elements of a fan-out as conditions on the fields of an index of them, which are written alike.
+func ofFields(conditions []query.Expr) []query.Expr {
+	all := make([]query.Expr, len(conditions))
+	for i, e := range conditions {
+		var err error
+		all[i], err = query.MapFields(e, func(f query.Field) (query.Field, error) {
+			if f.Meta == query.MetaElement {
+				f.Meta = query.MetaNone
+			}
+			return f, nil
+		})
+		if err != nil {
+			all[i] = e
+		}
+	}
+	return all
 }

@@ -25,16 +25,19 @@ func (t *Tx) StartRun(ctx context.Context, q *query.Query, o exec.Options) (*exe
 		return nil, err
 	}
 	if t.writable {
-		note := &rangeRead{prefix: r.Prefix()}
-		note.low, note.high = r.Bounds()
-		if q.From != "" {
-			note.collection, note.named = format.CollectionKey(q.From), q.From
+		for _, w := range r.Walks() {
+			note := &rangeRead{prefix: w.Prefix, low: w.Low, high: w.High}
+			if w.Collection != "" {
+				note.collection, note.named = format.CollectionKey(w.Collection), w.Collection
+			}
+			t.reads.walks = append(t.reads.walks, note)
 		}
-		t.reads.walks = append(t.reads.walks, note)
 	}
 	r.Closed = func(r *exec.Run) {
 		t.unregister(r)
-		t.db.SuggestIndex(r, q.From)
+		if q.Index == "" {
+			t.db.SuggestIndex(r, q.From)
+		}
 	}
 	t.register(r)
 	return r, nil

@@ -162,6 +162,9 @@ func (v *verifier) readCatalog(key, value []byte) {
 		v.damage(CatalogRecord, key, "%v: %.200q", err, value)
 		return
 	}
+	for _, lack := range record.Lacks() {
+		v.lacks("%s", lack)
+	}
 	for _, e := range record.Indexes {
 		ix, err := catalog.Open(e)
 		if err == nil && (len(ix.Fields) == 0 && ix.Unknown == nil || e.State != index.Ready && e.State != index.Building && e.State != index.Dropping) {

@@ -178,7 +178,7 @@ func TestQuery_UseIndex_Refused(t *testing.T) {
 			t.Errorf("got %v, want ErrQuery", err)
 		}
 	}
-	for _, text := range []string{"from @all_docs use index 'x'", "from Orders use 'x'", "from Orders use index", "from Orders use index ''", "from index 'x'", "from Orders use index 'x' as o"} {
+	for _, text := range []string{"from @all_docs use index 'x'", "from Orders use 'x'", "from Orders use index", "from Orders use index ''", "from index 'x' use index 'y'", "from Orders use index 'x' as o"} {
 		if _, err := db.RQL(text, nil); !errors.Is(err, jay.ErrSyntax) {
 			t.Errorf("%s: got %v, want ErrSyntax", text, err)
 		}

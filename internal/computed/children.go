@@ -1,0 +1,139 @@
+package computed
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/query"
+)
+
+// Child is an index of which the answers of a map come.
+type Child struct {
+	Of         string // the map, and its member if it has several
+	Collection string
+	Index      index.Index // without a name
+}
+
+// Options of the kinds of indexes that children have.
+const (
+	optionSums   = "sums"
+	optionEach   = "each"
+	optionOnly   = "only"
+	optionStrict = "strict"
+)
+
+// Children returns the indexes that keep the answers of the maps, and why some maps or members have none: what they give is computed
+// from documents.
+func (d *Definition) Children() (children []Child, without []string) {
+	for i := range d.maps {
+		p := &d.maps[i]
+		of := fmt.Sprint("map ", i+1)
+		switch {
+		case p.collection == "":
+			without = append(without, of+": it is of all documents, and an index is of one collection")
+		case d.reduce == nil && !p.each.IsZero():
+			without = append(without, of+": the elements of an array have no order that an index keeps")
+		case d.reduce == nil:
+			more, why := d.ordered(i, of)
+			children, without = append(children, more...), append(without, why...)
+		default:
+			ix, why := d.kept(i)
+			if why != "" {
+				without = append(without, of+": "+why)
+				continue
+			}
+			children = append(children, Child{Of: of, Collection: p.collection, Index: ix})
+		}
+	}
+	return children, without
+}
+
+// kept returns the index of the kind groups that keeps the groups of a map, or why there is none.
+func (d *Definition) kept(i int) (ix index.Index, why string) {
+	p := &d.maps[i]
+	ix = index.Index{Kind: "groups", Options: make(map[string]string)}
+	computes := false
+	for _, at := range d.reduce.by {
+		ix.Fields = append(ix.Fields, p.fields[at].String())
+		computes = computes || p.fields[at].Expression != nil
+	}
+	var sums []string
+	for _, c := range d.reduce.columns {
+		switch c.Func {
+		case query.FuncCount:
+			continue
+		case query.FuncSum, query.FuncAvg:
+		default:
+			return ix, c.Name + " is computed when it is asked for: a removal cannot take it back"
+		}
+		f, err := query.Substitute(c.Field, func(f query.Field) (query.Field, error) { return d.member(i, f) })
+		if err != nil {
+			return ix, err.Error()
+		}
+		if text := f.String(); !slices.Contains(sums, text) {
+			sums = append(sums, text)
+			computes = computes || f.Expression != nil
+		}
+	}
+	if len(sums) > 0 {
+		ix.Options[optionSums] = strings.Join(sums, ", ")
+	}
+	switch {
+	case p.where == nil:
+	case p.each.IsZero():
+		ix.Where = query.FormatCondition(p.where)
+	default:
+		ix.Options[optionOnly] = query.FormatCondition(p.where)
+	}
+	if !p.each.IsZero() {
+		ix.Options[optionEach] = p.each.String()
+	}
+	if d.Declared.Strict && computes {
+		ix.Options[optionStrict] = "yes"
+	}
+	return ix, ""
+}
+
+// ordered returns the ordered indexes of a map without groups, one for each member, and why some members have none.
+func (d *Definition) ordered(i int, of string) (children []Child, without []string) {
+	p := &d.maps[i]
+	where := ""
+	if p.where != nil {
+		where = query.FormatCondition(p.where)
+	}
+	var seen []string
+	for n, f := range p.fields {
+		of := of + ", member " + d.members[n]
+		switch {
+		case f.IsConstant(), f.Meta == query.MetaID:
+			continue
+		case f.Meta != query.MetaNone && f.Expression == nil:
+			without = append(without, fmt.Sprintf("%s: %s is no field of the body", of, f))
+			continue
+		}
+		ix := index.Index{Fields: []string{fieldText(f)}, Where: where}
+		if d.Declared.Strict && f.Expression != nil {
+			ix.Options = map[string]string{optionStrict: "yes"}
+		}
+		if !slices.Contains(seen, ix.Fields[0]) {
+			seen = append(seen, ix.Fields[0])
+			children = append(children, Child{Of: of, Collection: p.collection, Index: ix})
+		}
+	}
+	return children, without
+}
+
+// fieldText returns the text of a field of an ordered index.
+func fieldText(f query.Field) string {
+	switch {
+	case f.Expression != nil || f.Date > query.DateInstant:
+		return f.String()
+	case f.UTC:
+		return f.Path.String() + " as utc"
+	case f.Date == query.DateInstant:
+		return f.Path.String() + " as date"
+	}
+	return f.Path.String()
+}

@@ -1,0 +1,277 @@
+package computed
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/jsonpath"
+	"github.com/jaydb/jay/query"
+)
+
+// Resolved is a query of a computed index as queries of documents.
+type Resolved struct {
+	// Plain is one query that has the same answers; nil if there is none.
+	Plain *query.Query
+
+	// Parts are those of the maps, otherwise: of documents or elements, in the order of the query, or of groups, which are to be
+	// merged.
+	Parts []Part
+
+	// Reduce has the rest of a query of groups; nil for one of entries.
+	Reduce *Reduced
+}
+
+// Part is the query of one map.
+type Part struct {
+	Query *query.Query
+
+	// Groups are conditions on groups that decide nothing, and which groups need not be looked at.
+	Groups []query.Expr
+
+	// Documents are conditions on documents that all of those satisfy which give something to groups that are wanted.
+	Documents []query.Expr
+}
+
+// Reduced is what follows when groups are merged: each is a row of Columns, of which Results make a result, on which the
+// condition, the orders and the columns of the query are.
+type Reduced struct {
+	By      int // the first so many of Columns are the members of the group
+	Columns []query.Column
+	Results []query.Column
+}
+
+// Resolve returns a query of the index as queries of documents. The error is ErrQuery.
+func (d *Definition) Resolve(q *query.Query) (*Resolved, error) {
+	r, err := d.resolve(q)
+	if err != nil {
+		return nil, fmt.Errorf("%w: index %q: %w", errs.ErrQuery, d.Declared.Name, err)
+	}
+	return r, nil
+}
+
+func (d *Definition) resolve(q *query.Query) (*Resolved, error) {
+	if err := check(q); err != nil {
+		return nil, err
+	}
+	if d.reduce != nil {
+		return d.resolveReduce(q)
+	}
+	r := &Resolved{}
+	for i := range d.maps {
+		part, err := d.entriesOf(i, q)
+		if err != nil {
+			return nil, err
+		}
+		r.Parts = append(r.Parts, Part{Query: part})
+	}
+	if len(d.maps) == 1 {
+		r.Plain = r.Parts[0].Query
+		r.Plain.Limit, r.Plain.HasLimit, r.Plain.Offset, r.Plain.Distinct = q.Limit, q.HasLimit, q.Offset, q.Distinct
+	}
+	return r, nil
+}
+
+// check refuses what a query of a computed index does not have.
+func check(q *query.Query) error {
+	switch {
+	case len(q.GroupBy) > 0 || q.Having != nil || slices.ContainsFunc(q.Select, func(c query.Column) bool { return c.Func != query.FuncNone }):
+		return fmt.Errorf("a query of a computed index has no groups of its own: they are declared with the index")
+	case len(q.Facets) > 0:
+		return fmt.Errorf("facets count documents, and a query of a computed index has no documents")
+	case len(q.Include) > 0:
+		return fmt.Errorf("a query of a computed index answers with members, and includes no documents")
+	case q.UseIndex != "":
+		return fmt.Errorf("it is answered by the indexes that are its parts, and by no index that the query names")
+	case !q.Each.IsZero():
+		return fmt.Errorf("a query of a computed index has no each: it is declared with the index")
+	}
+	return nil
+}
+
+// entriesOf returns the query of one map of an index without groups.
+func (d *Definition) entriesOf(i int, q *query.Query) (*query.Query, error) {
+	p := &d.maps[i]
+	out := &query.Query{From: p.collection, Each: p.each, NoIndex: q.NoIndex}
+	ofDocument := func(f query.Field) (query.Field, error) { return d.member(i, f) }
+	where := query.Conjuncts(p.where)
+	if q.Where != nil {
+		e, err := query.SubstituteCondition(q.Where, ofDocument)
+		if err != nil {
+			return nil, err
+		}
+		where = append(where, query.Conjuncts(e)...)
+		if len(query.Conjuncts(e)) == 0 {
+			where = append(where, e)
+		}
+	}
+	if len(where) > 0 {
+		out.Where = query.And(where)
+	}
+	for _, o := range q.OrderBy {
+		var err error
+		if o.Field, err = query.Substitute(o.Field, ofDocument); err != nil {
+			return nil, err
+		}
+		out.OrderBy = append(out.OrderBy, o)
+	}
+	for _, c := range q.Select {
+		var err error
+		if c.Field, err = query.Substitute(c.Field, ofDocument); err != nil {
+			return nil, err
+		}
+		out.Select = append(out.Select, c)
+	}
+	if len(q.Select) == 0 {
+		for n, name := range d.members {
+			out.Select = append(out.Select, query.Column{Name: name, Field: p.fields[n]})
+		}
+	}
+	return out, nil
+}
+
+// member returns what a field of an entry is in the documents of a map.
+func (d *Definition) member(of int, f query.Field) (query.Field, error) {
+	if f.Meta != query.MetaNone {
+		if d.reduce != nil || f.Meta == query.MetaElement {
+			return f, fmt.Errorf("%s is of documents", f)
+		}
+		return f, nil
+	}
+	at := slices.Index(d.members, f.Path.Root())
+	if at < 0 {
+		return f, d.unknown(f.Path.Root(), d.members)
+	}
+	return into(d.maps[of].fields[at], f)
+}
+
+// into returns the field that f, which begins with a member, is if the member is another field.
+func into(member, f query.Field) (query.Field, error) {
+	if f.Path.Len() > 1 {
+		if member.Expression != nil || member.Date != query.DateNone || member.Meta != query.MetaNone && member.Meta != query.MetaElement && member.Meta != query.MetaCustom {
+			return f, fmt.Errorf("%s is one value, and %s leads into it", member, f)
+		}
+		rest := strings.TrimPrefix(f.Path.String(), f.Path.Prefix(1).String())
+		path, err := jsonpath.Parse(member.Path.String() + rest)
+		if err != nil {
+			return f, err
+		}
+		member.Path = path
+	}
+	if f.Date != query.DateNone {
+		if member.Expression != nil || member.Date != query.DateNone {
+			return f, fmt.Errorf("%s is a member that is computed, and is read as a date", f)
+		}
+		member.Date, member.UTC, member.Zone = f.Date, f.UTC, f.Zone
+	}
+	return member, nil
+}
+
+// resolveReduce is resolve of an index with groups.
+func (d *Definition) resolveReduce(q *query.Query) (*Resolved, error) {
+	red := d.reduce
+	names := d.Results()
+	known := func(f query.Field) (query.Field, error) {
+		if f.Meta != query.MetaNone {
+			return f, fmt.Errorf("%s is of documents, and the results are groups of them", f)
+		}
+		if !slices.Contains(names, f.Path.Root()) {
+			return f, d.unknown(f.Path.Root(), names)
+		}
+		return f, nil
+	}
+	if _, err := query.SubstituteCondition(q.Where, known); q.Where != nil && err != nil {
+		return nil, err
+	}
+	for _, o := range q.OrderBy {
+		if _, err := query.Substitute(o.Field, known); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range q.Select {
+		if _, err := query.Substitute(c.Field, known); err != nil {
+			return nil, err
+		}
+	}
+	r := &Resolved{Reduce: &Reduced{By: len(red.by), Results: red.results}}
+	for i := range d.maps {
+		p := &d.maps[i]
+		part := Part{Query: &query.Query{From: p.collection, Each: p.each, Where: p.where, NoIndex: q.NoIndex}}
+		for n, at := range red.by {
+			part.Query.GroupBy = append(part.Query.GroupBy, p.fields[at])
+			part.Query.Select = append(part.Query.Select, query.Column{Name: d.Declared.Reduce.GroupBy[n], Field: p.fields[at]})
+		}
+		for _, c := range red.columns {
+			if c.Func != query.FuncCount {
+				var err error
+				if c.Field, err = query.Substitute(c.Field, func(f query.Field) (query.Field, error) { return d.member(i, f) }); err != nil {
+					return nil, err
+				}
+			}
+			part.Query.Select = append(part.Query.Select, c)
+		}
+		if r.Reduce.Columns == nil {
+			r.Reduce.Columns = part.Query.Select
+		}
+		part.Groups, part.Documents = d.pushed(i, query.Conjuncts(q.Where))
+		r.Parts = append(r.Parts, part)
+	}
+	return r, nil
+}
+
+// pushed returns the conditions on results that are on members of groups, as conditions on the fields of a map: those that say which
+// groups need not be looked at, and those that the documents of wanted groups satisfy. A group has one value of each member, and a document
+// perhaps several, so that a condition must be true of a document if it is of one of its values. A missing member is null in a
+// group, so none of them may accept null.
+func (d *Definition) pushed(of int, conjuncts []query.Expr) (groups, documents []query.Expr) {
+	for _, e := range conjuncts {
+		if !isOfOneValue(e) {
+			continue
+		}
+		mapped, err := query.MapFields(e, func(f query.Field) (query.Field, error) {
+			if f.Path.Len() != 1 || f.Meta != query.MetaNone || f.Date != query.DateNone {
+				return f, errNotPushed
+			}
+			for _, c := range d.reduce.results {
+				if c.Name != f.Path.Root() {
+					continue
+				}
+				n := slices.IndexFunc(d.Declared.Reduce.GroupBy, func(name string) bool {
+					by, err := memberField(name)
+					return err == nil && c.Field.Meta == query.MetaNone && c.Field.Date == query.DateNone && by.Path.String() == c.Field.Path.String()
+				})
+				if n < 0 {
+					return f, errNotPushed
+				}
+				return d.maps[of].fields[d.reduce.by[n]], nil
+			}
+			return f, errNotPushed
+		})
+		if err != nil {
+			continue
+		}
+		if _, err := query.Compile(mapped); err != nil {
+			continue
+		}
+		groups, documents = append(groups, mapped), append(documents, mapped)
+	}
+	return groups, documents
+}
+
+var errNotPushed = fmt.Errorf("it is no condition on a member of groups")
+
+// isOfOneValue reports whether a condition is true if one value of its field satisfies it, and never of null.
+func isOfOneValue(e query.Expr) bool {
+	switch e := e.(type) {
+	case query.Compare:
+		return e.Value.Kind() > query.KindNull
+	case query.Between:
+		return e.Lo.Kind() > query.KindNull && e.Hi.Kind() > query.KindNull
+	case query.In:
+		return !e.All && !slices.ContainsFunc(e.Values, func(v query.Value) bool { return v.Kind() <= query.KindNull })
+	case query.StartsWith:
+		return true
+	}
+	return false
+}
