@@ -229,6 +229,66 @@ func (c *Collection[T]) DeclaredIndexes() ([]Index, error) {
 	return catalog.Tagged(c.m.Type, c.m.Collection, c.m.Drop)
 }
 
+// Computed declares a computed index, whose entries are computed from documents: members of each document, or of each element of
+// one of its arrays, and counts and sums of groups of them. See package index, which has its parts Map, Reduce and Member. Its
+// fields:
+//
+//	Name    string         identifies it, without regard to case
+//	Maps    []index.Map    what documents have in it
+//	Reduce  *index.Reduce  makes groups of what the maps give; nil for none
+//	Strict  bool           refuses documents for which an expression fails
+type Computed = index.Computed
+
+// ComputedInfo is a computed index and its state: see package index. Its fields:
+//
+//	Computed  Computed       the declaration, in canonical form
+//	State     IndexState     IndexBuilding until all parts are built; meanwhile answers are computed from documents
+//	Next      *ComputedInfo  takes its place when its parts are built; nil for none
+//	Algebra   string         the declaration in one line, as Explain shows it
+//	Parts     []IndexInfo    the indexes that keep its answers
+//	Without   []string       why maps and members have no part: what they give is computed when it is asked for
+//	Unknown   string         why this version does not understand the declaration; "" for none
+type ComputedInfo = index.ComputedInfo
+
+// ComputedIndexes are the computed indexes of a database. It is safe for concurrent use.
+type ComputedIndexes struct{ of core.ComputedIndexes }
+
+// ComputedOf returns the computed indexes of a database.
+func ComputedOf(db *DB) ComputedIndexes {
+	return ComputedIndexes{core.ComputedIndexes{Database: &db.core}}
+}
+
+// Ensure makes sure that there is a computed index, and returns nil when its parts are ready: the indexes that keep its answers. One of the
+// same name that is declared otherwise is ErrIndexExists, unless ReplaceIndex is among opts: then the parts of the new one are built beside
+// the old one, which answers until they are ready, and parts of the same declaration stay. A declaration that is not valid is ErrIndex, and says why.
+//
+// Queries may use a new index at once: what is not kept yet is computed from documents, as is what cannot be kept. If ctx ends,
+// Ensure returns its error and the build continues; if the process ends, the next Open continues it. If documents refuse a part, the
+// index is dropped, or stays as it was if it was to be replaced, and Ensure returns why.
+//
+// The parts are among DB.Indexes, with names such as "computed:Orders/ByProduct:17", and are not dropped for themselves. DropCollection drops
+// the computed indexes all of whose maps are of the collection; RenameCollection makes maps of the old name those of the new one.
+//
+// The first computed index of a database raises its format to 12: older versions then refuse it.
+func (c ComputedIndexes) Ensure(ctx context.Context, declared Computed, opts ...IndexOption) error {
+	var o indexOptions
+	for _, option := range opts {
+		option(&o)
+	}
+	return c.of.Ensure(ctx, declared, o.inner)
+}
+
+// Drop removes a computed index and the entries of its parts. It returns ErrIndex if there is none of the name. If ctx ends, or the
+// process, the removal of entries continues as that of DropIndex does.
+func (c ComputedIndexes) Drop(ctx context.Context, name string) error {
+	return c.of.Drop(ctx, name)
+}
+
+// List returns the computed indexes, by name, those that are to replace others among them.
+func (c ComputedIndexes) List(ctx context.Context) ([]ComputedInfo, error) {
+	return c.of.List(ctx)
+}
+
 // Definitions are what programs declare for a database and keep in it, beside the documents: JSON objects, by kind
 // and name. jay serve keeps there the indexes and configurations that RavenDB's clients give it. They mean
 // nothing to package jay. Backups and checkpoints have them, queries and changes do not. DB.Definitions returns the

@@ -861,6 +861,53 @@ func TestFormat11_Text(t *testing.T) {
 	jaytest.Verify(t, db)
 }
 
+// Ensure that the database of format 12 with computed indexes (internal/fixture) opens, answers as it did, and goes on; and that a
+// program which does not know them refuses it by that name.
+func TestFormat12_Computed(t *testing.T) {
+	dir := t.TempDir()
+	copyTree(t, filepath.Join("testdata", "format12", "computed"), dir)
+	before := hashesOf(t, dir)
+	older := storage.Features(storage.AllFeatures[:7])
+	_, err := jay.Open(dir, &jay.Options{Engine: lsm.Driver{Options: lsm.Options{Features: older}}})
+	var newer *jay.FormatError
+	if !errors.As(err, &newer) || newer.Found != 12 || newer.Newest != 11 || !slices.Equal(newer.Features, []string{"computed indexes"}) {
+		t.Errorf("an older program: got %v", err)
+	}
+	equal(t, slices.Equal(before, hashesOf(t, dir)), true)
+
+	said := func(db *jay.DB, rql string) string {
+		t.Helper()
+		q, err := db.RQL(rql, nil)
+		must(t, err)
+		rows, err := q.NoScan().All(ctx)
+		must(t, err)
+		var all []string
+		for _, r := range rows {
+			all = append(all, string(r.JSON))
+		}
+		return strings.Join(all, " ")
+	}
+	stock, cents := "from index 'Stock' order by Product", "from index 'returns/byprice' where Cents > 20"
+	saysAll := func(db *jay.DB) {
+		t.Helper()
+		equal(t, said(db, stock), `{"Product":"ash","Count":1,"Total":2} {"Product":"oak","Count":2,"Total":5}`)
+		equal(t, said(db, cents), `{"Cents":30,"Product":"oak"}`)
+	}
+	db := open(t, dir, &jay.Options{ReadOnly: true})
+	saysAll(db)
+	closeDB(t, db)
+
+	db = open(t, dir, &jay.Options{MustExist: true})
+	defer closeDB(t, db)
+	saysAll(db)
+	jaytest.Verify(t, db)
+	put(t, db, "returns/2", `{"Product":"ash","Price":5}`, jay.InCollection("Returns"))
+	must(t, db.Delete(ctx, "returns/1"))
+	equal(t, said(db, stock), `{"Product":"ash","Count":1,"Total":-3} {"Product":"oak","Count":2,"Total":5.3}`)
+	equal(t, said(db, cents), `{"Cents":500,"Product":"ash"}`)
+	jaytest.Verify(t, db)
+}
+
 // Ensure that the database of format 10 with indexes of expressions (internal/fixture) opens, answers as it did, and goes on; and
 // that a program which does not know them refuses it by that name.
 func TestFormat10_IndexExpressions(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"strings"
 
 	"github.com/jaydb/jay/internal/budget"
 	"github.com/jaydb/jay/internal/builder"
@@ -577,4 +578,30 @@ func parseUpdate(via builder.Source, text string, params map[string]any) (Query[
 		edits[i] = edit(e)
 	}
 	return q, edits, nil
+}
+
+// QueryIndex asks a computed index of a database or of a transaction for its results, as values of R: a struct, a map or
+// json.RawMessage. It is the query of the text "from index 'NAME'", and its fields are the members of the results.
+func QueryIndex[R any](from interface {
+	RQL(text string, params map[string]any) (Query[Row], error)
+}, name string) Query[R] {
+	q, err := from.RQL("from index '"+strings.ReplaceAll(name, "'", "''")+"'", nil)
+	if err != nil {
+		return Query[R]{def: builder.Definition{Err: err}}
+	}
+	out := Query[R]{def: q.def}
+	out.def.Answers, out.def.Arrive = reflect.TypeFor[R](), nil
+	raw := reflect.TypeFor[R]() == reflect.TypeFor[json.RawMessage]()
+	out.decode = func(r *exec.Row) (*R, error) {
+		v := new(R)
+		if raw {
+			*any(v).(*json.RawMessage) = r.JSON
+			return v, nil
+		}
+		if err := builder.DecodeColumns(r, false, v); err != nil {
+			return nil, err
+		}
+		return v, nil
+	}
+	return out
 }
