@@ -11,6 +11,7 @@ import (
 	"github.com/jaydb/jay/internal/codec"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/jsonpath"
+	"github.com/jaydb/jay/query"
 )
 
 // Tagged returns the indexes that the tags of the fields of t declare, in the order of the fields and
@@ -18,13 +19,16 @@ import (
 // fields that are kept beside the body. An invalid tag is ErrIndex, and so is one that declares an index on a field
 // which is not in the body.
 func Tagged(t reflect.Type, collection string, beside []string) ([]index.Index, error) {
-	found := tagged{byName: make(map[string]int), beside: beside}
+	found := tagged{byName: make(map[string]int), words: make(map[int]*worded), beside: beside}
 	if err := found.walk(t, nil, nil); err != nil {
 		return nil, fmt.Errorf("%s: %w", t, err)
 	}
 	for i, ix := range found.indexes {
 		if ix.Name == "" { // the same for times as for text, so that the one replaces the other
 			ix.Name = DefaultName(found.names[i], "")
+		}
+		if words := found.words[i]; words != nil {
+			ix.Options = words.options()
 		}
 		var err error
 		if found.indexes[i], err = Canonical(ix, collection); err != nil {
@@ -37,9 +41,10 @@ func Tagged(t reflect.Type, collection string, beside []string) ([]index.Index, 
 // tagged gathers indexes from tags.
 type tagged struct {
 	indexes []index.Index
-	names   [][]string     // parallel to indexes: their fields, those of time.Time without "as date"
-	byName  map[string]int // position in indexes of those with a name
-	beside  []string       // JSON names of fields that are kept beside the body
+	names   [][]string      // parallel to indexes: their fields, those of time.Time without "as date"
+	byName  map[string]int  // position in indexes of those with a name
+	words   map[int]*worded // by position in indexes: those of words
+	beside  []string        // JSON names of fields that are kept beside the body
 }
 
 // walk collects the tags of a struct whose JSON is at path.
@@ -88,7 +93,7 @@ func (t *tagged) walk(typ reflect.Type, path []byte, within []reflect.Type) erro
 func declares(tag string) bool {
 	for item := range strings.SplitSeq(tag, ",") {
 		kind, _, _ := strings.Cut(strings.TrimSpace(item), "=")
-		if kind = strings.TrimSpace(kind); kind == "index" || kind == "unique" {
+		if kind = strings.TrimSpace(kind); kind == "index" || kind == "unique" || kind == "text" {
 			return true
 		}
 	}
@@ -115,12 +120,19 @@ func (t *tagged) add(f reflect.StructField, path string) error {
 	last, plain := -1, -1 // plain is an index on the field only, in its own order
 	for item := range strings.SplitSeq(tag, ",") {
 		kind, name, named := strings.Cut(strings.TrimSpace(item), "=")
-		if kind = strings.TrimSpace(kind); named && (kind == "index" || kind == "unique") {
+		if kind = strings.TrimSpace(kind); named && (kind == "index" || kind == "unique" || kind == "text") {
 			if name = strings.TrimSpace(name); !isTagName(name) {
 				return fmt.Errorf("%w: field %s: %q in its jay tag: a name has letters, digits, _, -, . and /, and a comma comes before the next word", errs.ErrIndex, f.Name, item)
 			}
 		}
 		switch {
+		case kind == "text":
+			if codec.IsTimeType(f.Type) {
+				return fmt.Errorf("%w: field %s: %q in its jay tag: a time.Time has no words", errs.ErrIndex, f.Name, item)
+			}
+			last, plain = t.putText(name, path), -1
+		case (kind == "analyzer" || kind == "weight") && named && last >= 0 && t.words[last] != nil:
+			t.words[last].set(kind, strings.TrimSpace(name))
 		case kind == "desc" && !named && last >= 0:
 			for _, fields := range [][]string{t.indexes[last].Fields, t.names[last]} {
 				fields[len(fields)-1] = "-" + fields[len(fields)-1]
@@ -146,10 +158,65 @@ func (t *tagged) add(f reflect.StructField, path string) error {
 				plain = last
 			}
 		default:
-			return fmt.Errorf("%w: field %s: %q in its jay tag: it is one of id, version, lastModified, collection, expires, metadata, metadata=KEY, index, unique, index=NAME, unique=NAME, desc, utc", errs.ErrIndex, f.Name, item)
+			return fmt.Errorf("%w: field %s: %q in its jay tag: it is one of id, version, lastModified, collection, expires, metadata, metadata=KEY, index, unique, index=NAME, unique=NAME, desc, utc, text, text=NAME, and behind text analyzer=NAME, weight=NUMBER", errs.ErrIndex, f.Name, item)
 		}
 	}
 	return nil
+}
+
+// worded is what tags say of an index of words.
+type worded struct{ analyzers, weights []string } // by field; "" for what is not said
+
+// TextName is the name of the index of all fields of a struct with the tag "text". Part of what programs rely on: it must not change.
+const TextName = "text"
+
+// putText adds a field to an index of words, and returns its position.
+func (t *tagged) putText(name, path string) int {
+	if name == "" {
+		name = TextName
+	}
+	key := "text\x00" + name // no other kind of index has it
+	at, found := t.byName[key]
+	if !found {
+		at = len(t.indexes)
+		t.indexes, t.names = append(t.indexes, index.Index{Name: name, Kind: "text"}), append(t.names, nil)
+		t.byName[key], t.words[at] = at, new(worded)
+	}
+	t.indexes[at].Fields, t.names[at] = append(t.indexes[at].Fields, path), append(t.names[at], path)
+	t.words[at].analyzers, t.words[at].weights = append(t.words[at].analyzers, ""), append(t.words[at].weights, "")
+	return at
+}
+
+// set sets the analyzer or the weight of the last field.
+func (w *worded) set(kind, value string) {
+	if kind == "analyzer" {
+		w.analyzers[len(w.analyzers)-1] = value
+	} else {
+		w.weights[len(w.weights)-1] = value
+	}
+}
+
+// options returns the options of the index: lists, if a tag says something.
+func (w *worded) options() map[string]string {
+	options := make(map[string]string)
+	add := func(option, otherwise string, values []string) {
+		if !slices.ContainsFunc(values, func(v string) bool { return v != "" }) {
+			return
+		}
+		all := slices.Clone(values)
+		for i, v := range all {
+			if v == "" {
+				all[i] = otherwise
+			}
+		}
+		if len(slices.Compact(slices.Clone(all))) == 1 {
+			all = all[:1] // one for all fields
+		}
+		options[option] = strings.Join(all, ", ")
+	}
+	add("analyzer", query.DefaultAnalyzer, w.analyzers)
+	add("weights", "1", w.weights)
+	return options
 }
 
 // isTagName reports whether a tag may name an index so. Other characters are those with which a

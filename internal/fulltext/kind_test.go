@@ -53,11 +53,13 @@ func TestText(t *testing.T) {
 			field := []string{"Title", "Text"}[r.IntN(2)]
 			search := []string{"oak", "oak acorn", "fallen leaves", `"fallen leaves"`, `"leaves oak"~2`, "lea*", "?ak -tree", "+acorn tree", "-oak", "本", "日本", "fallem~", "*", "nothing", "a"}[r.IntN(15)]
 			one := fmt.Sprintf("search(%s, '%s'%s)", field, search, []string{"", ", and"}[r.IntN(2)])
-			switch r.IntN(4) {
+			switch r.IntN(5) {
 			case 0:
 				return one + " and search(Title, 'oak tree')"
 			case 1:
 				return one + " or Title = 'oak'"
+			case 2:
+				return "(" + one + " or search(Title, 'leaf acorn', and)) and not search(Text, 'tree')"
 			}
 			return one
 		},

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
@@ -614,7 +615,8 @@ func TestScores_TwoIndexes(t *testing.T) {
 	db := filled(t)
 	jaytest.Must(t, db.EnsureIndex(ctx, "Notes", jay.Index{Name: "Stems", Kind: "text", Fields: []string{"Text"}, Options: map[string]string{"analyzer": "english"}}))
 	settle(t, db)
-	for _, rql := range []string{"search(Text, 'oak') and search(Text, 'acorns tree', 'english')", "search(Text, 'oak') or search(Text, 'acorns tree', 'english')"} {
+	jaytest.Put(t, db, "notes/6", `{"Text":"oak oak oak oak oak oak tree"}`, jay.InCollection("Notes"))
+	for _, rql := range []string{"search(Text, 'oak') and boost(search(Text, 'acorns', 'english') or search(Text, 'tree'), 9)", "search(Text, 'oak') and search(Text, 'acorns tree', 'english')", "search(Text, 'oak') or search(Text, 'acorns tree', 'english')"} {
 		indexed, err := db.RQL("from Notes where "+rql+" order by score() select id(), score()", nil)
 		jaytest.Must(t, err)
 		scanned, err := db.RQL("from Notes use no index where "+rql+" order by score() select id(), score()", nil)
@@ -628,5 +630,71 @@ func TestScores_TwoIndexes(t *testing.T) {
 		if !strings.Contains(fmt.Sprint(x), "score by the words of index") {
 			t.Errorf("got %v", x)
 		}
+	}
+}
+
+// Ensure that tags declare an index of words, with an analyzer and a weight for each field, and that invalid ones are refused.
+func TestAnalyzers_Tags(t *testing.T) {
+	quickly(t)
+	db := jaytest.Memory(t, nil)
+	type inner struct {
+		Note string `jay:"text=Other"`
+	}
+	type Note struct {
+		ID    string
+		Title string `jay:"index,text,weight=3"`
+		Text  string `jay:"text,analyzer=english"`
+		Inner []inner
+	}
+	notes, err := jay.CollectionOf[Note](db)
+	jaytest.Must(t, err)
+	jaytest.Must(t, notes.EnsureIndexes(ctx))
+	list, err := db.Indexes(ctx, "Notes")
+	jaytest.Must(t, err)
+	var got []string
+	for _, ix := range list {
+		got = append(got, fmt.Sprint(ix.Name, ix.Kind, ix.Fields, ix.Options))
+	}
+	slices.Sort(got)
+	jaytest.Equal(t, strings.Join(got, "; "), "Othertext[Inner.Note] map[]; Title[Title] map[]; texttext[Title Text] map[analyzer:standard, english weights:3, 1]")
+	_, err = notes.Insert(ctx, &Note{Title: "Oak", Text: "Falling leaves", Inner: []inner{{"acorn"}}})
+	jaytest.Must(t, err)
+	for _, c := range []jay.Condition{jay.Search("Title", "oak"), jay.Search("Text", "fall", jay.WithAnalyzer("english")), jay.Search("Inner.Note", "acorn")} {
+		n, err := notes.Query().Where(c).NoScan().Count(ctx)
+		jaytest.Must(t, err)
+		jaytest.Equal(t, n, 1)
+	}
+	for name, try := range map[string]func() error{
+		"an unknown analyzer": declare[struct {
+			ID   string
+			Text string `jay:"text,analyzer=klingon"`
+		}](db),
+		"a weight of nothing": declare[struct {
+			ID   string
+			Text string `jay:"text,weight=0"`
+		}](db),
+		"an analyzer of an ordered index": declare[struct {
+			ID   string
+			Text string `jay:"index,analyzer=english"`
+		}](db),
+		"words of a time": declare[struct {
+			ID string
+			At time.Time `jay:"text"`
+		}](db),
+		"descending words": declare[struct {
+			ID   string
+			Text string `jay:"text,desc"`
+		}](db),
+	} {
+		if err := try(); !errors.Is(err, jay.ErrIndex) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+func declare[T any](db *jay.DB) func() error {
+	return func() error {
+		_, err := jay.CollectionOf[T](db, jay.Named("Others"))
+		return err
 	}
 }

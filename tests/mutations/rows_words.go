@@ -83,11 +83,6 @@ var worded = []mutation{
 		tests: []tests{{"internal/score", "TestScores_TwoIndexes"}},
 	},
 	{
-		name:  "scores: groups are ordered by them",
-		edits: []edit{{"internal/exec/score.go", "case IsGrouped(q):", "case false:"}},
-		tests: []tests{{"internal/score", "TestScores_Refused"}},
-	},
-	{
 		name:  "words: a phrase reaches from one text of an array into the next",
 		edits: []edit{{"internal/text/document.go", "d.base += n + ValueGap", "d.base += n"}},
 		tests: []tests{{"internal/text", "TestDocument_Values"}},
