@@ -78,6 +78,8 @@ type Worker struct {
 	mu      sync.Mutex
 	woken   bool // there may be something to do that the step under way does not see. Guarded by mu.
 	running bool // Guarded by mu.
+
+	hurried bool // by the step under way. Of its goroutine.
 }
 
 // NewWorker returns a worker that sleeps. step does a part of the work, and reports whether
@@ -98,6 +100,9 @@ func (w *Worker) Wake() {
 	}
 }
 
+// Hurry has the worker go on without a rest after the step that calls it.
+func (w *Worker) Hurry() { w.hurried = true }
+
 // isWoken reports whether the worker has to look, which it does next, or else ends.
 func (w *Worker) isWoken() bool {
 	w.mu.Lock()
@@ -117,6 +122,10 @@ func (w *Worker) work() {
 				if w.ctx.Err() == nil {
 					w.failed(err)
 				}
+			}
+			hurried := w.hurried
+			if w.hurried = false; hurried && w.ctx.Err() == nil {
+				continue
 			}
 			if !w.Rest(begun) {
 				more = false

@@ -79,3 +79,25 @@ func TestGroup_Stopped(t *testing.T) {
 		t.Error("a group that was stopped goes on")
 	}
 }
+
+// Ensure that a worker that hurries does not rest between its steps.
+func TestWorker_Hurry(t *testing.T) {
+	var w *Worker
+	steps, worked := 0, time.Duration(0)
+	w = NewWorker(func(context.Context) (bool, error) {
+		at := time.Now()
+		time.Sleep(20 * time.Millisecond)
+		if steps++; steps < 10 {
+			w.Hurry()
+		}
+		worked += time.Since(at)
+		return steps < 10, nil
+	}, func(err error) { t.Error(err) })
+	begun := time.Now()
+	w.Wake()
+	w.Wait()
+	if rested := time.Since(begun) - worked; steps != 10 || rested > worked/2 {
+		t.Errorf("%d steps took %v, and %v between them", steps, worked, rested)
+	}
+	w.Stop()
+}

@@ -114,6 +114,12 @@ type Settler interface {
 	Settle(ctx context.Context, r storage.Reader) (Settling, error)
 }
 
+// Presser is a Settler whose queries become slow if its work waits for long.
+type Presser interface {
+	// Presses reports whether r shows so much to settle that the worker must not rest.
+	Presses(r storage.Reader) (bool, error)
+}
+
 // Settling stages a part of the work of a Settler, in a transaction of its own, which may run it more than once. It writes keys under
 // the number of the index only. It returns false, and has staged nothing, if what Settle has read of r is not so any more: see Seen. Writers wait
 // meanwhile, so a part reads and writes about a MiB at most. The commit does not wait for the disk: a crash may undo it.

@@ -41,16 +41,25 @@ func (k *keeper) sweepDue(r storage.Reader, s state) (bool, error) {
 			return false, nil
 		}
 	}
+	long, err := k.hasTail(r, 4*PartDocuments)
+	return !long, err
+}
+
+// Presses implements catalog.Presser: each query reads the tail.
+func (k *keeper) Presses(r storage.Reader) (bool, error) { return k.hasTail(r, 2*PartDocuments) }
+
+// hasTail reports whether the tail has as many documents.
+func (k *keeper) hasTail(r storage.Reader, least int) (bool, error) {
 	lo := k.key(keyTail)
 	it, err := r.Iterate(lo, format.PrefixEnd(lo))
 	if err != nil {
 		return false, err
 	}
 	n := 0
-	for ok := it.First(); ok && n < 4*PartDocuments; ok = it.Next() {
+	for ok := it.First(); ok && n < least; ok = it.Next() {
 		n++
 	}
-	return n < 4*PartDocuments, errs.First(it.Error(), it.Close())
+	return n >= least, errs.First(it.Error(), it.Close())
 }
 
 // sweeping is a part of a sweep.

@@ -29,7 +29,7 @@ const mostStale = 6
 // settler does the work in the background of indexes whose kinds have some: see catalog.Settler. Open, and each commit
 // into such an index, wake it. Of each of its parts it reads outside of transactions, and commits it without
 // waiting for the disk: a crash undoes what is not synced yet, and the work is done again. It works for at most half of the time, for a
-// quarter while writers wait for the disk, and less while they change what it has read.
+// quarter while writers wait for the disk, and less while they change what it has read; all of the time while its work presses: see catalog.Presser.
 type settler struct {
 	in     *Indexer
 	worker *background.Worker
@@ -37,9 +37,10 @@ type settler struct {
 	off    bool          // for tests
 
 	// Of the worker.
-	last   uint32          // the number of the index that was settled last
-	broken map[uint32]bool // indexes that were given up, until the database is opened again
-	stale  int             // parts in a row that writers have overtaken
+	last    uint32          // the number of the index that was settled last
+	broken  map[uint32]bool // indexes that were given up, until the database is opened again
+	stale   int             // parts in a row that writers have overtaken
+	presses bool            // the index of the last part has much to settle
 }
 
 func newSettler(in *Indexer) *settler {
@@ -79,6 +80,8 @@ func (s *settler) step(ctx context.Context) (more bool, err error) {
 		return more, err
 	case s.stale > stale:
 		rests = 1<<min(s.stale, mostStale) - 1
+	case s.presses:
+		s.worker.Hurry()
 	case s.paced != nil && s.paced.SyncsAwaited() > 0:
 		rests = 2
 	}
@@ -163,6 +166,12 @@ func (s *settler) read(ctx context.Context, ix *catalog.Index) (_ catalog.Settli
 	defer s.in.env.Exit()
 	moment := s.in.env.Engine.Latest()
 	defer func() { err = errs.First(err, moment.Close()) }()
+	s.presses = false
+	if p, is := ix.Settler.(catalog.Presser); is {
+		if s.presses, err = p.Presses(moment); err != nil {
+			return nil, err
+		}
+	}
 	return ix.Settler.Settle(ctx, moment)
 }
 
