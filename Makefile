@@ -317,6 +317,7 @@ bench-smoke:
 	cd bench && $(GO) run ./ids -smoke
 	cd bench && $(GO) run ./contended -smoke
 	cd bench && $(GO) run ./sums -smoke
+	cd bench && $(GO) run ./search -smoke
 	cd bench && $(GO) run ./attachments -smoke
 	cd bench && $(GO) run ./revisions -smoke
 	cd bench && $(GO) run ./feeds -smoke
