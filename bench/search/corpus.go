@@ -14,9 +14,6 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/jaydb/jay"
-	"github.com/jaydb/jay/internal/checks"
 )
 
 // corpus returns up to n different paragraphs of the Markdown files, and of the comments of Go files, below a directory.
@@ -135,6 +132,3 @@ func body(text string) []byte {
 	}
 	return body
 }
-
-// waitSettled returns when nothing is settled in the background any more.
-func waitSettled(db *jay.DB) { checks.WaitSettled(db) }
