@@ -73,9 +73,12 @@ func (k *keeper) Settle(ctx context.Context, r storage.Reader) (catalog.Settling
 			return nil, err
 		}
 		m.lengths = lengths
-		for at, one := range words {
-			postings[at] = append(postings[at], *one)
-			m.sum += one.weigh(at.field, []byte(at.term))
+		for field := range words {
+			for term, one := range words[field] {
+				at := termOf{field, term}
+				postings[at] = append(postings[at], *one)
+				m.sum += one.weigh(field, []byte(term))
+			}
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
