@@ -1,0 +1,265 @@
+package computed_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/internal/checks"
+	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/storage/memory"
+	"github.com/jaydb/jay/storage/storagetest"
+)
+
+// stock is an index of two collections, with groups.
+func stock() jay.Computed {
+	return jay.Computed{
+		Name: "Stock",
+		Maps: []index.Map{
+			{Collection: "Orders", Each: "Lines", As: "line", Select: []index.Member{{Name: "Product", Expression: "line.Product"}, {Name: "N", Expression: "0 - line.N"}}},
+			{Collection: "Deliveries", Select: []index.Member{{Name: "Product"}, {Name: "N"}}},
+		},
+		Reduce: &index.Reduce{GroupBy: []string{"Product"}, Select: []index.Member{{Name: "Product"}, {Name: "N", Expression: "sum(N)"}}},
+	}
+}
+
+// counted is another declaration of the name, which has a part of stock and a new one.
+func counted() jay.Computed {
+	c := stock()
+	c.Maps = c.Maps[1:]
+	c.Reduce = &index.Reduce{GroupBy: []string{"Product"}, Select: []index.Member{{Name: "Product"}, {Name: "N", Expression: "sum(N)"}, {Name: "Times", Expression: "count()"}}}
+	return c
+}
+
+func fill(t testing.TB, db *jay.DB) {
+	t.Helper()
+	for i := range 6 {
+		jaytest.Put(t, db, fmt.Sprint("deliveries/", i), fmt.Sprintf(`{"Product":"p%d","N":%d}`, i%2, i), jay.InCollection("Deliveries"))
+		jaytest.Put(t, db, fmt.Sprint("orders/", i), fmt.Sprintf(`{"Lines":[{"Product":"p%d","N":1},{"Product":"p0","N":0.5}]}`, i%3), jay.InCollection("Orders"))
+	}
+}
+
+const filled = `{"Product":"p0","N":1} {"Product":"p1","N":7} {"Product":"p2","N":-2}`
+
+// says returns the answers of an index, which must be those of the scan.
+func says(t testing.TB, db *jay.DB, name string) string {
+	t.Helper()
+	text := "from index '" + name + "' order by Product"
+	kept, plain := jaytest.Rows(t, db, text), jaytest.Rows(t, db, strings.Replace(text, " order", " use no index order", 1))
+	if !slices.Equal(kept, plain) {
+		t.Errorf("kept %v, scanned %v", kept, plain)
+	}
+	return strings.Join(kept, " ")
+}
+
+// partsOf returns the names of the indexes of a database, with their states.
+func partsOf(t testing.TB, db *jay.DB) (all []string) {
+	t.Helper()
+	infos, err := db.Indexes(t.Context(), "")
+	jaytest.Must(t, err)
+	for _, ix := range infos {
+		all = append(all, fmt.Sprintf("%s %s", ix.Collection, ix.State))
+	}
+	return all
+}
+
+// Ensure that a loss of power at any sync of declaring, replacing and dropping leaves a state from which Open goes on: one of the two declarations
+// or none, with its parts and no others, and right answers.
+func TestComputed_Crash_AtEachSync(t *testing.T) {
+	ctx := t.Context()
+	for n := 1; ; n++ {
+		disk := storagetest.NewDisk()
+		db := jaytest.OnDisk(t, disk, jay.Options{})
+		fill(t, db)
+		cut := disk.CutPower(n, 50, rand.New(rand.NewPCG(uint64(n), 163)))
+		indexes := jay.ComputedOf(db)
+		jaytest.Must(t, indexes.Ensure(ctx, stock()))
+		jaytest.Must(t, indexes.Ensure(ctx, counted(), jay.ReplaceIndex()))
+		jaytest.Must(t, indexes.Drop(ctx, "stock"))
+		jaytest.Close(t, db)
+		if !cut.Happened() {
+			if n < 6 {
+				t.Errorf("only %d syncs", n)
+			}
+			return
+		}
+		again := jaytest.OnDisk(t, cut.Disk(), jay.Options{})
+		checks.WaitIndexTasks(again)
+		list, err := jay.ComputedOf(again).List(ctx)
+		jaytest.Must(t, err)
+		parts := partsOf(t, again)
+		switch {
+		case len(list) == 0:
+			jaytest.Equal(t, len(parts), 0)
+		case len(list[0].Maps) == 2:
+			jaytest.Equal(t, says(t, again, "stock"), filled)
+			jaytest.Equal(t, fmt.Sprint(parts), "[Deliveries ready Orders ready]")
+		default:
+			jaytest.Equal(t, says(t, again, "stock"), `{"Product":"p0","N":6,"Times":3} {"Product":"p1","N":9,"Times":3}`)
+			jaytest.Equal(t, fmt.Sprint(parts), "[Deliveries ready]")
+		}
+		for _, info := range list {
+			if info.Next != nil || info.State != jay.IndexReady {
+				t.Errorf("cut %d: got %+v", n, info)
+			}
+		}
+		jaytest.Verify(t, again)
+		jaytest.Must(t, checks.Indexes(again))
+		jaytest.Close(t, again)
+	}
+}
+
+// Ensure that the maps of a collection follow its new name, that each document counts once at each moment of a rename, and that the
+// opposite rename goes back.
+func TestComputed_Rename(t *testing.T) {
+	ctx, db := t.Context(), jaytest.Memory(t, nil)
+	fill(t, db)
+	jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, stock()))
+	for _, names := range [][2]string{{"Deliveries", "Received"}, {"Orders", "Sales"}, {"Received", "Deliveries"}} {
+		_, err := db.RenameCollection(ctx, names[0], names[1], jay.CollectionProgress(func(int64) { jaytest.Equal(t, says(t, db, "Stock"), filled) }))
+		jaytest.Must(t, err)
+		jaytest.Equal(t, says(t, db, "Stock"), filled)
+	}
+	checks.WaitIndexTasks(db)
+	jaytest.Equal(t, fmt.Sprint(partsOf(t, db)), "[Deliveries ready Sales ready]")
+	jaytest.Verify(t, db)
+	if _, err := db.RenameCollection(ctx, "Sales", "Deliveries"); err == nil {
+		t.Error("two collections became one")
+	}
+	_, err := db.DropCollection(ctx, "Deliveries")
+	jaytest.Must(t, err)
+	if _, err := db.RenameCollection(ctx, "Sales", "Deliveries"); !errors.Is(err, jay.ErrIndexExists) {
+		t.Errorf("maps of both collections that differ: got %v", err)
+	}
+	jaytest.Equal(t, says(t, db, "Stock"), `{"Product":"p0","N":-5} {"Product":"p1","N":-2} {"Product":"p2","N":-2}`)
+}
+
+// Ensure that a dropped collection takes the indexes with it that have no map of another one, and no others.
+func TestComputed_DropCollection(t *testing.T) {
+	ctx, db := t.Context(), jaytest.Memory(t, nil)
+	fill(t, db)
+	one := counted()
+	one.Name = "One"
+	jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, stock()))
+	jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, one))
+	_, err := db.DropCollection(ctx, "Deliveries")
+	jaytest.Must(t, err)
+	list, err := jay.ComputedOf(db).List(ctx)
+	jaytest.Must(t, err)
+	jaytest.Equal(t, len(list), 1)
+	jaytest.Equal(t, list[0].Name, "Stock")
+	jaytest.Equal(t, fmt.Sprint(partsOf(t, db)), "[Deliveries ready Orders ready]")
+	jaytest.Verify(t, db)
+}
+
+// Ensure that a backup that is restored, and a repaired copy, have the index and its parts, and go on.
+func TestComputed_RestoreAndRepair(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	db := jaytest.Open(t, filepath.Join(dir, "a"), nil)
+	fill(t, db)
+	jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, stock()))
+	_, backup := jaytest.BackUp(t, db)
+	jaytest.Close(t, db)
+	_, err := jay.Restore(ctx, filepath.Join(dir, "b"), jay.RestoreOptions{CopyTag: "C"}, bytes.NewReader(backup))
+	jaytest.Must(t, err)
+	_, err = jay.Repair(ctx, filepath.Join(dir, "a"), filepath.Join(dir, "c"), nil, nil)
+	jaytest.Must(t, err)
+	for _, name := range []string{"b", "c"} {
+		db := jaytest.Open(t, filepath.Join(dir, name), nil)
+		jaytest.Equal(t, says(t, db, "Stock"), filled)
+		jaytest.Equal(t, fmt.Sprint(partsOf(t, db)), "[Deliveries ready Orders ready]")
+		jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, counted(), jay.ReplaceIndex()))
+		checks.WaitIndexTasks(db)
+		jaytest.Equal(t, fmt.Sprint(partsOf(t, db)), "[Deliveries ready]")
+		jaytest.Verify(t, db)
+		jaytest.Close(t, db)
+	}
+}
+
+// Ensure that documents that refuse a part take a new declaration with it, and leave the one that it was to replace.
+func TestComputed_RefusedByDocuments(t *testing.T) {
+	ctx, db := t.Context(), jaytest.Memory(t, nil)
+	fill(t, db)
+	jaytest.Put(t, db, "deliveries/x", `{"Product":"p9","N":1,"By":0}`, jay.InCollection("Deliveries"))
+	strict := counted()
+	strict.Strict = true
+	strict.Maps[0].Select[1].Expression = "N / By"
+	if err := jay.ComputedOf(db).Ensure(ctx, strict); !errors.Is(err, jay.ErrInvalidDocument) {
+		t.Errorf("got %v", err)
+	}
+	checks.WaitIndexTasks(db)
+	jaytest.Equal(t, len(partsOf(t, db)), 0)
+	jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, counted()))
+	if err := jay.ComputedOf(db).Ensure(ctx, strict, jay.ReplaceIndex()); !errors.Is(err, jay.ErrInvalidDocument) {
+		t.Errorf("got %v", err)
+	}
+	checks.WaitIndexTasks(db)
+	jaytest.Equal(t, fmt.Sprint(partsOf(t, db)), "[Deliveries ready]")
+	jaytest.Equal(t, says(t, db, "Stock"), `{"Product":"p0","N":6,"Times":3} {"Product":"p1","N":9,"Times":3} {"Product":"p9","N":1,"Times":1}`)
+	jaytest.Must(t, db.Delete(ctx, "deliveries/x"))
+	jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, strict, jay.ReplaceIndex()))
+	if _, err := db.Put(ctx, "deliveries/y", json.RawMessage(`{"Product":"a","N":1,"By":0}`), jay.InCollection("Deliveries")); !errors.Is(err, jay.ErrInvalidDocument) {
+		t.Errorf("a document that fails: got %v", err)
+	}
+}
+
+// Ensure that several processes on one store declare an index once, and that each sees the answers.
+func TestComputed_Shared(t *testing.T) {
+	ctx := t.Context()
+	o := jay.Options{Engine: &memory.Driver{Shared: true}}
+	var dbs []*jay.DB
+	for range 2 {
+		db, err := jay.Open("db", &o)
+		jaytest.Must(t, err)
+		defer jaytest.Close(t, db)
+		dbs = append(dbs, db)
+	}
+	fill(t, dbs[0])
+	jaytest.Must(t, jay.ComputedOf(dbs[0]).Ensure(ctx, stock()))
+	jaytest.Must(t, jay.ComputedOf(dbs[1]).Ensure(ctx, stock()))
+	for _, db := range dbs {
+		jaytest.Equal(t, says(t, db, "Stock"), filled)
+		jaytest.Equal(t, fmt.Sprint(partsOf(t, db)), "[Deliveries ready Orders ready]")
+	}
+	jaytest.Must(t, jay.ComputedOf(dbs[1]).Drop(ctx, "Stock"))
+	if _, err := jay.QueryIndex[json.RawMessage](dbs[0], "Stock").All(ctx); !errors.Is(err, jay.ErrNoIndex) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Ensure that 64 writers and replacements of the index do not hinder one another, and that the numbers are right.
+func TestComputed_Writers(t *testing.T) {
+	ctx, db := t.Context(), jaytest.Memory(t, nil)
+	jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, stock()))
+	var writers sync.WaitGroup
+	for g := range 64 {
+		writers.Go(func() {
+			for i := range 20 {
+				jaytest.Put(t, db, fmt.Sprintf("deliveries/%d-%d", g, i%7), fmt.Sprintf(`{"Product":"p%d","N":%d.25}`, i%3, g), jay.InCollection("Deliveries"))
+			}
+		})
+	}
+	for i := range 6 {
+		c := stock()
+		if i%2 == 0 {
+			c = counted()
+		}
+		jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, c, jay.ReplaceIndex()))
+		if _, err := jay.QueryIndex[json.RawMessage](db, "Stock").NoScan().Count(ctx); err != nil && !errors.Is(err, jay.ErrNoIndex) {
+			t.Error(err)
+		}
+	}
+	writers.Wait()
+	says(t, db, "Stock")
+	checks.WaitIndexTasks(db)
+	jaytest.Verify(t, db)
+}
