@@ -251,7 +251,10 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 		r.left = r.q.Limit
 	}
 
-	r.scripted = (&scripted{r: r, left: -1, steps: query.MaxProjectionSteps}).begin()
+	if r.q.Script != nil {
+		r.scripted = &scripted{r: r, left: -1, steps: query.MaxProjectionSteps}
+		r.scripted.begin()
+	}
 
 	where := r.overlay.residual(r.q, r.plan)
 	if err := r.compile(where); err != nil {

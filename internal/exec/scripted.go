@@ -24,17 +24,12 @@ type scripted struct {
 	taken    int64           // by the present one
 }
 
-// begin returns s, or nil if the answers of its run are not made by JavaScript. Without distinct rows the run skips and counts documents.
-func (s *scripted) begin() *scripted {
-	r := s.r
-	if r.q.Script == nil {
-		return nil
-	}
-	if r.q.IsDistinct() {
+// begin takes what the run would skip and count, if rows are distinct: then rows are skipped and counted, and not documents.
+func (s *scripted) begin() {
+	if r := s.r; r.q.IsDistinct() {
 		s.distinct = query.NewDistinct(r.env.MaxQueryBytes)
 		s.skip, s.left, r.skip, r.left = r.skip, r.left, 0, -1
 	}
-	return s
 }
 
 // next returns the next row, or nil at the end.

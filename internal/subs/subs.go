@@ -148,6 +148,9 @@ func CheckQuery(q *query.Query) error {
 	case exec.IsGrouped(q), q.Distinct, len(q.OrderBy) > 0, q.HasLimit, q.Offset > 0, len(q.Include) > 0, !q.Each.IsZero():
 		return fmt.Errorf("%w: the query of a subscription has from, where and select only, not %.300s", errs.ErrSubscription, q)
 	}
+	if q.Script != nil { // which reads other documents, whose changes would not be noticed; and older programs could not read the record
+		return fmt.Errorf("%w: the query of a subscription has no JavaScript: %.300s", errs.ErrSubscription, q)
+	}
 	if query.Computes(q.Where) || slices.ContainsFunc(q.Select, func(c query.Column) bool { return c.Field.Expression != nil }) { // older programs could not read the record
 		return fmt.Errorf("%w: the query of a subscription computes nothing, and has no expressions: %.300s", errs.ErrSubscription, q)
 	}

@@ -199,7 +199,7 @@ var querying = []mutation{
 	},
 	{
 		name:  "JavaScript of a query: distinct rows are left out behind the limit",
-		edits: []edit{{"internal/exec/scripted.go", "s.skip, s.left, r.skip, r.left = r.skip, r.left, 0, -1", "_ = r"}},
+		edits: []edit{{"internal/exec/scripted.go", "s.skip, s.left, r.skip, r.left = r.skip, r.left, 0, -1", ""}},
 		tests: []tests{{"tests/query", "TestScript$"}},
 	},
 	{
@@ -221,5 +221,10 @@ var querying = []mutation{
 		name:  "scripts: spread arguments are one",
 		edits: []edit{{"internal/script/run.go", "if !n.spread[i] {", "if !n.spread[i] || true {"}},
 		tests: []tests{{"internal/script", "TestProjection$"}},
+	},
+	{
+		name:  "JavaScript of a query: a subscription may have it",
+		edits: []edit{{"internal/subs/subs.go", "if q.Script != nil {", "if false {"}},
+		tests: []tests{{"tests/query", "TestScript_Refused"}},
 	},
 }

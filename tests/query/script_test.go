@@ -186,6 +186,12 @@ func TestScript_Refused(t *testing.T) {
 	if _, err := q.Facets(ctx, jay.Facet{Field: "Company"}); !errors.Is(err, jay.ErrQuery) {
 		t.Errorf("facets: %v", err)
 	}
+	if err := db.Subscriptions().Ensure(ctx, jay.Subscription{Name: "s", Query: "from Orders as o select { a: 1 }"}); err == nil || !strings.Contains(err.Error(), "JavaScript") {
+		t.Errorf("a subscription: %v", err)
+	}
+	if _, _, err := db.UpdateRQL("declare function f(o) { return {} } from Orders as o update { this.a = 1 }", nil); !errors.As(err, new(*jay.SyntaxError)) {
+		t.Errorf("an update: %v", err)
+	}
 }
 
 // Ensure that the context ends a script, and that a caller who does not pay for memory ends it.
