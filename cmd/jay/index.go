@@ -13,10 +13,11 @@ import (
 
 // indexCommand creates, lists and drops indexes.
 type indexCommand struct {
-	Create createIndexCommand `cmd:"" help:"Create an index, and wait until queries use it."`
-	List   listIndexesCommand `cmd:"" help:"List indexes."`
-	Drop   dropIndexCommand   `cmd:"" help:"Remove an index."`
-	Errors indexErrorsCommand `cmd:"" help:"List documents for which an expression of an index fails."`
+	Create   createIndexCommand `cmd:"" help:"Create an index, and wait until queries use it."`
+	List     listIndexesCommand `cmd:"" help:"List indexes."`
+	Drop     dropIndexCommand   `cmd:"" help:"Remove an index."`
+	Computed computedCommand    `cmd:"" help:"Create, list and drop computed indexes: members, counts and sums of several collections under one name."`
+	Errors   indexErrorsCommand `cmd:"" help:"List documents for which an expression of an index fails."`
 }
 
 // createIndexCommand creates an index.

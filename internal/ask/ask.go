@@ -25,6 +25,8 @@ const (
 	RaiseCounters    = "raise-counters"
 	EnsureIndexes    = "ensure-indexes"
 	DropIndex        = "drop-index"
+	EnsureComputed   = "ensure-computed"
+	DropComputed     = "drop-computed"
 	DropCollection   = "drop-collection"
 	RenameCollection = "rename-collection"
 	Change           = "change"
@@ -69,6 +71,17 @@ type IndexesArguments struct {
 type DropIndexArguments struct {
 	Collection string `json:"collection"`
 	Name       string `json:"name"`
+}
+
+// ComputedArguments are those of EnsureComputed. Progress is a number of documents; there is no result.
+type ComputedArguments struct {
+	Computed index.Computed `json:"computed"`
+	Replace  bool           `json:"replace,omitempty"`
+}
+
+// DropComputedArguments are those of DropComputed. There is no result.
+type DropComputedArguments struct {
+	Name string `json:"name"`
 }
 
 // DropCollectionArguments are those of DropCollection. Progress and result are a number of documents.

@@ -40,6 +40,12 @@ var table = map[string]call{
 	ask.DropIndex: of(func(ctx context.Context, db *core.Database, a ask.DropIndexArguments, _ func(any)) (any, error) {
 		return nil, db.DropIndex(ctx, a.Collection, a.Name)
 	}),
+	ask.EnsureComputed: of(func(ctx context.Context, db *core.Database, a ask.ComputedArguments, progress func(any)) (any, error) {
+		return nil, core.ComputedIndexes{Database: db}.Ensure(ctx, a.Computed, indexer.Options{Replace: a.Replace, Progress: counting(progress)})
+	}),
+	ask.DropComputed: of(func(ctx context.Context, db *core.Database, a ask.DropComputedArguments, _ func(any)) (any, error) {
+		return nil, core.ComputedIndexes{Database: db}.Drop(ctx, a.Name)
+	}),
 	ask.DropCollection: of(func(ctx context.Context, db *core.Database, a ask.DropCollectionArguments, progress func(any)) (int64, error) {
 		return collections.Drop(ctx, db, a.Name, counting(progress))
 	}),

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/child"
 	"github.com/jaydb/jay/internal/jaytest"
 )
@@ -193,11 +194,11 @@ func writeAll(t testing.TB, db *jay.DB) (all []string) {
 	wrote("store", m, err)
 
 	// Compare-exchange values.
-	index, err := db.CompareExchange().Put(ctx, "emails/a", map[string]string{"x": "<"}, 0, jay.CompareExchangeMetadata(body(`{"y":1}`)))
-	note("exchange", index, err)
+	position, err := db.CompareExchange().Put(ctx, "emails/a", map[string]string{"x": "<"}, 0, jay.CompareExchangeMetadata(body(`{"y":1}`)))
+	note("exchange", position, err)
 	again, err := db.CompareExchange().Put(ctx, "emails/a", 2, 0)
 	note("exchange", again, err)
-	note("exchange", nil, db.CompareExchange().Delete(ctx, "emails/a", index))
+	note("exchange", nil, db.CompareExchange().Delete(ctx, "emails/a", position))
 
 	// Indexes, changes by query, collections.
 	note("index", nil, db.EnsureIndex(ctx, "Users", jay.Index{Fields: []string{"n"}}))
@@ -205,6 +206,16 @@ func writeAll(t testing.TB, db *jay.DB) (all []string) {
 	note("index", nil, db.EnsureIndex(ctx, "Users", jay.Index{Name: "u", Fields: []string{"Name"}, Unique: true}))
 	put("users/eve", `{"Name":"Cyd"}`, jay.InCollection("Users"))
 	note("drop", nil, db.DropIndex(ctx, "Users", "none"))
+	computed := jay.Computed{Name: "Users/ByName", Maps: []index.Map{{Collection: "Users", Select: []index.Member{{Name: "Name"}}}}, Reduce: &index.Reduce{GroupBy: []string{"Name"}, Select: []index.Member{{Name: "Name"}, {Name: "N", Expression: "count()"}}}}
+	note("computed", nil, jay.ComputedOf(db).Ensure(ctx, computed))
+	rows, err := jay.QueryIndex[json.RawMessage](db, "Users/ByName").NoScan().OrderBy("Name").All(ctx)
+	note("returned rows of an index", rows, err)
+	list, err := jay.ComputedOf(db).List(ctx)
+	note("returned list", list, err)
+	computed.Strict = true
+	note("computed", nil, jay.ComputedOf(db).Ensure(ctx, computed))
+	note("drop", nil, jay.ComputedOf(db).Drop(ctx, "none"))
+	note("drop", nil, jay.ComputedOf(db).Drop(ctx, "users/byname"))
 	q, edits, err := db.UpdateRQL(`from Users where n >= $n update { this.Small = "<"; this.n += 1 }`, map[string]any{"n": 2})
 	jaytest.Must(t, err)
 	done, err := q.Progress(func(jay.Changed) {}).Patch(ctx, edits...)

@@ -2,12 +2,11 @@ package core
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/internal/ask"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/computed"
 	"github.com/jaydb/jay/internal/format"
@@ -20,7 +19,7 @@ type ComputedIndexes struct{ *Database }
 // Ensure makes sure that there is a computed index: see indexer.Indexer.EnsureComputed.
 func (db ComputedIndexes) Ensure(ctx context.Context, c index.Computed, o indexer.Options) error {
 	if db.Owner != nil {
-		return fmt.Errorf("%w: a computed index is declared by the program that has the database open", ids.ErrUsage)
+		return Ask[any](ctx, db.Database, ask.EnsureComputed, ask.ComputedArguments{Computed: c, Replace: o.Replace}, new(any), o.Progress)
 	}
 	return db.Indexer.EnsureComputed(ctx, c, o)
 }
@@ -28,7 +27,7 @@ func (db ComputedIndexes) Ensure(ctx context.Context, c index.Computed, o indexe
 // Drop drops a computed index: see indexer.Indexer.DropComputed.
 func (db ComputedIndexes) Drop(ctx context.Context, name string) error {
 	if db.Owner != nil {
-		return fmt.Errorf("%w: a computed index is dropped by the program that has the database open", ids.ErrUsage)
+		return Ask[any, any](ctx, db.Database, ask.DropComputed, ask.DropComputedArguments{Name: name}, new(any), nil)
 	}
 	return db.Indexer.DropComputed(ctx, name)
 }

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/jaydb/jay"
+)
+
+// computedCommand creates, lists and drops computed indexes.
+type computedCommand struct {
+	Create createComputedCommand `cmd:"" help:"Create a computed index from a JSON file, and wait until its parts are ready."`
+	List   listComputedCommand   `cmd:"" help:"List computed indexes, their algebra and their parts."`
+	Drop   dropComputedCommand   `cmd:"" help:"Remove a computed index with its parts."`
+}
+
+// createComputedCommand creates a computed index.
+type createComputedCommand struct {
+	Replace bool   `help:"Replace an index of the same name that is declared otherwise; it answers until the new one is ready."`
+	File    string `arg:"" help:"The declaration as JSON; - is standard input."`
+}
+
+// Help is shown by jay index computed create --help.
+func (*createComputedCommand) Help() string {
+	return `The declaration is JSON such as
+
+    {"name": "Products/Turnover",
+     "maps": [{"collection": "Orders", "each": "Lines", "as": "line", "where": "line.Quantity > 0",
+               "select": [{"name": "Product", "expression": "line.Product"},
+                          {"name": "Total", "expression": "line.Price * line.Quantity"}]}],
+     "reduce": {"groupBy": ["Product"],
+                "select": [{"name": "Product"}, {"name": "Total", "expression": "sum(Total)"}]}}
+
+Without reduce the results are the members of each document or element. If the index exists already, nothing changes and jay exits with 0.
+
+Examples:
+
+    jay index computed create turnover.json
+    jay query "from index 'Products/Turnover' order by Total desc"
+    jay index computed create turnover.json --replace`
+}
+
+// maxDeclaration bounds the JSON of a declaration: more than its names and texts may have.
+const maxDeclaration = 1 << 20
+
+// Run creates the index.
+func (c *createComputedCommand) Run(ctx context.Context, a *app) error {
+	declared, err := c.read(a)
+	if err != nil {
+		return err
+	}
+	return a.withDatabase(false, func(db *jay.DB) error {
+		bar := a.newCountProgress("index "+declared.Name, -1)
+		defer bar.done()
+		options := []jay.IndexOption{jay.IndexProgress(func(n int64) { bar.set(n) })}
+		if c.Replace {
+			options = append(options, jay.ReplaceIndex())
+		}
+		if err := jay.ComputedOf(db).Ensure(ctx, declared, options...); err != nil {
+			return err
+		}
+		if a.json {
+			return a.printLine(declared)
+		}
+		return a.print(fmt.Sprintf("computed index %q is ready\n", declared.Name))
+	})
+}
+
+// read reads the declaration.
+func (c *createComputedCommand) read(a *app) (declared jay.Computed, err error) {
+	var in io.Reader = a.stdin
+	if c.File != stdinName {
+		f, err := os.Open(c.File)
+		if err != nil {
+			return declared, err
+		}
+		defer f.Close()
+		in = f
+	}
+	text, err := io.ReadAll(io.LimitReader(in, maxDeclaration+1))
+	switch {
+	case err != nil:
+		return declared, err
+	case len(text) > maxDeclaration:
+		return declared, usageError{text: fmt.Sprintf("%s: a declaration has at most %d bytes", c.File, maxDeclaration)}
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&declared); err != nil {
+		return declared, usageError{text: fmt.Sprintf("%s: no declaration of a computed index: %v", c.File, err)}
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return declared, usageError{text: fmt.Sprintf("%s: there is more than one declaration", c.File)}
+	}
+	return declared, nil
+}
+
+// listComputedCommand lists computed indexes.
+type listComputedCommand struct{}
+
+// Help is shown by jay index computed list --help.
+func (*listComputedCommand) Help() string {
+	return `Parts are the indexes that keep the answers; what has none is computed from documents.
+
+Examples:
+
+    jay index computed list
+    jay index computed list --json | jq .parts`
+}
+
+// Run prints the computed indexes.
+func (c *listComputedCommand) Run(ctx context.Context, a *app) error {
+	return a.withDatabase(false, func(db *jay.DB) error {
+		list, err := jay.ComputedOf(db).List(ctx)
+		if err != nil {
+			return err
+		}
+		if a.json {
+			for _, info := range list {
+				if err := a.printLine(info); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		if len(list) == 0 {
+			return a.print("no computed indexes\n")
+		}
+		t := newFigures("Name", "State", "Parts", "Algebra")
+		t.words = true
+		for _, info := range list {
+			state, algebra := string(info.State), info.Algebra
+			if info.Next != nil {
+				state += ", being replaced"
+			}
+			if info.Unknown != "" {
+				state, algebra = "unknown", info.Unknown
+			}
+			t.add(fit(info.Name, tableCell), state, fmt.Sprint(len(info.Parts)), fit(algebra, 2*tableCell))
+		}
+		return a.print(t.render(a.width) + "\n")
+	})
+}
+
+// dropComputedCommand removes a computed index.
+type dropComputedCommand struct {
+	Name string `arg:"" help:"Name of the index."`
+}
+
+// Help is shown by jay index computed drop --help.
+func (*dropComputedCommand) Help() string {
+	return `Documents stay as they are.
+
+Examples:
+
+    jay index computed drop Products/Turnover`
+}
+
+// Run removes the index.
+func (c *dropComputedCommand) Run(ctx context.Context, a *app) error {
+	return a.withDatabase(false, func(db *jay.DB) error {
+		if err := jay.ComputedOf(db).Drop(ctx, c.Name); err != nil {
+			return err
+		}
+		if a.json {
+			return a.printLine(map[string]any{"name": c.Name, "dropped": true})
+		}
+		return a.print(fmt.Sprintf("dropped computed index %q\n", c.Name))
+	})
+}
