@@ -49,9 +49,9 @@ func (f facetRun) counted(ctx context.Context, facets *query.Facets) error {
 		groups := facets.Groups(i)
 		var err error
 		if c.Kept != nil {
-			err = keptRun{f.r}.fill(ctx, c.Kept, groups)
+			err = keptRun(f).fill(ctx, c.Kept, groups)
 		} else {
-			err = keptRun{f.r}.walk(ctx, c.Along, c.Query, groups, func(doc query.Doc) error { return facets.AddTo(i, doc) })
+			err = keptRun(f).walk(ctx, c.Along, c.Query, groups, func(doc query.Doc) error { return facets.AddTo(i, doc) })
 		}
 		if err != nil {
 			return err
