@@ -119,10 +119,7 @@ func (f *Facets) Add(doc Doc) error {
 			return fmt.Errorf("facet %q: %w", c.Name, err)
 		}
 	}
-	if f.limit > 0 && f.used > f.limit {
-		return &LimitError{"bytes of facets", f.limit, f.used}
-	}
-	return f.pace.Err()
+	return f.within()
 }
 
 // add adds a document, and returns how many bytes of memory it has taken.
@@ -168,6 +165,14 @@ func (f *Facets) AddTo(i int, doc Doc) error {
 	return cmp.Or(err, f.pace.Err())
 }
 
+// within returns a *LimitError if the facets exceed their memory, as it was counted last.
+func (f *Facets) within() error {
+	if f.limit > 0 && f.used > f.limit {
+		return &LimitError{"bytes of facets", f.limit, f.used}
+	}
+	return f.pace.Err()
+}
+
 // Check returns a *LimitError if the facets exceed their memory, what was added to Groups included.
 func (f *Facets) Check() error {
 	f.used = 0
@@ -176,10 +181,7 @@ func (f *Facets) Check() error {
 			f.used += g.Bytes()
 		}
 	}
-	if f.limit > 0 && f.used > f.limit {
-		return &LimitError{"bytes of facets", f.limit, f.used}
-	}
-	return f.pace.Err()
+	return f.within()
 }
 
 // Query returns the groups of a facet as a query of its own, which has the collection and the condition of q. Its columns

@@ -2,7 +2,6 @@ package exec
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -276,44 +275,6 @@ func (m *results) entry(row []query.Value) (*entry, error) {
 		e.id = groupID(row[:m.reduced.By])
 	}
 	return e, m.r.pace.Err()
-}
-
-// groupID is a text by which groups are in the order of their members.
-func groupID(members []query.Value) string {
-	var key []byte
-	long := false
-	for _, v := range members {
-		var truncated bool
-		key, truncated = query.AppendKey(key, v, false)
-		long = long || truncated
-	}
-	id := hex.EncodeToString(key)
-	if long {
-		for _, v := range members {
-			id += " " + v.String()
-		}
-	}
-	return id
-}
-
-func hasArray(values []query.Value) bool {
-	for _, v := range values {
-		if v.Kind() == query.KindArray {
-			return true
-		}
-	}
-	return false
-}
-
-// wrapArrays returns values in which each array is the only element of another one.
-func wrapArrays(values []query.Value) []query.Value {
-	out := make([]query.Value, len(values))
-	for i, v := range values {
-		if out[i] = v; v.Kind() == query.KindArray {
-			out[i] = query.ValueOf(append(v.AppendJSON([]byte{'['}), ']'))
-		}
-	}
-	return out
 }
 
 // Walk is what a run looks at: documents of a collection, or of all if it is "", with folded IDs that begin with a prefix, from the least to the
