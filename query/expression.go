@@ -71,7 +71,7 @@ type operation struct {
 	condition int   // of if: its index
 	field     int   // without a function: its index, or -1
 	constant  Value // if it is no field
-	offset    int   // of a constant, in the text
+	offset    int   // of a constant, in the text, while that is parsed
 }
 
 // function is an operator or a function of expressions.

@@ -147,6 +147,7 @@ func (e *expressions) expression(first *Field) (Field, error) {
 		return x.fields[root.field], nil
 	}
 	x.root = root
+	root.forgetOffsets()
 	w := writer{expression: x}
 	w.write(root, orderAny)
 	if x.text = w.String(); root.function == nil {
@@ -156,6 +157,14 @@ func (e *expressions) expression(first *Field) (Field, error) {
 		return Field{}, e.p.fail(start.offset, "an expression of %d bytes is too long: %d are the most", len(x.text), MaxText)
 	}
 	return Field{Meta: MetaExpression, Expression: x}, nil
+}
+
+// forgetOffsets forgets where constants stand in the text: what is parsed does not depend on its spaces.
+func (o *operation) forgetOffsets() {
+	o.offset = 0
+	for _, operand := range o.operands {
+		operand.forgetOffsets()
+	}
 }
 
 // sum = product { ( "+" | "-" ) product } .
