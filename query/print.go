@@ -307,6 +307,9 @@ func writeLeaf(b *strings.Builder, e Expr) {
 // quotes is a value.
 func otherString(f Field) string {
 	text := f.String()
+	if f.Expression != nil {
+		return text
+	}
 	if !strings.HasPrefix(text, "'") && (f.Meta != MetaNone || f.Func != FuncNone || f.Date > DateInstant || !isNoValue(f.Path.Root())) {
 		return text
 	}
