@@ -118,15 +118,18 @@ func (c *Catalog) PartsOf(d *computed.Definition) (parts []*Index) {
 	return parts
 }
 
-// ownerOf returns the name of the computed index whose part has this name, folded.
-func ownerOf(name string) string {
-	name = strings.TrimPrefix(format.FoldName(name), PartPrefix)
+// OwnerOf returns the name of the computed index whose part has this name, folded; "" if it is the name of no part.
+func OwnerOf(name string) string {
+	name, is := strings.CutPrefix(format.FoldName(name), PartPrefix)
+	if !is {
+		return ""
+	}
 	return name[:max(strings.LastIndexByte(name, ':'), 0)]
 }
 
 // isPart reports whether an index that is a part is this one, of the computed index of a name.
 func isPart(p computed.Child, name string, info *index.Info) bool {
-	return ownerOf(info.Name) == format.FoldName(name) && format.FoldName(p.Collection) == format.FoldName(info.Collection) && IsSame(p.Index, info.Index)
+	return OwnerOf(info.Name) == format.FoldName(name) && format.FoldName(p.Collection) == format.FoldName(info.Collection) && IsSame(p.Index, info.Index)
 }
 
 // Parts returns the indexes that keep the answers of a computed index, in canonical form and without names, and why some of its maps or
@@ -358,7 +361,7 @@ func (r *Record) dropParts(all []*Computed) {
 		if !e.Part || wanted[e.Number] || e.State == index.Dropping {
 			continue
 		}
-		if c := findComputed(all, ownerOf(e.Name)); c == nil || c.Unknown == nil {
+		if c := findComputed(all, OwnerOf(e.Name)); c == nil || c.Unknown == nil {
 			e.State = index.Dropping
 		}
 	}
@@ -389,7 +392,7 @@ func (r *Record) addParts(d *computed.Definition) error {
 // withdraw removes the declarations that want a part, which documents refuse or somebody drops: without it there is no index.
 func (r *Record) withdraw(part *RecordEntry) {
 	all := r.openAll()
-	c := findComputed(all, ownerOf(part.Name))
+	c := findComputed(all, OwnerOf(part.Name))
 	if c == nil || c.Unknown != nil {
 		return
 	}

@@ -81,8 +81,8 @@ func TestComputed_History(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 163))
-	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
-	db := jaytest.Memory(t, &jay.Options{ExactExpiry: true, Now: func() time.Time { return now }})
+	clock := jaytest.NewClock()
+	db := jaytest.Memory(t, &jay.Options{ExactExpiry: true, Now: clock.Now})
 	jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, tagged()))
 	bodies := make(map[string]string)
 	body := func(id string) string {
@@ -122,9 +122,9 @@ func TestComputed_History(t *testing.T) {
 			}
 			delete(bodies, id)
 		case 1:
-			_, err := db.Put(ctx, id, json.RawMessage(text), in, jay.ExpiresAt(now.Add(time.Minute)))
+			_, err := db.Put(ctx, id, json.RawMessage(text), in, jay.ExpiresAt(clock.Now().Add(time.Minute)))
 			jaytest.Must(t, err)
-			now = now.Add(2 * time.Minute)
+			clock.Advance(2 * time.Minute)
 			delete(bodies, id)
 		case 2:
 			err := jay.ErrConflict

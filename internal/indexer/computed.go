@@ -58,11 +58,47 @@ func (in *Indexer) EnsureComputed(ctx context.Context, declared index.Computed, 
 	if err != nil {
 		return err
 	}
+	defer in.watchRefused(d.Declared.Name)()
 	err = in.changeComputed(ctx, func(r *catalog.Record) (bool, error) { return r.Declare(d, o.Replace) })
 	if err == nil {
 		err = in.awaitComputed(ctx, d, o.Progress)
 	}
 	return ofComputed(d.Declared.Name, err)
+}
+
+// watchRefused begins to keep why documents refuse a part of a computed index, until the function that it returns is called. The task that builds
+// the part may have ended, and taken the declaration with it, before anybody waits for it.
+func (in *Indexer) watchRefused(name string) (end func()) {
+	key := format.FoldName(name)
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.refused[key] = nil
+	return func() {
+		in.mu.Lock()
+		defer in.mu.Unlock()
+		delete(in.refused, key)
+	}
+}
+
+// noteRefused keeps why documents refuse the index of a task, if it is a part that somebody waits for. It must be called before the declaration
+// is withdrawn.
+func (in *Indexer) noteRefused(t *Task) {
+	owner := catalog.OwnerOf(t.Info.Name)
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if _, waited := in.refused[owner]; waited && refuses(t.BuildErr) {
+		in.refused[owner] = t.BuildErr
+	}
+}
+
+// gone returns why a declaration that is awaited is no longer there: documents have refused it, or what else has happened.
+func (in *Indexer) gone(d *computed.Definition, otherwise string) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if err := in.refused[format.FoldName(d.Declared.Name)]; err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s", errs.ErrIndex, otherwise)
 }
 
 // ofComputed wraps an error of a computed index.
@@ -107,10 +143,10 @@ func (in *Indexer) awaitComputed(ctx context.Context, d *computed.Definition, pr
 		one := c.FindComputed(d.Declared.Name)
 		switch {
 		case one == nil || one.Unknown != nil:
-			return fmt.Errorf("%w: it was dropped while it was being built", errs.ErrIndex)
+			return in.gone(d, "it was dropped while it was being built")
 		case catalog.IsSameComputed(one.Declared, d):
 		case one.Next == nil || !catalog.IsSameComputed(one.Next, d):
-			return fmt.Errorf("%w: it was declared otherwise while it was being built", errs.ErrIndex)
+			return in.gone(d, "it was declared otherwise while it was being built")
 		}
 		t, building, err := in.partTask(c, d)
 		if err != nil || !building {

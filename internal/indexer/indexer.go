@@ -35,7 +35,8 @@ type Indexer struct {
 
 	mu      sync.Mutex // never held while waiting
 	tasks   map[Name]*Task
-	stopped bool // no task may begin. Guarded by mu.
+	stopped bool             // no task may begin. Guarded by mu.
+	refused map[string]error // why documents refused a part, by the folded name of a computed index that EnsureComputed waits for. Guarded by mu.
 
 	ctx     context.Context // of all tasks; cancelled by Close
 	stop    context.CancelFunc
@@ -48,7 +49,7 @@ type Indexer struct {
 
 // New returns the Indexer of an open database. Resume must follow.
 func New(e *env.Env, d *docs.Reader, current *catalog.Current, w *write.Writer) *Indexer {
-	in := &Indexer{env: e, docs: d, indexes: current, writer: w, tasks: make(map[Name]*Task), changing: make(chan struct{}, 1), sorting: make(chan struct{}, maxSorts), sharing: make(chan struct{}, 1)}
+	in := &Indexer{env: e, docs: d, indexes: current, writer: w, tasks: make(map[Name]*Task), refused: make(map[string]error), changing: make(chan struct{}, 1), sorting: make(chan struct{}, maxSorts), sharing: make(chan struct{}, 1)}
 	in.ctx, in.stop = context.WithCancel(context.Background())
 	in.settler = newSettler(in)
 	w.Unsettled = in.settler.wake

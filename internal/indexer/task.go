@@ -210,6 +210,7 @@ func (in *Indexer) runTask(t *Task, build bool) {
 
 	if build {
 		t.BuildErr = in.taskError(t, t.guard(func() error { return in.makeReady(t) }))
+		in.noteRefused(t)
 	}
 	isDropped, removeErr := false, error(nil)
 	for removeErr == nil {
