@@ -371,7 +371,7 @@ func TestPatch_PreviewRun(t *testing.T) {
 	p.allow("status of 501", "status of 400")
 	p.fill("textbox", "Query and script", "from Orders update { this.At = new Date() }")
 	p.press("Control+Enter")
-	p.see("new Date is not there")
+	p.see("new Date() of the present time is not there")
 	if p.find("button", "Run …").properties["disabled"] != "true" {
 		t.Error("a run without a preview is possible")
 	}
