@@ -27,11 +27,9 @@ type Resolved struct {
 type Part struct {
 	Query *query.Query
 
-	// Groups are conditions on groups that decide nothing, and which groups need not be looked at.
-	Groups []query.Expr
-
-	// Documents are conditions on documents that all of those satisfy which give something to groups that are wanted.
-	Documents []query.Expr
+	// Wanted are conditions on members that all groups which are wanted satisfy, and all documents which give something to these. They decide
+	// nothing: the rest need not be looked at.
+	Wanted []query.Expr
 }
 
 // Reduced is what follows when groups are merged: each is a row of Columns, of which Results make a result, on which the
@@ -214,17 +212,16 @@ func (d *Definition) resolveReduce(q *query.Query) (*Resolved, error) {
 		if r.Reduce.Columns == nil {
 			r.Reduce.Columns = part.Query.Select
 		}
-		part.Groups, part.Documents = d.pushed(i, query.Conjuncts(q.Where))
+		part.Wanted = d.pushed(i, query.Conjuncts(q.Where))
 		r.Parts = append(r.Parts, part)
 	}
 	return r, nil
 }
 
-// pushed returns the conditions on results that are on members of groups, as conditions on the fields of a map: those that say which
-// groups need not be looked at, and those that the documents of wanted groups satisfy. A group has one value of each member, and a document
+// pushed returns the conditions on results that are on members of groups, as conditions on the fields of a map: see Part.Wanted. A group has one value of each member, and a document
 // perhaps several, so that a condition must be true of a document if it is of one of its values. A missing member is null in a
 // group, so none of them may accept null.
-func (d *Definition) pushed(of int, conjuncts []query.Expr) (groups, documents []query.Expr) {
+func (d *Definition) pushed(of int, conjuncts []query.Expr) (wanted []query.Expr) {
 	for _, e := range conjuncts {
 		if !isOfOneValue(e) {
 			continue
@@ -254,9 +251,9 @@ func (d *Definition) pushed(of int, conjuncts []query.Expr) (groups, documents [
 		if _, err := query.Compile(mapped); err != nil {
 			continue
 		}
-		groups, documents = append(groups, mapped), append(documents, mapped)
+		wanted = append(wanted, mapped)
 	}
-	return groups, documents
+	return wanted
 }
 
 var errNotPushed = fmt.Errorf("it is no condition on a member of groups")

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jaydb/jay/internal/budget"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/computed"
 	"github.com/jaydb/jay/internal/docs"
@@ -67,13 +66,8 @@ func startIndex(ctx context.Context, db Database, q *query.Query, overlay Overla
 	if q.IsScored() {
 		return nil, fmt.Errorf("%w: computed index %q: score() is of documents, and the index has groups, elements, or several maps", errs.ErrQuery, c.Name)
 	}
-	r := &Run{env: db.Env, docs: db.Docs.For(ctx), q: q, snapshot: db.Snapshot, owned: db.Owned, options: o, moment: db.Moment, plan: &plan.Plan{}}
-	r.payer = budget.NewPayer(ctx)
-	r.left, r.skip = -1, q.Offset
-	if q.HasLimit {
-		r.left = q.Limit
-	}
-	r.started = time.Now()
+	r := newRun(ctx, db, q, Overlay{}, o)
+	r.plan, r.started = &plan.Plan{}, time.Now()
 	r.index = &indexRun{of: c, resolved: resolved}
 	source := &noSource{}
 	r.source = source
@@ -93,8 +87,8 @@ func startIndex(ctx context.Context, db Database, q *query.Query, overlay Overla
 // are chosen by conditions that those of the wanted groups satisfy.
 func startPart(ctx context.Context, db Database, p *computed.Part, overlay Overlay, o Options) (*Run, error) {
 	own := overlay.of(p.Query.From)
-	of := Options{NoScan: o.NoScan, groups: p.Groups}
-	if len(p.Documents) == 0 {
+	of := Options{NoScan: o.NoScan, groups: p.Wanted}
+	if len(p.Wanted) == 0 {
 		return Start(ctx, db, p.Query, own, of)
 	}
 	of.NoScan = false
@@ -106,7 +100,7 @@ func startPart(ctx context.Context, db Database, p *computed.Part, overlay Overl
 		return nil, err
 	}
 	narrow := *p.Query
-	narrow.Where = query.And(append(query.Conjuncts(narrow.Where), p.Documents...))
+	narrow.Where = query.And(append(query.Conjuncts(narrow.Where), p.Wanted...))
 	return Start(ctx, db, &narrow, own, Options{NoScan: o.NoScan})
 }
 
@@ -150,7 +144,10 @@ func (x *indexRun) answers(ctx context.Context, r *Run) (answers, error) {
 func (x *indexRun) groupAnswers(ctx context.Context, r *Run) (answers, error) {
 	var all *query.Groups
 	for i, p := range x.parts {
-		groups, err := entryRun{p}.gather(ctx, x.resolved.Parts[i].Query.Select)
+		groups, entries, err := entryRun{p}.newGroups(x.resolved.Parts[i].Query.Select)
+		if err == nil {
+			err = entryRun{p}.fill(ctx, groups, entries)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -176,11 +173,9 @@ func (x *indexRun) groupAnswers(ctx context.Context, r *Run) (answers, error) {
 		return func(context.Context) (*Row, error) {
 			for i < all.Len() {
 				i++
-				e, err := m.entry(all.Row(i - 1))
-				if e != nil || err != nil {
-					if e == nil {
-						return nil, err
-					}
+				if e, err := m.entry(all.Row(i - 1)); err != nil {
+					return nil, err
+				} else if e != nil {
 					return &Row{JSON: e.json}, nil
 				}
 			}

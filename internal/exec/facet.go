@@ -28,7 +28,7 @@ func (f facetRun) answers(ctx context.Context) (answers, error) {
 	if r.plan.Facets != nil {
 		err = f.counted(ctx, facets)
 	} else {
-		err = f.count(ctx, facets)
+		err = entryRun(f).addDocuments(ctx, facets.Add, facets.Bytes)
 	}
 	if err != nil {
 		return nil, err
@@ -61,22 +61,6 @@ func (f facetRun) counted(ctx context.Context, facets *query.Facets) error {
 		}
 	}
 	return f.r.pace.Err()
-}
-
-// count counts the documents of the plan.
-func (f facetRun) count(ctx context.Context, facets *query.Facets) error {
-	r, charged := f.r, 0
-	return r.each(ctx, func(doc query.Doc) error {
-		if err := facets.Add(doc); err == nil {
-			grown := facets.Bytes() - charged
-			charged += max(grown, 0)
-			return r.payer.Pay(grown)
-		} else if err == r.pace.Err() {
-			return err
-		} else {
-			return fmt.Errorf("%w: document %q: %w", errs.ErrQuery, doc.Meta.AppendMeta(nil, query.MetaID), err)
-		}
-	})
 }
 
 // facets returns the facets of the query, with those of documents in place of these.

@@ -37,21 +37,14 @@ func (r *Run) groupAnswers(ctx context.Context) (answers, error) {
 			return matcher.Match(query.Doc{Body: body})
 		}
 	}
-	if r.plan.Along != nil {
-		groups, err := entryRun{r}.newGroups(columns)
-		if err != nil {
-			return nil, err
-		}
-		entries, err := newEntryGroups(r, r.plan, r.q, r.source.(*indexSource), groups)
-		if err != nil {
-			return nil, err
-		}
-		if entries.streams() {
-			return entries.answers(keep)
-		}
-	}
-	groups, err := entryRun{r}.gather(ctx, columns)
+	groups, entries, err := entryRun{r}.newGroups(columns)
 	if err != nil {
+		return nil, err
+	}
+	if entries != nil && entries.streams() {
+		return entries.answers(keep)
+	}
+	if err := (entryRun{r}).fill(ctx, groups, entries); err != nil {
 		return nil, err
 	}
 	if len(r.q.OrderBy) == 0 {
@@ -90,39 +83,38 @@ func (r *Run) groupAnswers(ctx context.Context) (answers, error) {
 	}, nil
 }
 
-// newGroups returns the groups of a run, with these columns.
-func (er entryRun) newGroups(columns []query.Column) (*query.Groups, error) {
+// newGroups returns the groups of a run, with these columns, and what makes them of the entries of an index; nil if nothing does.
+func (er entryRun) newGroups(columns []query.Column) (groups *query.Groups, entries *entryGroups, err error) {
 	r := er.r
-	groups, err := query.NewGroups(r.q.GroupBy, columns, r.env.MaxQueryBytes)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errs.ErrQuery, err)
+	if groups, err = query.NewGroups(r.q.GroupBy, columns, r.env.MaxQueryBytes); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", errs.ErrQuery, err)
 	}
 	groups.SetPace(&r.pace)
-	return groups, nil
+	if r.plan.Along != nil {
+		entries, err = newEntryGroups(r, r.plan, r.q, r.source.(*indexSource), groups)
+	}
+	return groups, entries, err
 }
 
-// gather gathers the documents of a run, or the entries of an index, into groups, or reads those that an index keeps.
-func (er entryRun) gather(ctx context.Context, columns []query.Column) (*query.Groups, error) {
-	r := er.r
-	groups, err := er.newGroups(columns)
-	if err != nil {
-		return nil, err
-	}
+// fill gathers the documents of a run, or the entries of an index, into groups, or reads those that an index keeps.
+func (er entryRun) fill(ctx context.Context, groups *query.Groups, entries *entryGroups) error {
 	switch {
-	case r.plan.Along != nil:
-		entries, err := newEntryGroups(r, r.plan, r.q, r.source.(*indexSource), groups)
-		if err == nil {
-			err = entries.collect(ctx)
-		}
-		return groups, err
-	case r.plan.Kept != nil:
-		return groups, keptRun{r}.fill(ctx, r.plan.Kept, groups)
+	case entries != nil:
+		return entries.collect(ctx)
+	case er.r.plan.Kept != nil:
+		return keptRun(er).fill(ctx, er.r.plan.Kept, groups)
 	}
-	return groups, r.each(ctx, func(doc query.Doc) error {
-		held := groups.Bytes()
-		err := groups.Add(doc)
+	return er.addDocuments(ctx, groups.Add, groups.Bytes)
+}
+
+// addDocuments calls add with the documents of a run, and pays for what the memory that bytes tells grows by.
+func (er entryRun) addDocuments(ctx context.Context, add func(query.Doc) error, bytes func() int) error {
+	r := er.r
+	return r.each(ctx, func(doc query.Doc) error {
+		held := bytes()
+		err := add(doc)
 		if err == nil {
-			return r.payer.Pay(groups.Bytes() - held)
+			return r.payer.Pay(bytes() - held)
 		}
 		if err == r.pace.Err() {
 			return err

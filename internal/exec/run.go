@@ -208,7 +208,7 @@ func Start(ctx context.Context, db Database, q *query.Query, overlay Overlay, o 
 	if q.Index != "" {
 		return startIndex(ctx, db, q, overlay, o)
 	}
-	r := &Run{env: db.Env, docs: db.Docs.For(ctx), q: q, snapshot: db.Snapshot, owned: db.Owned, overlay: overlay, options: o, moment: db.Moment, payer: budget.NewPayer(ctx)}
+	r := newRun(ctx, db, q, overlay, o)
 	if err := r.findGone(db.DueFrom); err != nil {
 		return nil, err
 	}
@@ -216,6 +216,16 @@ func Start(ctx context.Context, db Database, q *query.Query, overlay Overlay, o 
 		return nil, err
 	}
 	return r, nil
+}
+
+// newRun returns a run that has not begun.
+func newRun(ctx context.Context, db Database, q *query.Query, overlay Overlay, o Options) *Run {
+	r := &Run{env: db.Env, docs: db.Docs.For(ctx), q: q, snapshot: db.Snapshot, owned: db.Owned, overlay: overlay, options: o, moment: db.Moment, payer: budget.NewPayer(ctx)}
+	r.skip, r.left = q.Offset, -1
+	if q.HasLimit {
+		r.left = q.Limit
+	}
+	return r
 }
 
 // findGone finds out whether the snapshot has documents that have expired, none of them
@@ -246,10 +256,6 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 	}
 	r.stats.keys = int64(r.plan.Keys)
 	r.meta.env = r.env
-	r.skip, r.left = r.q.Offset, -1
-	if r.q.HasLimit {
-		r.left = r.q.Limit
-	}
 
 	if r.q.Script != nil {
 		r.scripted = &scripted{r: r, left: -1, steps: query.MaxProjectionSteps}
