@@ -278,7 +278,7 @@ func (c *counted) clone(folded []byte) counted {
 
 // holds returns whether a part is true of a document of the tail, and what it counts.
 func (l *lookup) holds(p *score.Part, c *counted) (sum float64, is bool) {
-	if p.Kind == score.Search {
+	return p.Score(func(p *score.Part) (sum float64, is bool) {
 		s, counts := l.searches[p.Search], c.counts[p.Search]
 		if !s.Parsed.Matches(func(clause int) int { return int(counts[clause]) }) {
 			return 0, false
@@ -289,17 +289,7 @@ func (l *lookup) holds(p *score.Part, c *counted) (sum float64, is bool) {
 			}
 		}
 		return sum * p.Boost, true
-	}
-	for i := range p.Parts {
-		one, found := l.holds(&p.Parts[i], c)
-		if !found && p.Kind == score.And {
-			return 0, false
-		}
-		if found {
-			sum, is = sum+one, true
-		}
-	}
-	return sum, is
+	})
 }
 
 // allHold reports whether all parts are true of a document of the tail.

@@ -1,6 +1,7 @@
 package fulltext
 
 import (
+	"container/heap"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -84,7 +85,7 @@ const ofTail = 1 << 63
 // ranked are documents in the order of their scores.
 type ranked struct {
 	*lookup
-	heap  []hit // the best first
+	best  hits
 	tail  []counted
 	it    storage.Iterator // over the records of ordinals
 	equal []string         // the next ones, all of one score, the first of them last
@@ -105,19 +106,17 @@ func (k *keeper) rank(r storage.Reader, scores *score.Scores, parts []*score.Par
 			s.ranking = text.NewRanking(s.Parsed, scores.Frequencies[i])
 		}
 	}
-	c.heap = l.all(parts)
+	c.best = l.all(parts)
 	for i := range c.tail {
 		sum := 0.0
 		for _, p := range parts {
 			one, _ := l.holds(p, &c.tail[i])
 			sum += one
 		}
-		c.heap = append(c.heap, hit{ofTail | uint64(i), sum})
+		c.best = append(c.best, hit{ofTail | uint64(i), sum})
 	}
 	c.addConstants()
-	for i := len(c.heap)/2 - 1; i >= 0; i-- {
-		c.sink(i)
-	}
+	heap.Init(&c.best)
 	lo := k.key(keySettled)
 	if c.it, err = r.Iterate(lo, format.PrefixEnd(lo)); err != nil {
 		return nil, err
@@ -129,45 +128,32 @@ func (k *keeper) rank(r storage.Reader, scores *score.Scores, parts []*score.Par
 func (c *ranked) addConstants() {
 	for i := range c.scores.Parts {
 		if p := &c.scores.Parts[i]; p.Constant > 0 {
-			for j := range c.heap {
-				c.heap[j].score += p.Constant
+			for j := range c.best {
+				c.best[j].score += p.Constant
 			}
 		}
 	}
 }
 
-// sink moves the element at i down to its place.
-func (c *ranked) sink(i int) {
-	h := c.heap
-	for {
-		child := 2*i + 1
-		if child >= len(h) {
-			return
-		}
-		if child+1 < len(h) && h[child+1].score > h[child].score {
-			child++
-		}
-		if h[i].score >= h[child].score {
-			return
-		}
-		h[i], h[child] = h[child], h[i]
-		i = child
-	}
-}
+// hits is a heap of documents, the best on top.
+type hits []hit
 
-// pop removes the best one.
-func (c *ranked) pop() hit {
-	best, last := c.heap[0], len(c.heap)-1
-	c.heap[0] = c.heap[last]
-	c.heap = c.heap[:last]
-	c.sink(0)
-	return best
+func (h hits) Len() int           { return len(h) }
+func (h hits) Less(i, j int) bool { return h[i].score > h[j].score }
+func (h hits) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *hits) Push(x any)        { *h = append(*h, x.(hit)) }
+
+func (h *hits) Pop() any {
+	last := len(*h) - 1
+	one := (*h)[last]
+	*h = (*h)[:last]
+	return one
 }
 
 // Next implements catalog.Candidates.
 func (c *ranked) Next() ([]byte, error) {
 	for len(c.equal) == 0 {
-		if len(c.heap) == 0 {
+		if len(c.best) == 0 {
 			return nil, nil
 		}
 		if err := c.fill(); err != nil {
@@ -182,12 +168,12 @@ func (c *ranked) Next() ([]byte, error) {
 
 // fill takes the documents of the next score.
 func (c *ranked) fill() error {
-	best := c.heap[0].score
+	best := c.best[0].score
 	after := c.scores.After
 	skip := after != nil && best > after.Score
 	var ordinals []uint64
-	for len(c.heap) > 0 && c.heap[0].score == best {
-		switch h := c.pop(); {
+	for len(c.best) > 0 && c.best[0].score == best {
+		switch h := heap.Pop(&c.best).(hit); {
 		case skip:
 		case h.ordinal&ofTail != 0:
 			c.equal = append(c.equal, c.tail[h.ordinal&^ofTail].folded)

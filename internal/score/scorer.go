@@ -83,7 +83,7 @@ func (r *Scorer) Score(doc query.Doc) float64 {
 	sum := 0.0
 	for i := range r.scores.Parts {
 		if p := &r.scores.Parts[i]; p.Kind != Other {
-			score, _ := r.part(p, doc)
+			score, _ := p.Score(func(p *Part) (float64, bool) { return r.part(p, doc) })
 			sum += score
 		}
 	}
@@ -93,27 +93,10 @@ func (r *Scorer) Score(doc query.Doc) float64 {
 	return sum
 }
 
-// part returns what a part counts, and whether it is true.
+// part returns what a Search or an Other counts, and whether it is true.
 func (r *Scorer) part(p *Part, doc query.Doc) (score float64, is bool) {
-	switch p.Kind {
-	case Search:
+	if p.Kind == Search {
 		return r.search(p)
-	case And:
-		for i := range p.Parts {
-			one, is := r.part(&p.Parts[i], doc)
-			if !is {
-				return 0, false
-			}
-			score += one
-		}
-		return score, true
-	case Or:
-		for i := range p.Parts {
-			if one, found := r.part(&p.Parts[i], doc); found {
-				score, is = score+one, true
-			}
-		}
-		return score, is
 	}
 	if !r.matchers[p].Match(doc) {
 		return 0, false

@@ -40,6 +40,25 @@ type Part struct {
 	Constant float64    // of Other: what it counts where it is true
 }
 
+// Score returns what a part counts for a document, and whether it is true of it, by a function that says so of each Search and each Other in it.
+// What is added is added in the order of the condition, so that all who score come to the same bits.
+func (p *Part) Score(of func(*Part) (score float64, is bool)) (score float64, is bool) {
+	if p.Kind == Search || p.Kind == Other {
+		return of(p)
+	}
+	is = p.Kind == And
+	for i := range p.Parts {
+		one, found := p.Parts[i].Score(of)
+		switch {
+		case found:
+			score, is = score+one, true
+		case p.Kind == And:
+			return 0, false
+		}
+	}
+	return score, is
+}
+
 // Words is a search for words.
 type Words struct {
 	query.Search
@@ -65,11 +84,6 @@ type Scores struct {
 type Position struct {
 	Score float64
 	ID    string // folded
-}
-
-// IsAfter reports whether p comes after other, which may be nil.
-func (p Position) IsAfter(other *Position) bool {
-	return other == nil || p.Score < other.Score || p.Score == other.Score && p.ID < other.ID
 }
 
 // New returns the Scores of a query with a condition, which is within the bounds of one. It returns errs.ErrQuery if nothing in it

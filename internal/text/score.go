@@ -69,16 +69,6 @@ func damping(length int, average float64) float64 {
 	return K1 * (1 - B + B*relative)
 }
 
-// Weight returns the part of BM25 that depends on the document: a clause occurs count times in a text of length terms, where
-// texts have average of them. It is 0 for a count of 0, and below K1+1. The score of a document is the sum, over the clauses that are found in
-// it, of their boosts times Rarity times Weight.
-func Weight(count, length int, average float64) float64 {
-	if count == 0 {
-		return 0
-	}
-	return float64(count) * (K1 + 1) / (float64(count) + damping(length, average))
-}
-
 // LengthClass is a length of a text in a byte: exact below 32, and then in steps of a sixteenth to a thirty-second.
 type LengthClass uint8
 

@@ -361,10 +361,18 @@ func TestScore(t *testing.T) {
 			t.Errorf("%s: %v, want %v", what, got, want)
 		}
 	}
+	parsed, err := text.Parse(analyzer(t, "standard"), "oak", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	weight := func(count, length int, average float64) float64 { // of one word, without its rarity
+		f := &text.Frequencies{Documents: 100, Terms: int64(100 * average), Found: []int64{1}, Weight: 1}
+		return text.NewRanking(parsed, f).Score(0, count, text.ClassOf(length)) / text.Rarity(f.Documents, f.Found[0])
+	}
 	near("rarity", text.Rarity(1000, 10), math.Log(1+(1000-10+0.5)/(10+0.5)))
-	near("weight", text.Weight(3, 50, 100), 3*2.2/(3+1.2*(0.25+0.75*0.5)))
-	near("no occurrence", text.Weight(0, 50, 100), 0)
-	if text.Rarity(10, 10) <= 0 || text.Rarity(10, 9) <= text.Rarity(10, 10) || text.Weight(1, 10, 10) >= text.Weight(2, 10, 10) || text.Weight(1, 10, 10) <= text.Weight(1, 20, 10) || text.Weight(1, 0, 0) <= 0 {
+	near("weight", weight(3, 50, 100), 3*2.2/(3+1.2*(0.25+0.75*0.5)))
+	near("no occurrence", weight(0, 50, 100), 0)
+	if text.Rarity(10, 10) <= 0 || text.Rarity(10, 9) <= text.Rarity(10, 10) || weight(1, 10, 10) >= weight(2, 10, 10) || weight(1, 10, 10) <= weight(1, 20, 10) || weight(1, 0, 0) <= 0 {
 		t.Error("scores are in another order")
 	}
 }
