@@ -291,7 +291,13 @@ type Changed struct {
 func Select[R, T any](q Query[T], columns ...string) Query[R] {
 	out := Query[R]{def: q.def}
 	raw, single := out.def.Select(columns, reflect.TypeFor[R]())
-	out.decode = func(r *exec.Row) (*R, error) {
+	out.decode = rowDecoder[R](raw, single)
+	return out
+}
+
+// rowDecoder returns what decodes rows as values of R: as they are if raw is set, and the value of the only column if single is.
+func rowDecoder[R any](raw, single bool) func(*exec.Row) (*R, error) {
+	return func(r *exec.Row) (*R, error) {
 		v := new(R)
 		if raw {
 			*any(v).(*json.RawMessage) = r.JSON
@@ -302,7 +308,6 @@ func Select[R, T any](q Query[T], columns ...string) Query[R] {
 		}
 		return v, nil
 	}
-	return out
 }
 
 // Iter runs the query. The loop sees the database as it was when it began, and
@@ -591,17 +596,6 @@ func QueryIndex[R any](from interface {
 	}
 	out := Query[R]{def: q.def}
 	out.def.Answers, out.def.Arrive = reflect.TypeFor[R](), nil
-	raw := reflect.TypeFor[R]() == reflect.TypeFor[json.RawMessage]()
-	out.decode = func(r *exec.Row) (*R, error) {
-		v := new(R)
-		if raw {
-			*any(v).(*json.RawMessage) = r.JSON
-			return v, nil
-		}
-		if err := builder.DecodeColumns(r, false, v); err != nil {
-			return nil, err
-		}
-		return v, nil
-	}
+	out.decode = rowDecoder[R](reflect.TypeFor[R]() == reflect.TypeFor[json.RawMessage](), false)
 	return out
 }

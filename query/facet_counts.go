@@ -49,10 +49,8 @@ func NewFacets(facets []Facet, maxBytes int, options ...Option) (*Facets, error)
 			return nil, fmt.Errorf("facet %q: %w", f.Name, err)
 		}
 		all.facets = append(all.facets, count)
-		for _, g := range count.all() {
-			all.used += g.Bytes()
-		}
 	}
+	all.measure()
 	return all, nil
 }
 
@@ -175,13 +173,18 @@ func (f *Facets) within() error {
 
 // Check returns a *LimitError if the facets exceed their memory, what was added to Groups included.
 func (f *Facets) Check() error {
+	f.measure()
+	return f.within()
+}
+
+// measure counts the memory of all facets.
+func (f *Facets) measure() {
 	f.used = 0
 	for _, c := range f.facets {
 		for _, g := range c.all() {
 			f.used += g.Bytes()
 		}
 	}
-	return f.within()
 }
 
 // Query returns the groups of a facet as a query of its own, which has the collection and the condition of q. Its columns

@@ -32,7 +32,7 @@ func (e Boost) Check() error {
 func Boosts(e Expr) bool {
 	return walk(e, func(e Expr, _ int) error {
 		if _, is := e.(Boost); is {
-			return errSearches
+			return errFound
 		}
 		return nil
 	}) != nil

@@ -101,14 +101,14 @@ func writeSearch(b *strings.Builder, e Search) {
 func Searches(e Expr) bool {
 	err := walk(e, func(e Expr, _ int) error {
 		if _, is := e.(Search); is {
-			return errSearches
+			return errFound
 		}
 		return nil
 	})
 	return err != nil
 }
 
-var errSearches = errors.New("it searches")
+var errFound = errors.New("found")
 
 // searchCall parses the rest of "search" "(" field "," text [ "," ( "and" | "or" ) ] [ "," analyzer ] ")", behind the text.
 func (p *parser) searchCall(field Field, words string, at token) (Expr, error) {

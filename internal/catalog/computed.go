@@ -378,11 +378,13 @@ func (r *Record) addParts(d *computed.Definition) error {
 			return fmt.Errorf("%w: %s has %d indexes already, the most there can be", errs.ErrIndex, p.Collection, MaxPerCollection)
 		}
 		ix := p.Index
-		for named := true; named; r.Next++ {
+		for {
 			ix.Name = fmt.Sprintf("%s%s:%d", PartPrefix, d.Declared.Name, r.Next)
-			named = slices.ContainsFunc(r.Indexes, func(e RecordEntry) bool { return format.FoldName(e.Name) == format.FoldName(ix.Name) })
+			if !slices.ContainsFunc(r.Indexes, func(e RecordEntry) bool { return format.FoldName(e.Name) == format.FoldName(ix.Name) }) {
+				break
+			}
+			r.Next++
 		}
-		r.Next--
 		r.Indexes = append(r.Indexes, RecordEntry{Number: r.Next, Part: true, Notes: ix.Kind != "", Info: index.Info{Index: ix, Collection: p.Collection, State: index.Building}})
 		r.Next++
 	}

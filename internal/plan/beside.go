@@ -43,6 +43,13 @@ func (along *Along) Skipped() string {
 // parts plans queries of groups of which several indexes have a part each.
 type parts struct{ *planner }
 
+// of returns the planner of another query with the same condition.
+func (p parts) of(q *query.Query) *planner {
+	sub := *p.planner
+	sub.q, sub.paths, sub.asked = q, nil, nil
+	return &sub
+}
+
 // splitColumns returns the columns that sums can keep, with the group itself in place of the others, and the positions of the others.
 func splitColumns(columns []query.Column) (kept []query.Column, rest []int) {
 	kept = slices.Clone(columns)
@@ -132,8 +139,7 @@ func (p parts) alongBeside(ix *catalog.Index, columns []query.Column) (*Beside, 
 // alongOnly returns the plan of another query of groups, with the same condition, along an index, or nil if it has not all that the query looks
 // at.
 func (p parts) alongOnly(q *query.Query, ix *catalog.Index) (*Plan, error) {
-	sub := *p.planner
-	sub.q, sub.paths, sub.asked = q, nil, nil
+	sub := p.of(q)
 	if err := sub.addPath(ix); err != nil || len(sub.paths) == 0 {
 		return nil, err
 	}

@@ -41,10 +41,8 @@ func (p parts) counted() (*Plan, error) {
 // countedFacet returns how an index counts the documents of a facet, whose groups are those of q, or nil.
 func (p parts) countedFacet(q *query.Query) (*Counted, error) {
 	asked, rest := splitColumns(q.Select)
-	sub := *p.planner
-	sub.q, sub.asked, sub.paths = q, nil, nil
 	if len(rest) == 0 && p.keepsGroups() {
-		kept, err := parts{&sub}.keeps(asked, true)
+		kept, err := parts{p.of(q)}.keeps(asked, true)
 		if kept != nil || err != nil {
 			return &Counted{Kept: kept, Query: q}, err
 		}
