@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/jaydb/jay"
 )
@@ -49,7 +48,7 @@ const maxDeclaration = 1 << 20
 
 // Run creates the index.
 func (c *createComputedCommand) Run(ctx context.Context, a *app) error {
-	declared, err := c.read(a)
+	declared, err := c.read(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -71,30 +70,21 @@ func (c *createComputedCommand) Run(ctx context.Context, a *app) error {
 }
 
 // read reads the declaration.
-func (c *createComputedCommand) read(a *app) (declared jay.Computed, err error) {
-	var in io.Reader = a.stdin
-	if c.File != stdinName {
-		f, err := os.Open(c.File)
-		if err != nil {
-			return declared, err
-		}
-		defer f.Close()
-		in = f
-	}
-	text, err := io.ReadAll(io.LimitReader(in, maxDeclaration+1))
+func (c *createComputedCommand) read(ctx context.Context, a *app) (declared jay.Computed, err error) {
+	name, text, err := a.readInput(ctx, c.File, "a declaration", maxDeclaration)
 	switch {
+	case err == errLongInput:
+		return declared, usageError{text: fmt.Sprintf("%s: a declaration has at most %d bytes", name, maxDeclaration)}
 	case err != nil:
 		return declared, err
-	case len(text) > maxDeclaration:
-		return declared, usageError{text: fmt.Sprintf("%s: a declaration has at most %d bytes", c.File, maxDeclaration)}
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&declared); err != nil {
-		return declared, usageError{text: fmt.Sprintf("%s: no declaration of a computed index: %v", c.File, err)}
+		return declared, usageError{text: fmt.Sprintf("%s: no declaration of a computed index: %v", name, err)}
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return declared, usageError{text: fmt.Sprintf("%s: there is more than one declaration", c.File)}
+		return declared, usageError{text: fmt.Sprintf("%s: there is more than one declaration", name)}
 	}
 	return declared, nil
 }

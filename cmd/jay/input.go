@@ -2,13 +2,45 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 )
 
 // stdinName is the argument for standard input or output.
 const stdinName = "-"
+
+// errLongInput is returned for input that is longer than it may be.
+var errLongInput = errors.New("the input is too long")
+
+// readInput reads a file, or standard input if its name is "" or "-": on a terminal it says that it waits for what. It returns how messages name
+// the input, and its text without a byte order mark, as editors on Windows write it; or errLongInput for more than limit bytes.
+func (a *app) readInput(ctx context.Context, file, what string, limit int) (name string, text []byte, err error) {
+	name, r := "standard input", a.stdin
+	if file != "" && file != stdinName {
+		f, err := os.Open(file)
+		if err != nil {
+			return file, nil, err
+		}
+		defer f.Close()
+		name, r = file, f
+	} else {
+		a.promptForInput(what)
+	}
+	ahead := newReadAhead(ctx, r)
+	defer ahead.stop()
+	text, err = io.ReadAll(io.LimitReader(ahead, int64(limit)+1))
+	switch {
+	case err != nil:
+		return name, nil, fmt.Errorf("read %s: %w", name, err)
+	case len(text) > limit:
+		return name, nil, errLongInput
+	}
+	return name, bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), nil
+}
 
 // readAhead reads from a reader in the background, a few chunks ahead, so that
 // decompressing and storing overlap, and so that a context can end the wait for

@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -82,29 +80,14 @@ const emptyCollection = "@empty"
 
 // read reads the document, but at most one byte more than the limit.
 func (c *putCommand) read(ctx context.Context, a *app) ([]byte, error) {
-	name, r := "standard input", a.stdin
-	if c.File != "" && c.File != stdinName {
-		f, err := os.Open(c.File)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		name, r = c.File, f
-	} else {
-		a.promptForInput("a document")
-	}
-
-	ahead := newReadAhead(ctx, r)
-	defer ahead.stop()
 	limit := a.options.MaxDocumentBytes
-	body, err := io.ReadAll(io.LimitReader(ahead, int64(limit)+1))
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
-	if len(body) > limit {
+	name, body, err := a.readInput(ctx, c.File, "a document", limit)
+	switch {
+	case err == errLongInput:
 		return nil, fmt.Errorf("%s: %w", name, tooManyBytes(limit))
+	case err != nil:
+		return nil, err
 	}
-	body = bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")) // a byte order mark, as editors on Windows write it
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil, fmt.Errorf("%s: %w", name, &jay.DocumentError{Rule: "must be a JSON object, such as {\"Name\":\"Ann\"}", Detail: "there is nothing to store"})
 	}

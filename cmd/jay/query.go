@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -97,27 +95,11 @@ func (a *app) queryText(ctx context.Context, file, text, example string) (string
 	case file == "":
 		return text, nil
 	}
-	name, r := "standard input", a.stdin
-	if file != stdinName {
-		f, err := os.Open(file)
-		if err != nil {
-			return "", err
-		}
-		defer f.Close()
-		name, r = file, f
-	} else {
-		a.promptForInput("a query")
-	}
-	ahead := newReadAhead(ctx, r)
-	defer ahead.stop()
-	read, err := io.ReadAll(io.LimitReader(ahead, maxQueryFile+1))
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", name, err)
-	}
-	if len(read) > maxQueryFile {
+	name, read, err := a.readInput(ctx, file, "a query", maxQueryFile)
+	if err == errLongInput {
 		return "", fmt.Errorf("%s holds more than 1 MiB: that is no query", name)
 	}
-	return string(bytes.TrimPrefix(read, []byte("\xef\xbb\xbf"))), nil
+	return string(read), err
 }
 
 // parseParams parses parameters of the form NAME=VALUE.
