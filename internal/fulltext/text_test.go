@@ -221,3 +221,19 @@ func TestText_FormatRises(t *testing.T) {
 		t.Error("it has not risen")
 	}
 }
+
+// Ensure that what was settled comes to the disk, where queries read it, though nobody writes afterwards.
+func TestText_Synced(t *testing.T) {
+	db := jaytest.Open(t, t.TempDir(), nil)
+	defer jaytest.Close(t, db)
+	words(t, db, nil)
+	for i := range fulltext.MinTail {
+		put(t, db, fmt.Sprintf("notes/%d", i), "oak")
+	}
+	checks.WaitSettled(db)
+	keys, err := checks.IndexKeys(db) // on disk
+	jaytest.Must(t, err)
+	if least := 2*fulltext.MinTail + 3; keys < least { // of each document two; a block, the state and the lengths, once they are settled
+		t.Errorf("%d keys are on disk, want at least %d", keys, least)
+	}
+}

@@ -37,10 +37,11 @@ type settler struct {
 	off    bool          // for tests
 
 	// Of the worker.
-	last    uint32          // the number of the index that was settled last
-	broken  map[uint32]bool // indexes that were given up, until the database is opened again
-	stale   int             // parts in a row that writers have overtaken
-	presses bool            // the index of the last part has much to settle
+	last     uint32          // the number of the index that was settled last
+	broken   map[uint32]bool // indexes that were given up, until the database is opened again
+	stale    int             // parts in a row that writers have overtaken
+	presses  bool            // the index of the last part has much to settle
+	unsynced bool            // what was settled is perhaps not on disk
 }
 
 func newSettler(in *Indexer) *settler {
@@ -71,7 +72,9 @@ func (s *settler) resume() {
 func (s *settler) step(ctx context.Context) (more bool, err error) {
 	begun := time.Now()
 	stale := s.stale
-	more, err = s.some(ctx)
+	if more, err = s.some(ctx); err == nil && !more {
+		err = s.sync(ctx)
+	}
 	rests := 0
 	switch {
 	case errors.Is(err, storage.ErrUnavailable) || errors.Is(err, storage.ErrSnapshotExpired) || errors.Is(err, storage.ErrConflict):
@@ -91,6 +94,23 @@ func (s *settler) step(ctx context.Context) (more bool, err error) {
 		}
 	}
 	return more, err
+}
+
+// sync waits until all that was settled is on disk. Queries read what is there, and if no writer waits for the disk afterwards, nobody else
+// would bring it there.
+func (s *settler) sync(ctx context.Context) error {
+	if !s.unsynced {
+		return nil
+	}
+	if err := s.in.env.Enter(); err != nil {
+		return err
+	}
+	defer s.in.env.Exit()
+	if err := s.in.env.Engine.Sync(ctx); err != nil {
+		return err
+	}
+	s.unsynced = false
+	return nil
 }
 
 // some settles a part of the next index that has one, after the one that was settled last.
@@ -149,10 +169,13 @@ func (s *settler) part(ctx context.Context, ix *catalog.Index) (found bool, err 
 		settled, err = settle(t.Tx)
 		return err
 	})
-	if err == nil && !settled {
-		s.stale++
-	} else {
+	switch {
+	case err != nil:
 		s.stale = 0
+	case settled:
+		s.stale, s.unsynced = 0, true
+	default:
+		s.stale++
 	}
 	return true, err
 }
