@@ -235,31 +235,44 @@ func (s *search) required() (common []occurrence) {
 type counted struct {
 	folded  string
 	counts  [][]int32 // by search and clause
-	lengths []text.LengthClass
+	lengths []int     // by search
 }
 
-// count counts the words of texts.
-func (l *lookup) count(texts []byte, c *counted) error {
+// count counts the words of a document of the tail.
+func (l *lookup) count(folded, texts []byte, c *counted) error {
 	for _, s := range l.searches {
 		if s != nil {
 			s.words.Reset()
 		}
 	}
-	err := l.k.eachText(texts, func(field int, text string) {
+	words, err := l.k.wordsIn(folded, texts)
+	switch {
+	case err != nil:
+		return err
+	case words != nil:
 		for _, s := range l.searches {
-			if s != nil && s.field == field {
-				s.words.Add(text)
+			if s != nil {
+				w := &words.fields[s.field]
+				s.words.AddTerms(w.length, len(w.ends), w.term)
 			}
 		}
-	})
+	default:
+		err = l.k.eachText(texts, func(field int, text string) {
+			for _, s := range l.searches {
+				if s != nil && s.field == field {
+					s.words.Add(text)
+				}
+			}
+		})
+	}
 	if c.counts == nil {
-		c.counts, c.lengths = make([][]int32, len(l.searches)), make([]text.LengthClass, len(l.searches))
+		c.counts, c.lengths = make([][]int32, len(l.searches)), make([]int, len(l.searches))
 	}
 	for i, s := range l.searches {
 		if s == nil {
 			continue
 		}
-		c.counts[i], c.lengths[i] = c.counts[i][:0], text.ClassOf(s.words.Length)
+		c.counts[i], c.lengths[i] = c.counts[i][:0], s.words.Length
 		for clause := range s.Parsed.Clauses {
 			c.counts[i] = append(c.counts[i], int32(s.words.Count(clause)))
 		}
@@ -285,7 +298,7 @@ func (l *lookup) holds(p *score.Part, c *counted) (sum float64, is bool) {
 		}
 		for clause, n := range counts {
 			if s.ranking != nil {
-				sum += s.ranking.Score(clause, int(n), c.lengths[p.Search])
+				sum += s.ranking.Score(clause, int(n), text.ClassOf(c.lengths[p.Search]))
 			}
 		}
 		return sum * p.Boost, true
@@ -347,11 +360,12 @@ func (c *streamed) Next() ([]byte, error) {
 		return s.folded, err
 	}
 	for ok := c.step(); ok; ok = c.step() {
-		if err := c.count(c.it.Value(), &c.now); err != nil {
+		folded := tailID(c.it.Key())
+		if err := c.count(folded, c.it.Value(), &c.now); err != nil {
 			return nil, err
 		}
 		if c.allHold(c.parts, &c.now) {
-			return c.it.Key()[6 : len(c.it.Key())-1], nil
+			return folded, nil
 		}
 	}
 	return nil, c.it.Error()
@@ -375,7 +389,7 @@ func (c *streamed) Count() (n, keys int64, err error) {
 	}
 	for ok := c.step(); ok; ok = c.step() {
 		keys++
-		if err := c.count(c.it.Value(), &c.now); err != nil {
+		if err := c.count(tailID(c.it.Key()), c.it.Value(), &c.now); err != nil {
 			return n, keys, err
 		}
 		if c.allHold(c.parts, &c.now) {

@@ -63,7 +63,7 @@ func (k *keeper) GivenFacts(folded string, e *catalog.Entry, add func(fact []byt
 
 // addSum adds the sum of the postings of texts.
 func (k *keeper) addSum(folded, texts []byte, add func(fact []byte, weight int64) error) error {
-	words, _, err := k.wordsOf(texts, 1)
+	words, err := k.analyze(texts)
 	if err != nil {
 		return err
 	}

@@ -56,6 +56,9 @@ func (k *keeper) documentKey(kind byte, folded string) []byte {
 	return append(append(k.key(kind), folded...), 0)
 }
 
+// tailID returns the folded ID in a key of the tail.
+func tailID(key []byte) []byte { return key[6 : len(key)-1] }
+
 func (k *keeper) ordinalKey(kind byte, ordinal uint64) []byte {
 	return binary.BigEndian.AppendUint64(k.key(kind), ordinal)
 }

@@ -74,6 +74,7 @@ type keeper struct {
 	analyzers []*text.Analyzer // by field
 	weights   []float64        // by field
 	version   string           // of the analyzers
+	kept      kept
 }
 
 // open is catalog.Kind.Open.

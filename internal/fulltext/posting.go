@@ -152,53 +152,6 @@ type termOf struct {
 	term  string
 }
 
-// words are the postings of one document, by field and term.
-type words []map[string]*posting
-
-// wordsOf makes the postings of the texts of a document, and returns how many terms each field has.
-func (k *keeper) wordsOf(texts []byte, ordinal uint64) (all words, lengths []int, err error) {
-	all = make(words, len(k.ix.Fields))
-	var slab []posting // of the next ones
-	bases := make([]int, len(k.ix.Fields))
-	lengths = make([]int, len(k.ix.Fields))
-	err = k.eachText(texts, func(field int, s string) {
-		positions := k.analyzers[field].Each(s, func(t text.Token) bool {
-			lengths[field]++
-			p := all[field][string(t.Term)]
-			if p == nil {
-				if len(slab) == 0 {
-					slab = make([]posting, 32)
-				}
-				p, slab = &slab[0], slab[1:]
-				p.ordinal = ordinal
-				if all[field] == nil {
-					all[field] = make(map[string]*posting)
-				}
-				all[field][string(t.Term)] = p
-			}
-			p.positions = append(p.positions, bases[field]+t.Position)
-			return true
-		})
-		bases[field] += positions + text.ValueGap
-	})
-	for field := range all {
-		for _, p := range all[field] {
-			p.length = text.ClassOf(lengths[field])
-		}
-	}
-	return all, lengths, err
-}
-
-// sum returns the sum of the postings.
-func (w words) sum() (sum int64) {
-	for field := range w {
-		for term, p := range w[field] {
-			sum += p.weigh(field, []byte(term))
-		}
-	}
-	return sum
-}
-
 // blocks cuts postings, ascending by ordinal, into those of blocks.
 func blocks(all []posting) (cut [][]posting) {
 	for len(all) > 0 {

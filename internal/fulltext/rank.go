@@ -45,7 +45,8 @@ func (l *lookup) weigh(parts []*score.Part) (matching []counted, err error) {
 	}
 	var now counted
 	for ok := it.First(); ok; ok = it.Next() {
-		if err = l.count(it.Value(), &now); err != nil {
+		folded := tailID(it.Key())
+		if err = l.count(folded, it.Value(), &now); err != nil {
 			break
 		}
 		for i, s := range l.searches {
@@ -54,7 +55,7 @@ func (l *lookup) weigh(parts []*score.Part) (matching []counted, err error) {
 			}
 		}
 		if len(parts) > 0 && l.allHold(parts, &now) {
-			matching = append(matching, now.clone(it.Key()[6:len(it.Key())-1]))
+			matching = append(matching, now.clone(folded))
 		}
 	}
 	return matching, errs.First(errs.First(err, it.Error()), it.Close())

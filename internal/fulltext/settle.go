@@ -68,18 +68,20 @@ func (k *keeper) Settle(ctx context.Context, r storage.Reader) (catalog.Settling
 	postings := make(map[termOf][]posting)
 	for i := range p.moved {
 		m := &p.moved[i]
-		words, lengths, err := k.wordsOf(m.texts, m.ordinal)
-		if err != nil {
-			return nil, err
-		}
-		m.lengths = lengths
-		for field := range words {
-			for term, one := range words[field] {
-				at := termOf{field, term}
-				postings[at] = append(postings[at], *one)
-				m.sum += one.weigh(field, []byte(term))
+		words := k.kept.get([]byte(m.folded), m.texts)
+		if words == nil {
+			if words, err = k.analyze(m.texts); err != nil {
+				return nil, err
 			}
 		}
+		for field := range words.fields {
+			m.lengths = append(m.lengths, words.fields[field].length)
+		}
+		words.each(m.ordinal, func(field int, term []byte, one posting) {
+			at := termOf{field, string(term)}
+			postings[at] = append(postings[at], one)
+			m.sum += one.weigh(field, term)
+		})
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -97,11 +99,12 @@ func (p *part) take(ctx context.Context, r storage.Reader) error {
 	}
 	size := 0
 	for ok := it.First(); ok && len(p.moved) < PartDocuments && size < partBytes && ctx.Err() == nil; ok = it.Next() {
-		p.moved = append(p.moved, moved{folded: string(it.Key()[6 : len(it.Key())-1]), texts: bytes.Clone(it.Value()), ordinal: p.state.next})
+		p.moved = append(p.moved, moved{folded: string(tailID(it.Key())), texts: bytes.Clone(it.Value()), ordinal: p.state.next})
 		p.state.next++
 		size += len(it.Value())
 	}
 	if len(p.moved) < MinTail && size < partBytes {
+		p.k.kept.retain(p.moved)
 		p.moved = nil
 	}
 	return errs.First(errs.First(it.Error(), it.Close()), ctx.Err())
@@ -132,6 +135,7 @@ func (p *part) stage(tx storage.Tx) (bool, error) {
 		tx.Set([]byte(key), value, nil)
 	}
 	tx.Set(p.k.stateKey(), p.state.append(nil), nil)
+	p.k.kept.settled(p.moved)
 	return true, nil
 }
 

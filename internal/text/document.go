@@ -27,7 +27,14 @@ type Document struct {
 	// Spend is told of the work, in bytes, and returns false to end it: then the counts have no meaning. It may be nil.
 	Spend func(bytes int) bool
 
-	base int // position of the first word of the next text
+	base int      // position of the first word of the next text
+	here []placed // scratch
+}
+
+// placed is a term of a phrase at a position.
+type placed struct {
+	place
+	position int
 }
 
 // place is where a term belongs in a clause.
@@ -140,6 +147,29 @@ func (d *Document) Add(text string) {
 		return true
 	})
 	d.base += n + ValueGap
+}
+
+// AddTerms adds all texts of the field at once, of which the terms and the positions of each are known: how many terms they have, each term
+// once, and where it is, ascending. It agrees with Add.
+func (d *Document) AddTerms(length, terms int, term func(i int) (name []byte, positions []int)) {
+	d.Length += length
+	d.here = d.here[:0]
+	for i := range terms {
+		name, positions := term(i)
+		for _, at := range d.places(name) {
+			if len(d.search.Clauses[at.clause].Slots) == 1 {
+				d.states[at.clause].count += len(positions)
+				continue
+			}
+			for _, position := range positions {
+				d.here = append(d.here, placed{at, position})
+			}
+		}
+	}
+	slices.SortStableFunc(d.here, func(a, b placed) int { return a.position - b.position })
+	for _, h := range d.here {
+		d.found(h.place, h.position)
+	}
 }
 
 // places returns the places of a term in all clauses.

@@ -3,6 +3,7 @@ package text_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"regexp"
@@ -32,6 +33,23 @@ func counts(t testing.TB, analyzerName, search string, texts ...string) (s *text
 	}
 	for i := range s.Clauses {
 		list = append(list, d.Count(i))
+	}
+	length, base := d.Length, 0
+	terms, positions := map[string][]int{}, 0
+	for _, one := range texts {
+		base += a.Each(one, func(t text.Token) bool {
+			terms[string(t.Term)] = append(terms[string(t.Term)], base+t.Position)
+			positions++
+			return true
+		}) + text.ValueGap
+	}
+	names := slices.Collect(maps.Keys(terms)) // in no order
+	d.Reset()
+	d.AddTerms(positions, len(names), func(i int) ([]byte, []int) { return []byte(names[i]), terms[names[i]] })
+	for i := range s.Clauses {
+		if d.Count(i) != list[i] || d.Length != length {
+			t.Fatalf("%q in %.200q: clause %d, by terms %d of %d, by texts %d of %d", search, texts, i, d.Count(i), d.Length, list[i], length)
+		}
 	}
 	return s, list
 }

@@ -102,4 +102,19 @@ var worded = []mutation{
 		edits: []edit{{"internal/catalog/field.go", "query.Searches(e)", "false && query.Searches(e)"}},
 		tests: []tests{{"tests/query", "TestQuery_Search_Refused"}},
 	},
+	{
+		name:  "words: what is kept of a document is that of its texts",
+		edits: []edit{{"internal/fulltext/analyzed.go", "a == nil || !bytes.Equal(a.texts, texts)", "a == nil || bytes.Equal(a.texts, nil)"}},
+		tests: []tests{{"internal/fulltext", "TestText$"}},
+	},
+	{
+		name:  "words: terms of a phrase are found in the order of their positions",
+		edits: []edit{{"internal/text/document.go", "return a.position - b.position", "return 0"}},
+		tests: []tests{{"internal/text", "TestDocument"}},
+	},
+	{
+		name:  "words: what was settled comes to the disk",
+		edits: []edit{{"internal/indexer/settle.go", "s.stale, s.unsynced = 0, true", "s.stale = 0"}},
+		tests: []tests{{"internal/fulltext", "TestText_Synced"}},
+	},
 }

@@ -1,0 +1,220 @@
+package fulltext
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+
+	"github.com/jaydb/jay/internal/text"
+)
+
+// analyzed are the words of the texts of a document, by field. It is not changed.
+type analyzed struct {
+	texts  []byte // as Extract has made them
+	fields []fieldWords
+}
+
+// fieldWords are the words of the texts of a field.
+type fieldWords struct {
+	length    int    // how many terms the texts have
+	names     []byte // of the terms, ascending, each once, one behind the other
+	cuts      []int  // by term: where its name ends
+	positions []int  // of one term after the other, ascending
+	ends      []int  // by term: where its positions end
+}
+
+// term returns the name of a term, and where it is.
+func (w *fieldWords) term(i int) (name []byte, positions []int) {
+	if i == 0 {
+		return w.names[:w.cuts[0]], w.positions[:w.ends[0]]
+	}
+	return w.names[w.cuts[i-1]:w.cuts[i]], w.positions[w.ends[i-1]:w.ends[i]]
+}
+
+// each calls fn with all postings of a document.
+func (a *analyzed) each(ordinal uint64, fn func(field int, term []byte, p posting)) {
+	for field := range a.fields {
+		w := &a.fields[field]
+		length := text.ClassOf(w.length)
+		for i := range w.ends {
+			term, positions := w.term(i)
+			fn(field, term, posting{ordinal, length, positions})
+		}
+	}
+}
+
+// sum returns the sum of the postings.
+func (a *analyzed) sum() (sum int64) {
+	a.each(0, func(field int, term []byte, p posting) { sum += p.weigh(field, term) })
+	return sum
+}
+
+// bytes is about how much memory it takes.
+func (a *analyzed) bytes() int {
+	n := 128 + len(a.texts)
+	for i := range a.fields {
+		w := &a.fields[i]
+		n += 128 + len(w.names) + 8*(len(w.cuts)+len(w.ends)+len(w.positions))
+	}
+	return n
+}
+
+// analyze finds the words of texts, whose memory is kept.
+func (k *keeper) analyze(texts []byte) (*analyzed, error) {
+	scans := make([]scan, len(k.ix.Fields))
+	err := k.eachText(texts, func(field int, s string) { scans[field].add(k.analyzers[field], s) })
+	a := &analyzed{texts: texts, fields: make([]fieldWords, len(scans))}
+	for i := range scans {
+		a.fields[i] = scans[i].words()
+	}
+	return a, err
+}
+
+// scan is where the words of the texts of a field are found.
+type scan struct {
+	numbers map[string]int // of terms
+	found   []found        // in the order of positions
+	base    int            // of the positions of the next text
+}
+
+// found is where a term is.
+type found struct{ number, position int }
+
+// add adds a text.
+func (s *scan) add(a *text.Analyzer, of string) {
+	if s.numbers == nil {
+		s.numbers = make(map[string]int)
+	}
+	n := a.Each(of, func(t text.Token) bool {
+		number, known := s.numbers[string(t.Term)]
+		if !known {
+			number = len(s.numbers)
+			s.numbers[string(t.Term)] = number
+		}
+		s.found = append(s.found, found{number, s.base + t.Position})
+		return true
+	})
+	s.base += n + text.ValueGap
+}
+
+// words returns all words.
+func (s *scan) words() fieldWords {
+	w := fieldWords{length: len(s.found), cuts: make([]int, 0, len(s.numbers)), ends: make([]int, len(s.numbers)), positions: make([]int, len(s.found))}
+	names := make([]string, 0, len(s.numbers))
+	for name := range s.numbers {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	places := make([]int, len(names)) // by number
+	for i, name := range names {
+		w.names = append(w.names, name...)
+		w.cuts = append(w.cuts, len(w.names))
+		places[s.numbers[name]] = i
+	}
+	for _, f := range s.found {
+		w.ends[places[f.number]]++
+	}
+	next := 0
+	for i, n := range w.ends {
+		w.ends[i] = next // where those of the term begin, and after the next loop where they end
+		next += n
+	}
+	for _, f := range s.found {
+		i := places[f.number]
+		w.positions[w.ends[i]] = f.position
+		w.ends[i]++
+	}
+	return w
+}
+
+// Bounds of kept. Texts that are longer than KeptTexts are not kept, but read anew by each query, word by word. Variables for tests.
+var (
+	KeptBytes = 16 << 20
+	KeptTexts = 32 << 10
+)
+
+// kept are words of documents in the tail, so that each document is analyzed once and not by every query. A document has what its texts
+// give, so nothing has to be taken back when it changes. If there is no room one is left out, any of them: all are equally wanted.
+type kept struct {
+	mu    sync.Mutex
+	byID  map[string]*analyzed // folded
+	bytes int
+}
+
+// get returns the words of a document with these texts, or nil.
+func (m *kept) get(folded, texts []byte) *analyzed {
+	m.mu.Lock()
+	a := m.byID[string(folded)]
+	m.mu.Unlock()
+	if a == nil || !bytes.Equal(a.texts, texts) {
+		return nil
+	}
+	return a
+}
+
+// put keeps the words of a document.
+func (m *kept) put(folded []byte, a *analyzed) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.byID == nil {
+		m.byID = make(map[string]*analyzed)
+	}
+	m.drop(string(folded))
+	m.byID[string(folded)] = a
+	m.bytes += a.bytes()
+	for id := range m.byID {
+		if m.bytes <= KeptBytes {
+			break
+		}
+		m.drop(id)
+	}
+}
+
+// drop forgets a document.
+func (m *kept) drop(folded string) {
+	if a := m.byID[folded]; a != nil {
+		delete(m.byID, folded)
+		m.bytes -= a.bytes()
+	}
+}
+
+// settled forgets documents that are in the tail no more.
+func (m *kept) settled(all []moved) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range all {
+		m.drop(all[i].folded)
+	}
+}
+
+// retain forgets all documents but these, which are the tail.
+func (m *kept) retain(tail []moved) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.byID) <= len(tail) {
+		return
+	}
+	before := m.byID
+	m.byID, m.bytes = make(map[string]*analyzed, len(tail)), 0
+	for i := range tail {
+		if a := before[tail[i].folded]; a != nil {
+			m.byID[tail[i].folded] = a
+			m.bytes += a.bytes()
+		}
+	}
+}
+
+// wordsIn returns the words of a document in the tail, or nil if its texts are too long to be kept.
+func (k *keeper) wordsIn(folded, texts []byte) (*analyzed, error) {
+	if len(texts) > KeptTexts {
+		return nil, nil
+	}
+	if a := k.kept.get(folded, texts); a != nil {
+		return a, nil
+	}
+	a, err := k.analyze(bytes.Clone(texts))
+	if err == nil {
+		k.kept.put(folded, a)
+	}
+	return a, err
+}
