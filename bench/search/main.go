@@ -13,6 +13,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -246,7 +247,7 @@ func (o *options) meanwhile(ctx context.Context, e *jayEngine, texts []string) e
 	}()
 	q := queries(texts)[1]
 	var took []float64
-	for begun := time.Now(); time.Since(begun) < 5*time.Second && len(took) < 100*o.pairs; {
+	for begun := time.Now(); time.Since(begun) < 10*time.Second; {
 		at := time.Now()
 		if _, err := e.top(q); err != nil {
 			return err
@@ -316,11 +317,19 @@ func (e *jayEngine) settled() error {
 
 func (e *jayEngine) size() (n int64, err error) {
 	err = filepath.WalkDir(e.dir, func(path string, d os.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		if err != nil || d.IsDir() || strings.HasSuffix(path, ".log") {
 			return err
 		}
 		info, err := d.Info()
-		n += info.Size()
+		if errors.Is(err, fs.ErrNotExist) { // a file that the engine has removed since
+			return nil
+		}
+		if err == nil {
+			n += info.Size()
+		}
 		return err
 	})
 	return n, err
