@@ -210,3 +210,85 @@ func TestComputed_Random(t *testing.T) {
 	}
 	private.Verify(t, db)
 }
+
+// Ensure that a Matcher of a computed index says of each document whether the query has an entry of it: of any of its maps, and of one element.
+func TestComputed_Matcher(t *testing.T) {
+	ctx, db := t.Context(), private.Memory(t, nil)
+	flat := jay.Computed{Name: "Flat", Maps: []index.Map{
+		{Collection: "Orders", Each: "Lines", As: "line", Where: "line.Quantity > 0", Select: []index.Member{{Name: "Product", Expression: "line.Product"}, {Name: "Total", Expression: "line.Price * line.Quantity"}}},
+		{Collection: "Returns", Select: []index.Member{{Name: "Product"}, {Name: "Total", Expression: "0 - Price"}}},
+	}}
+	private.Must(t, jay.ComputedOf(db).Ensure(ctx, flat))
+	private.Must(t, jay.ComputedOf(db).Ensure(ctx, sales))
+	random := rand.New(rand.NewPCG(1, 2))
+	products := []string{"a", "b", "c"}
+	for i := range 60 {
+		collection, body := "Returns", fmt.Sprintf(`{"Product":%q,"Price":%d}`, products[random.IntN(3)], random.IntN(5))
+		if i%3 > 0 {
+			var lines []string
+			for range random.IntN(4) {
+				lines = append(lines, fmt.Sprintf(`{"Product":%q,"Price":%d,"Quantity":%d}`, products[random.IntN(3)], random.IntN(4), random.IntN(3)))
+			}
+			collection, body = "Orders", `{"Lines":[`+strings.Join(lines, ",")+`]}`
+		}
+		if i%10 == 9 {
+			collection = "Others"
+		}
+		_, err := db.Put(ctx, fmt.Sprint("docs/", i), json.RawMessage(body), jay.InCollection(collection))
+		private.Must(t, err)
+	}
+	for _, where := range []string{"", " where Product = 'a'", " where Product = 'b' and Total > 2", " where Total < 0 or Product = 'c'", " where not Product = 'a'", " where id() >= 'docs/3' and Total = 0"} {
+		q, err := db.RQL("from index 'Flat'"+where, nil)
+		private.Must(t, err)
+		matcher, err := q.Limit(1).Matcher()
+		private.Must(t, err)
+		found := make(map[string]bool)
+		for row, err := range jay.Select[string](q, "id()").Iter(ctx) {
+			private.Must(t, err)
+			found[*row] = true
+		}
+		n := 0
+		for doc, err := range db.Documents(ctx, jay.Scan{}) {
+			private.Must(t, err)
+			matches, err := matcher.Match(ctx, doc)
+			private.Must(t, err)
+			if matches != found[doc.ID()] {
+				t.Errorf("%s: %s %s is %v", where, doc.ID(), doc.Body(), matches)
+			}
+			if matches {
+				n++
+			}
+		}
+		if n == 0 || n == 60 || n != len(found) {
+			t.Errorf("%s: %d documents match, %d are found", where, n, len(found))
+		}
+	}
+	for name, want := range map[string]error{"Orders/ByProduct": jay.ErrQuery, "None": jay.ErrNoIndex} {
+		if _, err := jay.QueryIndex[json.RawMessage](db, name).Matcher(); !errors.Is(err, want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Ensure that the declaration of an index is found by its name, whatever its case, and that its parts have the numbers of documents for which
+// expressions fail.
+func TestComputed_DeclaredAndErrors(t *testing.T) {
+	ctx, db := t.Context(), private.Memory(t, nil)
+	declared := jay.Computed{Name: "Shares", Maps: []index.Map{{Collection: "As", Select: []index.Member{{Name: "Share", Expression: "12 /  N"}}}}}
+	private.Must(t, jay.ComputedOf(db).Ensure(ctx, declared))
+	for i := range 4 {
+		_, err := db.Put(ctx, fmt.Sprint("a/", i), json.RawMessage(fmt.Sprintf(`{"N":%d}`, i/2)), jay.InCollection("As"))
+		private.Must(t, err)
+	}
+	one, err := jay.ComputedOf(db).Declared(ctx, "SHARES")
+	private.Must(t, err)
+	private.Equal(t, fmt.Sprint(one), "{Shares [{As    [{Share 12 / N}]}] <nil> false}")
+	list, err := jay.ComputedOf(db).List(ctx)
+	private.Must(t, err)
+	if len(list) != 1 || len(list[0].Parts) != 1 || list[0].Parts[0].Errors != 2 {
+		t.Errorf("got %+v", list)
+	}
+	if _, err := jay.ComputedOf(db).Declared(ctx, "None"); !errors.Is(err, jay.ErrNoIndex) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -65,7 +65,8 @@ type Matcher struct{ filter *exec.Filter }
 // that it reads again, as Patch and Delete do. The condition is compiled once.
 //
 // Skip, Limit, After and Select make no difference. A query that groups is ErrUsage: its
-// condition is not one of documents only.
+// condition is not one of documents only. A document satisfies the condition of a query of a computed
+// index that has an entry in the index of which it is true; if the index has a reduce, Matcher returns ErrQuery.
 func (q Query[T]) Matcher() (*Matcher, error) {
 	filter, err := q.def.Filter()
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/jaydb/jay/internal/definitions"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/indexer"
+	"github.com/jaydb/jay/query"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -286,6 +287,32 @@ func (c ComputedIndexes) Ensure(ctx context.Context, declared Computed, opts ...
 // process, the removal of entries continues as that of DropIndex does.
 func (c ComputedIndexes) Drop(ctx context.Context, name string) error {
 	return c.of.Drop(ctx, name)
+}
+
+// Declared returns the declaration of a computed index, in canonical form. It returns ErrNoIndex if there is none of the name. It is much
+// cheaper than List.
+func (c ComputedIndexes) Declared(ctx context.Context, name string) (Computed, error) {
+	return c.of.Declared(ctx, name)
+}
+
+// Canonical checks a declaration, and returns it in the form in which List and Declared return it. It stores nothing. One that is not valid is
+// ErrIndex, and says why.
+func (c ComputedIndexes) Canonical(declared Computed) (Computed, error) {
+	d, err := catalog.CanonicalComputed(declared)
+	if err != nil {
+		return Computed{}, err
+	}
+	return d.Declared, nil
+}
+
+// Documents returns the query of the documents that have the entries which q asks for, a query of a computed index: for callers that want
+// the documents in place of the members, as RavenDB's clients do. Conditions and orders are on members. Of the columns of q those are on members
+// whose first name isMember accepts; others, JavaScript, and what q includes are of the documents. The text of the query is its String, for DB.RQL.
+//
+// It returns ErrNoIndex if there is no such index, and ErrQuery if the index has a reduce, several maps, or elements of arrays: its entries are not those of
+// the documents of a collection. Select such a query's id().
+func (c ComputedIndexes) Documents(ctx context.Context, q *query.Query, isMember func(name string) bool) (*query.Query, error) {
+	return c.of.Documents(ctx, q, isMember)
 }
 
 // List returns the computed indexes, by name, those that are to replace others among them.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/exec"
 )
 
@@ -18,5 +19,16 @@ func (q Definition) Filter() (*exec.Filter, error) {
 	}
 	plain := q.Query
 	plain.Select = nil // the filter would compile it
-	return exec.NewFilter(q.Via.Database().Env, &plain)
+	db := q.Via.Database()
+	if plain.Index == "" {
+		return exec.NewFilter(db.Env, &plain)
+	}
+	c := db.Indexes.Load().FindComputed(plain.Index)
+	switch {
+	case c == nil:
+		return nil, fmt.Errorf("%w: there is no computed index %q", errs.ErrNoIndex, errs.Shorten(plain.Index))
+	case c.Unknown != nil:
+		return nil, fmt.Errorf("%w: computed index %q: this version does not understand its declaration: %w", errs.ErrNoIndex, c.Name, c.Unknown)
+	}
+	return exec.NewEntryFilter(db.Env, c.Declared, &plain)
 }

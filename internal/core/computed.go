@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,8 +10,10 @@ import (
 	"github.com/jaydb/jay/internal/ask"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/computed"
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/indexer"
+	"github.com/jaydb/jay/query"
 )
 
 // ComputedIndexes are the computed indexes of a database.
@@ -32,7 +35,44 @@ func (db ComputedIndexes) Drop(ctx context.Context, name string) error {
 	return db.Indexer.DropComputed(ctx, name)
 }
 
-// List returns the computed indexes, by name.
+// Declared returns the declaration of a computed index.
+func (db ComputedIndexes) Declared(ctx context.Context, name string) (index.Computed, error) {
+	d, err := db.find(ctx, name)
+	if err != nil {
+		return index.Computed{}, err
+	}
+	return d.Declared, nil
+}
+
+// Documents returns the query of the documents of a query of a computed index: see computed.Definition.Documents.
+func (db ComputedIndexes) Documents(ctx context.Context, q *query.Query, isMember func(name string) bool) (*query.Query, error) {
+	d, err := db.find(ctx, q.Index)
+	if err != nil {
+		return nil, err
+	}
+	return d.Documents(q, isMember)
+}
+
+// find returns the computed index of a name.
+func (db ComputedIndexes) find(ctx context.Context, name string) (*computed.Definition, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := db.Env.Enter(); err != nil {
+		return nil, err
+	}
+	defer db.Env.Exit()
+	c := db.Indexes.Load().FindComputed(name)
+	switch {
+	case c == nil:
+		return nil, fmt.Errorf("%w: there is no computed index %q", errs.ErrNoIndex, errs.Shorten(name))
+	case c.Unknown != nil:
+		return nil, fmt.Errorf("%w: computed index %q: this version does not understand its declaration: %w", errs.ErrNoIndex, c.Name, c.Unknown)
+	}
+	return c.Declared, nil
+}
+
+// List returns the computed indexes, by name. The errors of documents are counted as of a moment after that of the list.
 func (db ComputedIndexes) List(ctx context.Context) ([]index.ComputedInfo, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -48,10 +88,13 @@ func (db ComputedIndexes) List(ctx context.Context) ([]index.ComputedInfo, error
 			out = append(out, index.ComputedInfo{Computed: index.Computed{Name: c.Name}, Unknown: c.Unknown.Error()})
 			continue
 		}
-		info := infoOf(current, c.Declared)
-		if c.Next != nil {
-			next := infoOf(current, c.Next)
-			info.Next = &next
+		info, err := db.infoOf(ctx, current, c.Declared)
+		if err == nil && c.Next != nil {
+			info.Next = new(index.ComputedInfo)
+			*info.Next, err = db.infoOf(ctx, current, c.Next)
+		}
+		if err != nil {
+			return nil, err
 		}
 		out = append(out, info)
 	}
@@ -62,14 +105,20 @@ func (db ComputedIndexes) List(ctx context.Context) ([]index.ComputedInfo, error
 }
 
 // infoOf returns what there is of a declaration.
-func infoOf(current *catalog.Catalog, d *computed.Definition) index.ComputedInfo {
-	info := index.ComputedInfo{Computed: d.Declared, State: index.Ready, Algebra: d.String(), Parts: []index.Info{}}
+func (db ComputedIndexes) infoOf(ctx context.Context, current *catalog.Catalog, d *computed.Definition) (info index.ComputedInfo, err error) {
+	info = index.ComputedInfo{Computed: d.Declared, State: index.Ready, Algebra: d.String(), Parts: []index.Info{}}
 	for _, part := range current.PartsOf(d) {
-		info.Parts = append(info.Parts, part.Info)
+		one := part.Info
+		if part.Errors {
+			if one.Errors, err = db.countErrors(ctx, part); err != nil {
+				return info, err
+			}
+		}
+		info.Parts = append(info.Parts, one)
 		if part.Info.State == index.Building {
 			info.State = index.Building
 		}
 	}
 	_, info.Without = catalog.Parts(d)
-	return info
+	return info, nil
 }

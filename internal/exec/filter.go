@@ -2,8 +2,10 @@ package exec
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/jaydb/jay/internal/computed"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
@@ -20,6 +22,70 @@ type Filter struct {
 	meta       docMeta
 	pace       query.Pace
 	limit      int // of the bytes of a row
+
+	entries []entryFilter // of a computed index: one of these decides
+}
+
+// entryFilter decides whether a document has an entry of a map of a computed index, of which the condition of the query is true.
+type entryFilter struct {
+	collection string          // folded; "" for all
+	elements   *query.Elements // nil for one entry of each document
+	matcher    *query.Matcher  // nil for no condition
+}
+
+// NewEntryFilter returns the Filter of a query of a computed index without a reduce. A document satisfies it that has an entry of which the condition is true.
+func NewEntryFilter(e *env.Env, d *computed.Definition, q *query.Query) (*Filter, error) {
+	if d.IsReduced() {
+		return nil, fmt.Errorf("%w: computed index %q: a group is of several documents, and no document matches it", errs.ErrQuery, d.Declared.Name)
+	}
+	resolved, err := d.Resolve(q)
+	if err != nil {
+		return nil, err
+	}
+	f := &Filter{meta: docMeta{env: e}, limit: e.MaxQueryBytes}
+	for _, p := range resolved.Parts {
+		var one entryFilter
+		if p.Query.From != "" {
+			one.collection = format.CollectionKey(p.Query.From)
+		}
+		if !p.Query.Each.IsZero() {
+			one.elements = query.NewElements(p.Query.Each)
+		}
+		if p.Query.Where != nil {
+			if one.matcher, err = query.Compile(p.Query.Where, queryOptions(e)...); err != nil {
+				return nil, fmt.Errorf("%w: %w", errs.ErrQuery, err)
+			}
+			one.matcher.SetPace(&f.pace)
+		}
+		f.entries = append(f.entries, one)
+	}
+	return f, nil
+}
+
+// errFound ends a walk over elements.
+var errFound = errors.New("an element has been found")
+
+// match reports whether a document has an entry of which the condition is true.
+func (f *entryFilter) match(d *docs.Document, doc query.Doc, pace *query.Pace) (bool, error) {
+	if f.collection != "" && !d.IsIn(f.collection) {
+		return false, nil
+	}
+	if f.elements == nil {
+		return f.matcher == nil || f.matcher.Match(doc), pace.Err()
+	}
+	err := f.elements.Each(doc, func(doc query.Doc) error {
+		switch {
+		case !pace.Spend(len(doc.Element)):
+			return pace.Err()
+		case f.matcher == nil || f.matcher.Match(doc):
+			return errFound
+		}
+		return pace.Err()
+	})
+	if errors.Is(err, errFound) {
+		return true, pace.Err()
+	}
+	return false, err
 }
 
 // NewFilter returns the Filter of a query.
@@ -59,7 +125,7 @@ func (f *Filter) Match(ctx context.Context, d *docs.Document) (bool, error) {
 	if f.collection != "" && !d.IsIn(f.collection) {
 		return false, nil
 	}
-	if f.matcher == nil {
+	if f.matcher == nil && f.entries == nil {
 		return true, nil
 	}
 	f.pace.Begin(ctx)
@@ -67,6 +133,14 @@ func (f *Filter) Match(ctx context.Context, d *docs.Document) (bool, error) {
 		return false, f.pace.Err()
 	}
 	f.meta.look(d)
+	for i := range f.entries {
+		if found, err := f.entries[i].match(d, query.Doc{Body: d.JSON(), Meta: &f.meta}, &f.pace); found || err != nil {
+			return found, err
+		}
+	}
+	if f.entries != nil {
+		return false, nil
+	}
 	matches := f.matcher.Match(query.Doc{Body: d.JSON(), Meta: &f.meta})
 	return matches, f.pace.Err()
 }

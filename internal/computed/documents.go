@@ -1,0 +1,60 @@
+package computed
+
+import (
+	"fmt"
+
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/query"
+)
+
+// IsPlain reports whether each document has at most one entry, and all entries are of one map: then a query of entries is a query of
+// documents, which Documents returns.
+func (d *Definition) IsPlain() bool {
+	return d.reduce == nil && len(d.maps) == 1 && d.maps[0].each.IsZero()
+}
+
+// IsReduced reports whether the results are groups.
+func (d *Definition) IsReduced() bool { return d.reduce != nil }
+
+// Documents returns the query of the documents that have the entries which a query of a plain index asks for: what RavenDB's clients get
+// of an index. Conditions and orders are on members. Of the columns those are on members whose root isMember accepts; others, JavaScript, and what is
+// included are of the documents. The error is ErrQuery.
+func (d *Definition) Documents(q *query.Query, isMember func(name string) bool) (*query.Query, error) {
+	out, err := d.documents(q, isMember)
+	if err != nil {
+		return nil, fmt.Errorf("%w: index %q: %w", errs.ErrQuery, d.Declared.Name, err)
+	}
+	return out, nil
+}
+
+func (d *Definition) documents(q *query.Query, isMember func(name string) bool) (*query.Query, error) {
+	if !d.IsPlain() {
+		return nil, fmt.Errorf("it has a reduce, several maps, or elements: its entries are not those of the documents of a collection")
+	}
+	entries := *q
+	entries.Include = nil
+	if err := check(&entries); err != nil {
+		return nil, err
+	}
+	entries.Select = nil
+	out, err := d.entriesOf(0, &entries)
+	if err != nil {
+		return nil, err
+	}
+	out.Select = nil
+	for _, c := range q.Select {
+		c.Field, err = query.Substitute(c.Field, func(f query.Field) (query.Field, error) {
+			if f.Meta != query.MetaNone || !isMember(f.Path.Root()) {
+				return f, nil
+			}
+			return d.member(0, f)
+		})
+		if err != nil {
+			return nil, err
+		}
+		out.Select = append(out.Select, c)
+	}
+	out.Include, out.Script = q.Include, q.Script
+	out.Distinct, out.Offset, out.Limit, out.HasLimit = q.Distinct, q.Offset, q.Limit, q.HasLimit
+	return out, nil
+}
