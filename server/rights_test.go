@@ -28,7 +28,7 @@ var needed = map[string][]string{
 		"GET {J}/fields", "POST {J}/export", "GET {J}/export", "GET {J}/backup", "POST {J}/follow", "GET {J}/standby", "GET {J}/look", "GET {J}/cluster", "GET {J}/changes", "GET {D}/operations/next-operation-id",
 		"GET {D}/operations/state", "GET {D}/operations", "GET {D}/changes", "GET {D}/attachments", "POST {D}/attachments", "HEAD {D}/attachments",
 		"POST {D}/attachments/bulk", "GET {D}/revisions", "GET {D}/revisions/count", "GET {D}/revisions/config", "GET {D}/expiration/config",
-		"GET {D}/refresh/config", "GET {D}/indexes", "GET {D}/indexes/stats", "GET {D}/indexes/status", "GET {D}/indexes/errors", "GET {D}/indexes/terms", "GET {D}/indexes/suggest-index-merge",
+		"GET {D}/refresh/config", "GET {D}/indexes", "GET {D}/indexes/stats", "GET {D}/indexes/status", "GET {D}/indexes/staleness", "GET {D}/indexes/errors", "GET {D}/indexes/terms", "GET {D}/indexes/suggest-index-merge",
 		"POST {D}/indexes/has-changed",
 	},
 	"write": {

@@ -139,7 +139,7 @@ func (e *exporting) readQuery(query string) error {
 		return err
 	}
 	e.options.Query = func(tx *jay.Tx) (q jay.Query[jay.Row], err error) {
-		text, err := verbs.FromIndex(e.c, query)
+		text, _, err := verbs.FromIndex(e.c, query)
 		if err != nil {
 			return q, err
 		}

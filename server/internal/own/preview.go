@@ -53,31 +53,25 @@ func preview(c *serve.Call) error {
 	if err != nil {
 		return err
 	}
-	if b.Text, err = verbs.FromIndex(c, b.Text); err != nil {
+	if err := b.Find(c); err != nil {
 		return err
 	}
 	rows, total, more := []previewRow{}, int64(0), false
 	start := time.Now()
 	if err := c.DB.View(c.Ctx, func(tx *jay.Tx) error {
-		q, err := tx.RQL(b.Text, b.Given)
-		if err != nil {
-			return err
-		}
-		if total, err = q.Count(c.Reading(c.Ctx, 1)); err != nil {
+		var err error
+		if total, err = b.Count(c.Reading(c.Ctx, 1), tx); err != nil {
 			return err
 		}
 		size := 0
-		for row, err := range q.Iter(c.Reading(c.Ctx, 1)) {
+		for doc, err := range b.Documents(c.Reading(c.Ctx, 1), tx) {
 			if err != nil {
 				return err
-			}
-			if row.Document == nil {
-				return serve.BadRequest("the query selects: a change needs whole documents")
 			}
 			if more = len(rows) == first || size > pageBytes; more {
 				return nil
 			}
-			one, err := previewOf(c, c.Ctx, tx, row.Document, p)
+			one, err := previewOf(c, c.Ctx, tx, doc, p)
 			if err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/query"
 	"github.com/jaydb/jay/server/internal/serve"
+	"github.com/jaydb/jay/server/internal/verbs"
 )
 
 // clientColumns turns the rows of a query that selects into projections as RavenDB's
@@ -19,11 +20,12 @@ type clientColumns struct {
 	names        map[string]string // other names of columns, by the names in JSON that they have in rows
 	metadataOnly bool              // the columns are left out
 	script       bool              // rows are made by JavaScript, and may have a member @metadata
+	result       bool              // rows are whole results of an index, and no projections
 }
 
 // idColumn is the name of the column that the server adds. A text in a row cannot have it
 // with its quotes.
-const idColumn = "@id"
+const idColumn = verbs.IDColumn
 
 // columnsForClients adds the ID to the columns of a query, unless its rows are of several
 // documents. The query is text; given has its parameters. It returns nil columns for
@@ -53,7 +55,7 @@ func columnsForClients(q jay.Query[jay.Row], text string, given map[string]any) 
 		}
 		columns = append(columns, field+" as '"+strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(c.Name)+"'")
 	}
-	if groups || parsed.Distinct || named(idColumn) || len(columns) == query.MaxColumns {
+	if groups || parsed.Index != "" || parsed.Distinct || named(idColumn) || len(columns) == query.MaxColumns {
 		return q, out, nil
 	}
 	out.id = true
@@ -66,6 +68,9 @@ func (cs *clientColumns) project(row json.RawMessage) (json.RawMessage, error) {
 		return row, nil
 	}
 	metadata := []byte(`"@metadata":{"@projection":true`)
+	if cs.result {
+		metadata = []byte(`"@metadata":{`)
+	}
 	if cs.id {
 		at := bytes.LastIndex(row, []byte(`"`+idColumn+`":`))
 		metadata = append(append(metadata, ','), row[at:len(row)-1]...)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,46 +17,29 @@ import (
 // maxTerms is the largest number of different values that a list of terms is made of.
 const maxTerms = 100_000
 
-// indexed is the collection and the fields of an index that a request names: a definition, or an automatic index.
-type indexed struct {
-	name, collection string
-	fields           []string
-}
-
-// findIndexed returns the index that a request names.
-func findIndexed(c *serve.Call, name string) (found indexed, err error) {
-	d, err := verbs.FindDefinition(c, name)
-	if err != nil {
-		return found, err
-	}
-	if d != nil {
-		return indexed{d.Name, d.Collection, d.Fields}, d.CheckEnabled()
-	}
-	ix, err := verbs.FindAutomatic(c, name)
-	if err != nil {
-		return found, err
-	}
-	if ix == nil {
-		return found, verbs.MissingIndex(name)
-	}
-	return indexed{verbs.AutomaticName(*ix), ix.Collection, verbs.AutomaticFields(*ix)}, nil
-}
-
 // indexTerms replies with the values of a field of an index, each once, in the order of their texts.
 func indexTerms(c *serve.Call) error {
 	_, size, err := c.Params.Page()
 	if err != nil {
 		return err
 	}
-	ix, err := findIndexed(c, c.Params.Get("name"))
+	ix, err := verbs.FindIndex(c, c.Params.Get("name"))
 	if err != nil {
 		return err
 	}
-	field := c.Params.Get("field")
-	if !slices.Contains(ix.fields, field) {
-		return serve.BadRequest("index %.150q has no field %.100q: it has %.500s", ix.name, field, strings.Join(ix.fields, ", "))
+	fields, terms := ix.Fields, []string(nil)
+	if ix.Computed != nil {
+		fields = verbs.Results(ix.Computed.Computed)
 	}
-	terms, err := termsOf(c, ix, field)
+	field := c.Params.Get("field")
+	if !slices.Contains(fields, field) {
+		return serve.BadRequest("index %.150q has no field %.100q: it has %.500s", ix.Name, field, strings.Join(fields, ", "))
+	}
+	if ix.Computed != nil {
+		terms, err = termsOfMember(c, ix.Computed.Name, field)
+	} else {
+		terms, err = termsOf(c, ix, field)
+	}
 	if err != nil {
 		return err
 	}
@@ -71,12 +55,12 @@ func indexTerms(c *serve.Call) error {
 	for _, term := range terms {
 		fmt.Fprintln(h, term)
 	}
-	return c.JSON(http.StatusOK, map[string]any{"Terms": terms, "ResultEtag": int64(h.Sum64() >> 1), "IndexName": ix.name})
+	return c.JSON(http.StatusOK, map[string]any{"Terms": terms, "ResultEtag": int64(h.Sum64() >> 1), "IndexName": ix.Name})
 }
 
 // termsOf returns the different values of a field as RavenDB's texts, sorted.
-func termsOf(c *serve.Call, ix indexed, field string) ([]string, error) {
-	path, collection := pathInQuery(field), escapeQuery(ix.collection)
+func termsOf(c *serve.Call, ix verbs.Index, field string) ([]string, error) {
+	path, collection := pathInQuery(field), escapeQuery(ix.Collection)
 	terms := []string{}
 	err := c.DB.View(c.Ctx, func(tx *jay.Tx) error {
 		groups, err := tx.RQL(fmt.Sprintf("from '%s' group by %s where exists(%s) select %s as Term limit %d", collection, path, path, path, maxTerms+1), nil)
@@ -109,6 +93,64 @@ func termsOf(c *serve.Call, ix indexed, field string) ([]string, error) {
 	})
 	slices.Sort(terms)
 	return slices.Compact(terms), err
+}
+
+// termsOfMember returns the different values of a member of a computed index, those of the elements of arrays among them, as RavenDB's
+// texts, sorted.
+func termsOfMember(c *serve.Call, name, member string) ([]string, error) {
+	path, from := "'"+escapeQuery(member)+"'", "from index '"+escapeQuery(name)+"'"
+	found := make(map[string]bool)
+	add := func(term string) error {
+		if found[term] {
+			return nil
+		}
+		if len(found) == maxTerms {
+			return serve.TooLarge("the field %.100q has more than %d different values, of which no list is made", member, maxTerms)
+		}
+		found[term] = true
+		return c.Take(2 * (int64(len(term)) + 64))
+	}
+	err := c.DB.View(c.Ctx, func(tx *jay.Tx) error {
+		values, err := tx.RQL(from+" select distinct "+path+" as Term", nil)
+		if err != nil {
+			return err
+		}
+		for row, err := range values.Iter(c.Reading(c.Ctx, 1)) {
+			if err != nil {
+				return err
+			}
+			if err := eachTerm(row.JSON, add); err != nil {
+				return err
+			}
+		}
+		nulls, err := tx.RQL(from+" where "+path+" = null", nil)
+		if err != nil {
+			return err
+		}
+		n, err := nulls.Limit(1).Count(c.Reading(c.Ctx, 1))
+		if n > 0 && err == nil {
+			err = add("NULL_VALUE")
+		}
+		return err
+	})
+	return slices.Sorted(maps.Keys(found)), err
+}
+
+// eachTerm calls fn with the terms of a value: of an array those of its elements.
+func eachTerm(row json.RawMessage, fn func(term string) error) error {
+	var value struct{ Term []json.RawMessage }
+	if json.Unmarshal(row, &value) != nil { // it is no array
+		if term, found := termOf(row); found {
+			return fn(term)
+		}
+		return nil
+	}
+	for _, one := range value.Term {
+		if err := eachTerm(serve.MustJSON(map[string]json.RawMessage{"Term": one}), fn); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // termOf returns the term that RavenDB makes of a value that is not null.
@@ -163,16 +205,25 @@ func switchIndex(c *serve.Call, state string) error {
 		return c.Empty(http.StatusNoContent)
 	}
 	d.State = state
+	if state != "" && d.Computed != nil {
+		declared, err := verbs.FindComputed(c, d.Name)
+		if err != nil {
+			return err
+		}
+		if declared != nil { // its maps may be of another collection by now, which was renamed
+			d.Computed = &declared.Computed
+		}
+	}
 	if state != "" {
 		// The state comes first: a crash leaves a disabled definition whose indexes nobody asks, and the next request drops them.
 		if err := c.DB.Definitions().Change(c.Ctx, d.Change()); err != nil {
 			return err
 		}
-		if err := dropFields(c, d, nil); err != nil {
+		if err := dropIndexes(c, d, nil); err != nil {
 			return err
 		}
 	} else {
-		if err := buildFields(c, d); err != nil {
+		if err := buildIndexes(c, d); err != nil {
 			return err
 		}
 		if err := c.DB.Definitions().Change(c.Ctx, d.Change()); err != nil {
@@ -192,6 +243,13 @@ func missingOrAutomatic(c *serve.Call, name, lacks string) error {
 	case ix != nil:
 		return serve.NotSupported("index %.150q is automatic, and %s", name, lacks)
 	}
+	declared, err := verbs.FindComputed(c, name)
+	switch {
+	case err != nil:
+		return err
+	case declared != nil:
+		return serve.NotSupported("index %.150q was declared by a program, and %s", name, lacks)
+	}
 	return verbs.MissingIndex(name)
 }
 
@@ -201,7 +259,13 @@ func suggestMerges(c *serve.Call) error {
 	if err != nil {
 		return err
 	}
-	suggestions := []any{}
+	suggestions, unmergable := []any{}, make(map[string]string)
+	for _, d := range all {
+		if d.Computed != nil {
+			unmergable[d.Name] = "it computes, and indexes are merged that list fields"
+		}
+	}
+	all = slices.DeleteFunc(all, func(d *verbs.Definition) bool { return d.Computed != nil })
 	done := make(map[string]bool)
 	for _, d := range all {
 		key := strings.ToLower(d.Collection)
@@ -214,7 +278,7 @@ func suggestMerges(c *serve.Call) error {
 			suggestions = append(suggestions, suggestion)
 		}
 	}
-	return c.JSON(http.StatusOK, map[string]any{"Suggestions": suggestions, "Unmergables": map[string]any{}, "Errors": []any{}})
+	return c.JSON(http.StatusOK, map[string]any{"Suggestions": suggestions, "Unmergables": unmergable, "Errors": []any{}})
 }
 
 // suggestMerge suggests what becomes of the definitions of a collection, or returns nil.

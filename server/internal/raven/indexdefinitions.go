@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/server/internal/algebra"
 	"github.com/jaydb/jay/server/internal/serve"
 	"github.com/jaydb/jay/server/internal/verbs"
@@ -38,7 +39,7 @@ type indexGiven struct {
 	Type             json.RawMessage `ignored:"the map says it"`
 	IndexType        json.RawMessage `ignored:"the map says it"`
 	DeploymentMode   json.RawMessage `ignored:"an index is on one node"`
-	ReduceOutputIdx  json.RawMessage `json:"ReduceOutputIndex" ignored:"there is no reduce"`
+	ReduceOutputIdx  json.RawMessage `json:"ReduceOutputIndex" ignored:"no index writes documents"`
 	SearchEngineType json.RawMessage `ignored:"fields are found alike by all engines"`
 }
 
@@ -50,7 +51,7 @@ type fieldGiven struct {
 	TermVector  *string
 	Vector      json.RawMessage
 
-	Storage json.RawMessage `ignored:"rows are made of documents"`
+	Storage *string // of a computed member: whether rows take it from the index
 }
 
 // indexSettings are the settings of an index that may be given: those that change no
@@ -93,9 +94,9 @@ func (given *indexGiven) checkSettings() error {
 	return nil
 }
 
-// notComputed is the error for a definition that computes something.
-func notComputed(name, what string) error {
-	return serve.NotSupported("index %.150q: %s: an index names the fields of one collection; indexes that compute, and full text, are not there yet", name, what)
+// notOffered is the error for a definition that asks for something that indexes do not have.
+func notOffered(name, what string) error {
+	return serve.NotSupported("index %.150q: %s, which is not there", name, what)
 }
 
 // parseDefinition reads a definition.
@@ -121,11 +122,11 @@ func parseDefinition(c *serve.Call, text json.RawMessage) (d verbs.Definition, e
 	case len(given.Maps) == 0:
 		return d, &serve.Problem{Status: http.StatusBadRequest, Kind: typeIndexInvalid, Message: fmt.Sprintf("index %.150q has no map", name)}
 	case given.OutputReduceToCollection != nil || given.PatternForOutputReduceToCollec != nil || given.PatternReferencesCollection != nil:
-		return d, notComputed(name, "it writes documents")
+		return d, notOffered(name, "it writes documents")
 	case len(given.AdditionalSources) > 0 || len(given.AdditionalAssemblies) > 0:
-		return d, notComputed(name, "it has code of its own")
+		return d, notOffered(name, "it has code of its own")
 	case len(given.CompoundFields) > 0:
-		return d, notComputed(name, "it has compound fields")
+		return d, notOffered(name, "it has compound fields")
 	}
 	if err := given.checkSettings(); err != nil {
 		return d, err
@@ -136,16 +137,18 @@ func parseDefinition(c *serve.Call, text json.RawMessage) (d verbs.Definition, e
 		}
 		spatial := string(one.Spatial)
 		switch {
+		case one.Storage != nil && !slices.ContainsFunc([]string{"", "Yes", "No"}, func(s string) bool { return strings.EqualFold(s, *one.Storage) }):
+			return d, serve.BadRequest("index %.150q: the field %.100q has the storage %.50q, which is Yes or No", name, field, *one.Storage)
 		case one.Indexing != nil && !slices.Contains([]string{"", "Default"}, *one.Indexing):
-			return d, notComputed(name, fmt.Sprintf("the field %.100q has the indexing %.50s", field, *one.Indexing))
+			return d, notOffered(name, fmt.Sprintf("the field %.100q has the indexing %.50s", field, *one.Indexing))
 		case one.Analyzer != nil && *one.Analyzer != "":
-			return d, notComputed(name, fmt.Sprintf("the field %.100q has an analyzer", field))
+			return d, notOffered(name, fmt.Sprintf("the field %.100q has an analyzer", field))
 		case one.Suggestions != nil && *one.Suggestions, one.TermVector != nil && *one.TermVector != "" && *one.TermVector != "No":
-			return d, notComputed(name, fmt.Sprintf("the field %.100q has suggestions or term vectors", field))
+			return d, notOffered(name, fmt.Sprintf("the field %.100q has suggestions or term vectors", field))
 		case len(one.Vector) > 0 && string(one.Vector) != "null":
-			return d, notComputed(name, fmt.Sprintf("the field %.100q is a vector", field))
+			return d, notOffered(name, fmt.Sprintf("the field %.100q is a vector", field))
 		case spatial != "" && spatial != "null":
-			return d, notComputed(name, fmt.Sprintf("the field %.100q is spatial", field))
+			return d, notOffered(name, fmt.Sprintf("the field %.100q is spatial", field))
 		}
 	}
 	d = verbs.Definition{Name: name, LockMode: "Unlock", Priority: "Normal"}
@@ -155,7 +158,7 @@ func parseDefinition(c *serve.Call, text json.RawMessage) (d verbs.Definition, e
 	if given.Priority != nil && *given.Priority != "" {
 		d.Priority = *given.Priority
 	}
-	if err := given.translate(&d); err != nil {
+	if err := given.translate(c, &d); err != nil {
 		return d, err
 	}
 	var compacted bytes.Buffer
@@ -166,13 +169,10 @@ func parseDefinition(c *serve.Call, text json.RawMessage) (d verbs.Definition, e
 	return d, nil
 }
 
-// translate reads the maps and the reduce. A map that names members becomes an index for each; what computes is
-// translated.
-func (given *indexGiven) translate(d *verbs.Definition) error {
-	reduce := ""
-	if given.Reduce != nil {
-		reduce = strings.TrimSpace(*given.Reduce)
-	}
+// translate reads the maps and the reduce. A map that names members becomes an index for each; what computes becomes the
+// declaration of a computed index.
+func (given *indexGiven) translate(c *serve.Call, d *verbs.Definition) error {
+	reduce := given.reduceText()
 	if len(given.Maps) > algebra.MaxMaps {
 		return serve.TooLarge("index %.150q: a definition has at most %d maps", given.Name, algebra.MaxMaps)
 	}
@@ -188,7 +188,7 @@ func (given *indexGiven) translate(d *verbs.Definition) error {
 			return err
 		}
 	}
-	_, err := algebra.Translate(given.Name, given.Maps, reduce)
+	declared, err := algebra.Translate(given.Name, given.Maps, reduce)
 	var at *algebra.Error
 	if errors.As(err, &at) {
 		return untranslated(given.Name, at)
@@ -196,7 +196,11 @@ func (given *indexGiven) translate(d *verbs.Definition) error {
 	if err != nil {
 		return err
 	}
-	return notComputed(given.Name, "it computes")
+	if declared, err = jay.ComputedOf(c.DB).Canonical(declared); err != nil { // the definition is one of RavenDB, and what it says is not there
+		return serve.NotSupported("%s", serve.OneLine(strings.TrimPrefix(err.Error(), jay.ErrIndex.Error()+": ")))
+	}
+	d.Collection, d.Fields, d.Computed = "", nil, &declared
+	return nil
 }
 
 // untranslated is the error for a definition that cannot be declared. A text that is not of its language is a compilation error, as RavenDB
@@ -238,7 +242,7 @@ func parseMap(index, text string) (collection string, fields []string, err error
 	} else if m := mapFunction.FindStringSubmatch(text); m != nil {
 		collection, variable, members = m[1]+m[2], m[3]+m[4], m[5]
 	} else {
-		return "", nil, notComputed(index, fmt.Sprintf("the map %.100q", serve.OneLine(text)))
+		return "", nil, notOffered(index, fmt.Sprintf("the map %.100q", serve.OneLine(text)))
 	}
 	seen := make(map[string]bool)
 	parts := strings.Split(members, ",")
@@ -249,7 +253,7 @@ func parseMap(index, text string) (collection string, fields []string, err error
 		part = strings.TrimSpace(part)
 		m := mapMember.FindStringSubmatch(part)
 		if m == nil || m[4] != variable {
-			return "", nil, notComputed(index, fmt.Sprintf("the member %.100q", serve.OneLine(part)))
+			return "", nil, notOffered(index, fmt.Sprintf("the member %.100q", serve.OneLine(part)))
 		}
 		path := strings.Join(strings.FieldsFunc(m[5], func(r rune) bool { return r == '.' || r == ' ' || r == '\t' || r == '\r' || r == '\n' }), ".")
 		name := m[1] + m[2] + m[3]
@@ -257,7 +261,7 @@ func parseMap(index, text string) (collection string, fields []string, err error
 			name = path[strings.LastIndex(path, ".")+1:]
 		}
 		if name != path {
-			return "", nil, notComputed(index, fmt.Sprintf("the member %.100q gives the field another name", serve.OneLine(part)))
+			return "", nil, notOffered(index, fmt.Sprintf("the member %.100q gives the field another name", serve.OneLine(part)))
 		}
 		if seen[path] {
 			return "", nil, serve.BadRequest("index %.150q names the field %.100q twice", index, path)

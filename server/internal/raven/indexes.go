@@ -1,7 +1,6 @@
 package raven
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,6 +25,7 @@ var indexRoutes = []*serve.Route{
 	{Method: "RESET", Path: "{D}/indexes", Run: resetIndex, Needs: serve.AdminRight, Takes: "name"},
 	{Method: "GET", Path: "{D}/indexes/stats", Run: indexesStats, Takes: "name"},
 	{Method: "GET", Path: "{D}/indexes/status", Run: indexesStatus},
+	{Method: "GET", Path: "{D}/indexes/staleness", Run: indexStaleness, Takes: "name"},
 	{Method: "GET", Path: "{D}/indexes/errors", Run: indexesErrors, Takes: "name*"},
 	{Method: "POST", Path: "{D}/indexes/has-changed", Run: indexHasChanged, Body: true, Needs: serve.ReadRight},
 	{Method: "POST", Path: "{D}/indexes/set-lock", Run: setIndexLock, Body: true, Raft: true, Needs: serve.AdminRight},
@@ -51,6 +51,7 @@ const (
 	maxDefinitionBytes = 64 << 10
 	maxIndexCommand    = 64              // definitions of a request
 	indexBuildPatience = 5 * time.Second // wait of a request; the build then continues in the background
+	indexDropPatience  = 50 * time.Millisecond
 )
 
 // putIndexes creates the indexes of definitions. A definition that exists unchanged is
@@ -110,11 +111,18 @@ func putIndex(c *serve.Call, d *verbs.Definition) error {
 			return serve.TooLarge("the database has %d index definitions, which is the most", len(all))
 		}
 	}
+	declared, err := verbs.FindComputed(c, d.Name)
+	if err != nil {
+		return err
+	}
+	if old == nil && declared != nil && d.Computed == nil {
+		return serve.BadRequest("a program has declared a computed index of the name %.150q: drop it first", d.Name)
+	}
 	if old != nil { // a disabled index stays so
 		d.State = old.State
 	}
-	if old != nil && (old.Collection != d.Collection || !slices.Equal(old.Fields, d.Fields)) {
-		if err := dropFields(c, old, d); err != nil {
+	if old != nil && (old.Collection != d.Collection || !slices.Equal(old.Fields, d.Fields) || old.Computed != nil && d.Computed == nil) {
+		if err := dropIndexes(c, old, d); err != nil {
 			return err
 		}
 	}
@@ -124,11 +132,11 @@ func putIndex(c *serve.Call, d *verbs.Definition) error {
 	if err := c.DB.Definitions().Change(c.Ctx, d.Change()); err != nil {
 		return err
 	}
-	if err := buildFields(c, d); err != nil {
+	if err := buildIndexes(c, d); err != nil {
 		if c.Ctx.Err() != nil { // the client has gone; the build continues
 			return err
 		}
-		return errors.Join(err, undefine(c, d, old))
+		return errors.Join(err, undefine(c, d, old, declared != nil))
 	}
 	kind := "IndexAdded"
 	if old != nil {
@@ -140,10 +148,13 @@ func putIndex(c *serve.Call, d *verbs.Definition) error {
 }
 
 // undefine undoes a definition that the database has refused, for example because the
-// collection has too many indexes. It restores the previous one, if there was one.
-func undefine(c *serve.Call, d, old *verbs.Definition) error {
-	if err := dropFields(c, d, old); err != nil {
-		return err
+// collection has too many indexes. It restores the previous one, if there was one. A computed index that was declared before was to be
+// replaced, and has stayed.
+func undefine(c *serve.Call, d, old *verbs.Definition, declared bool) error {
+	if old != nil || !declared {
+		if err := dropIndexes(c, d, old); err != nil {
+			return err
+		}
 	}
 	if old == nil {
 		return c.DB.Definitions().Change(c.Ctx, d.Removal())
@@ -151,36 +162,47 @@ func undefine(c *serve.Call, d, old *verbs.Definition) error {
 	if err := c.DB.Definitions().Change(c.Ctx, old.Change()); err != nil {
 		return err
 	}
-	return buildFields(c, old)
+	return buildIndexes(c, old)
 }
 
-// buildFields creates the indexes of a definition. A long build continues after the
+// buildIndexes creates the indexes of a definition. A long build continues after the
 // request; meanwhile queries scan the documents.
-func buildFields(c *serve.Call, d *verbs.Definition) error {
+func buildIndexes(c *serve.Call, d *verbs.Definition) error {
 	if d.State != "" {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(c.Ctx, indexBuildPatience)
 	defer cancel()
-	var indexes []jay.Index
-	for _, field := range d.Fields {
-		indexes = append(indexes, jay.Index{Name: d.IndexName(field), Fields: []string{field}})
+	var err error
+	if d.Computed != nil {
+		err = jay.ComputedOf(c.DB).Ensure(ctx, *d.Computed, jay.ReplaceIndex())
+	} else {
+		var indexes []jay.Index
+		for _, field := range d.Fields {
+			indexes = append(indexes, jay.Index{Name: d.IndexName(field), Fields: []string{field}})
+		}
+		err = c.DB.EnsureIndexes(ctx, d.Collection, indexes)
 	}
-	err := c.DB.EnsureIndexes(ctx, d.Collection, indexes)
 	if errors.Is(err, context.DeadlineExceeded) && c.Ctx.Err() == nil {
 		return nil
 	}
 	return err
 }
 
-// dropFields drops the indexes of a definition that the next one, which may be nil, does
-// not have.
-func dropFields(c *serve.Call, d, next *verbs.Definition) error {
+// dropIndexes drops the indexes of a definition that the next one, which may be nil, does
+// not have. A computed index is replaced by that of the next one.
+func dropIndexes(c *serve.Call, d, next *verbs.Definition) error {
+	gone := func(err error) bool { return errors.Is(err, jay.ErrNoIndex) || errors.Is(err, jay.ErrIndex) }
+	if d.Computed != nil && (next == nil || next.Computed == nil) {
+		if err := jay.ComputedOf(c.DB).Drop(c.Ctx, d.Name); err != nil && !gone(err) {
+			return err
+		}
+	}
 	for _, field := range d.Fields {
 		if next != nil && next.Collection == d.Collection && slices.Contains(next.Fields, field) {
 			continue
 		}
-		if err := c.DB.DropIndex(c.Ctx, d.Collection, d.IndexName(field)); err != nil && !errors.Is(err, jay.ErrNoIndex) && !errors.Is(err, jay.ErrIndex) {
+		if err := c.DB.DropIndex(c.Ctx, d.Collection, d.IndexName(field)); err != nil && !gone(err) {
 			return err
 		}
 	}
@@ -205,7 +227,7 @@ func deleteIndex(c *serve.Call) error {
 		return err
 	}
 	if d != nil {
-		if err := dropFields(c, d, nil); err != nil {
+		if err := dropIndexes(c, d, nil); err != nil {
 			return err
 		}
 		if err := c.DB.Definitions().Change(c.Ctx, d.Removal()); err != nil {
@@ -223,6 +245,17 @@ func deleteIndex(c *serve.Call) error {
 			return err
 		}
 		c.Server.Hubs.PublishIndex(c.Database.Key, "IndexRemoved", verbs.AutomaticName(*ix))
+		return c.Empty(http.StatusNoContent)
+	}
+	declared, err := verbs.FindComputed(c, c.Params.Get("name"))
+	if err != nil {
+		return err
+	}
+	if declared != nil {
+		if err := jay.ComputedOf(c.DB).Drop(c.Ctx, declared.Name); err != nil && !errors.Is(err, jay.ErrIndex) {
+			return err
+		}
+		c.Server.Hubs.PublishIndex(c.Database.Key, "IndexRemoved", declared.Name)
 	}
 	return c.Empty(http.StatusNoContent)
 }
@@ -235,44 +268,43 @@ func resetIndex(c *serve.Call) error {
 	if err != nil {
 		return err
 	}
-	if d == nil {
-		return missingOrAutomatic(c, c.Params.Get("name"), "is not reset: DELETE drops it, and queries make it again")
-	}
-	if err := dropFields(c, d, nil); err != nil {
+	name := c.Params.Get("name")
+	declared, err := verbs.FindComputed(c, name)
+	if err != nil {
 		return err
 	}
-	if err := buildFields(c, d); err != nil {
+	switch {
+	case d == nil && declared == nil:
+		return missingOrAutomatic(c, name, "is not reset: DELETE drops it, and queries make it again")
+	case d == nil:
+		name, err = declared.Name, redeclare(c, declared.Computed)
+	case d.Computed != nil && d.State == "" && declared != nil: // its maps may be of another collection by now, which was renamed
+		name, err = d.Name, redeclare(c, declared.Computed)
+	default:
+		name, err = d.Name, errors.Join(dropIndexes(c, d, nil), buildIndexes(c, d))
+	}
+	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusCreated, map[string]any{"Index": d.Name})
+	return c.JSON(http.StatusCreated, map[string]any{"Index": name})
 }
 
-// reply returns the definition in the format of clients.
-func reply(d *verbs.Definition) map[string]any {
-	out := make(map[string]any)
-	var given map[string]json.RawMessage
-	if json.Unmarshal(d.Given, &given) == nil {
-		for name, text := range given {
-			out[name] = text
+// redeclare drops a computed index, and declares it again. It does not wait until the entries are gone: queries of the index are refused
+// meanwhile.
+func redeclare(c *serve.Call, declared jay.Computed) error {
+	for {
+		ctx, cancel := context.WithTimeout(c.Ctx, indexDropPatience)
+		err := jay.ComputedOf(c.DB).Drop(ctx, declared.Name)
+		cancel()
+		if err != nil && c.Ctx.Err() != nil || err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, jay.ErrIndex) {
+			return err
+		}
+		if still, err := verbs.FindComputed(c, declared.Name); err != nil {
+			return err
+		} else if still == nil {
+			return buildIndexes(c, &verbs.Definition{Name: declared.Name, Computed: &declared})
 		}
 	}
-	out["Name"], out["LockMode"], out["Priority"], out["Type"], out["State"] = d.Name, d.LockMode, d.Priority, kind(d), stateOf(d)
-	out["SourceType"] = "Documents"
-	return out
-}
-
-// stateOf returns the state of an index as clients name it.
-func stateOf(d *verbs.Definition) string { return cmp.Or(d.State, "Normal") }
-
-// statusOf returns the status of an index as clients name it.
-func statusOf(d *verbs.Definition) string { return cmp.Or(d.State, "Running") }
-
-func kind(d *verbs.Definition) string {
-	var given indexGiven
-	if json.Unmarshal(d.Given, &given) == nil && len(given.Maps) > 0 && strings.HasPrefix(strings.TrimSpace(given.Maps[0]), "map") {
-		return "JavaScriptMap"
-	}
-	return "Map"
 }
 
 // getIndexes returns definitions.
@@ -285,31 +317,26 @@ func getIndexes(c *serve.Call) error {
 	if err != nil {
 		return err
 	}
-	var all []*verbs.Definition
-	if name := c.Params.Get("name"); name != "" {
-		d, err := verbs.FindDefinition(c, name)
-		if err != nil {
-			return err
-		}
-		if d == nil {
-			return getAutomatic(c, name)
-		}
-		all = []*verbs.Definition{d}
-	} else if all, err = verbs.Definitions(c); err != nil {
+	name := c.Params.Get("name")
+	all, err := listed(c, name)
+	if err != nil {
 		return err
 	}
 	var list []map[string]any
-	for _, d := range all {
-		list = append(list, reply(d))
+	for _, one := range all {
+		list = append(list, one.reply())
 	}
-	if c.Params.Get("name") == "" {
-		automatic, err := verbs.Automatic(c)
-		if err != nil {
-			return err
-		}
-		for _, ix := range automatic {
+	automatic, err := verbs.Automatic(c)
+	if err != nil {
+		return err
+	}
+	for _, ix := range automatic {
+		if name == "" || strings.EqualFold(verbs.AutomaticName(ix), name) {
 			list = append(list, automaticReply(ix))
 		}
+	}
+	if name != "" && len(list) == 0 {
+		return c.Empty(http.StatusNotFound)
 	}
 	list = list[min(start, len(list)):]
 	results := []any{}
@@ -323,78 +350,25 @@ func getIndexes(c *serve.Call) error {
 	return c.JSON(http.StatusOK, map[string]any{"Results": results})
 }
 
-// getAutomatic returns the automatic index of a name.
-func getAutomatic(c *serve.Call, name string) error {
-	ix, err := verbs.FindAutomatic(c, name)
-	if err != nil {
-		return err
-	}
-	if ix == nil {
-		return c.Empty(http.StatusNotFound)
-	}
-	return c.JSON(http.StatusOK, map[string]any{"Results": []any{automaticReply(*ix)}})
-}
-
-// states returns the states of the database's own indexes, by their collections and names.
-func states(c *serve.Call) (map[[2]string]jay.IndexInfo, error) {
-	list, err := c.DB.Indexes(c.Ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	out := make(map[[2]string]jay.IndexInfo, len(list))
-	for _, one := range list {
-		out[[2]string{strings.ToLower(one.Collection), strings.ToLower(one.Name)}] = one
-	}
-	return out, nil
-}
-
-// stateKey is the key in states of the index of a field.
-func stateKey(d *verbs.Definition, field string) [2]string {
-	return [2]string{strings.ToLower(d.Collection), strings.ToLower(d.IndexName(field))}
-}
-
-// stale reports whether some index of the definition is being built.
-func stale(d *verbs.Definition, states map[[2]string]jay.IndexInfo) bool {
-	return d.State != "" || slices.ContainsFunc(d.Fields, func(field string) bool {
-		one, found := states[stateKey(d, field)]
-		return !found || one.State != jay.IndexReady
-	})
-}
-
 // indexesStats describes the indexes.
 func indexesStats(c *serve.Call) error {
-	states, err := states(c)
-	if err != nil {
-		return err
-	}
 	collections, err := c.DB.Collections(c.Listing(c.Ctx))
 	if err != nil {
 		return err
 	}
-	count := make(map[string]int64)
-	for _, one := range collections {
-		count[strings.ToLower(one.Name)] = one.Documents
-	}
-	all, err := verbs.Definitions(c)
+	all, err := listed(c, c.Params.Get("name"))
 	if err != nil {
 		return err
 	}
-	now := c.Server.Options.Now().UTC().Format(serve.RavenTime)
 	results := []any{}
-	for _, d := range all {
-		if name := c.Params.Get("name"); name != "" && !strings.EqualFold(name, d.Name) {
-			continue
+	for _, one := range all {
+		stats, err := one.stats(c, collections)
+		if err != nil {
+			return err
 		}
-		n := count[strings.ToLower(d.Collection)]
-		results = append(results, map[string]any{
-			"Name": d.Name, "IsStale": stale(d, states), "State": stateOf(d), "Status": statusOf(d), "LockMode": d.LockMode, "Priority": d.Priority, "Type": kind(d),
-			"EntriesCount": n, "MapAttempts": n, "MapSuccesses": n, "MapErrors": 0, "ErrorsCount": 0, "IsInvalidIndex": false, "LastIndexingTime": now, "LastQueryingTime": nil,
-			"CreatedTimestamp": now, "SourceType": "Documents", "ReduceAttempts": nil, "ReduceSuccesses": nil, "ReduceErrors": nil,
-			"Collections": map[string]any{d.Collection: map[string]any{"LastProcessedDocumentEtag": 0, "LastProcessedTombstoneEtag": 0, "DocumentLag": 0, "TombstoneLag": 0}},
-			"Memory":      map[string]any{"DiskSize": map[string]any{"SizeInBytes": 0, "HumaneSize": "0 Bytes"}},
-		})
+		results = append(results, stats)
 	}
-	if name := c.Params.Get("name"); name != "" && len(results) == 0 {
+	if c.Params.Get("name") != "" && len(results) == 0 {
 		return c.Empty(http.StatusNotFound)
 	}
 	return c.JSON(http.StatusOK, map[string]any{"Results": results})
@@ -402,29 +376,56 @@ func indexesStats(c *serve.Call) error {
 
 // indexesStatus lists all indexes as running: a commit updates them.
 func indexesStatus(c *serve.Call) error {
-	all, err := verbs.Definitions(c)
+	all, err := listed(c, "")
 	if err != nil {
 		return err
 	}
 	list := []any{}
-	for _, d := range all {
-		list = append(list, map[string]any{"Name": d.Name, "Status": statusOf(d)})
+	for _, one := range all {
+		list = append(list, map[string]any{"Name": one.name, "Status": one.status()})
 	}
 	return c.JSON(http.StatusOK, map[string]any{"Status": "Running", "Indexes": list})
 }
 
-// indexesErrors lists no errors: a write that an index rejects fails itself.
+// indexStaleness replies whether an index is being built. Queries answer from documents meanwhile.
+func indexStaleness(c *serve.Call) error {
+	name := c.Params.Get("name")
+	all, err := listed(c, name)
+	switch {
+	case err != nil:
+		return err
+	case name == "":
+		return serve.BadRequest("the URL names no index: name is missing")
+	case len(all) > 0:
+		return c.JSON(http.StatusOK, map[string]any{"IsStale": all[0].stale, "StalenessReasons": all[0].reasons()})
+	}
+	ix, err := verbs.FindAutomatic(c, name)
+	switch {
+	case err != nil:
+		return err
+	case ix == nil:
+		return verbs.MissingIndex(name)
+	}
+	return c.JSON(http.StatusOK, map[string]any{"IsStale": ix.State != jay.IndexReady, "StalenessReasons": []string{}})
+}
+
+// indexesErrors lists the documents for which expressions of indexes fail. A write that an index rejects fails itself.
 func indexesErrors(c *serve.Call) error {
-	all, err := verbs.Definitions(c)
+	all, err := listed(c, "")
 	if err != nil {
 		return err
 	}
 	names := c.Params.All("name")
 	list := []any{}
-	for _, d := range all {
-		if len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, d.Name) }) {
-			list = append(list, map[string]any{"Name": d.Name, "Errors": []any{}})
+	for _, one := range all {
+		if len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, one.name) }) {
+			continue
 		}
+		failures, err := one.errors(c)
+		if err != nil {
+			return err
+		}
+		list = append(list, map[string]any{"Name": one.name, "Errors": failures})
 	}
 	return c.JSON(http.StatusOK, map[string]any{"Results": list})
 }
@@ -442,20 +443,65 @@ func indexHasChanged(c *serve.Call) error {
 	if err != nil {
 		return err
 	}
-	var given indexGiven
-	if err := json.Unmarshal(d.Given, &given); err != nil {
-		return err
+	changed := old == nil
+	if !changed {
+		if changed, err = differs(c, old, &d); err != nil {
+			return err
+		}
 	}
-	changed := old == nil || given.LockMode != nil && d.LockMode != old.LockMode || given.Priority != nil && d.Priority != old.Priority || old.Collection != d.Collection || !slices.Equal(old.Fields, d.Fields) || !reflect.DeepEqual(mapsOf(old), mapsOf(&d))
 	return c.JSON(http.StatusOK, map[string]any{"Changed": changed})
 }
 
-func mapsOf(d *verbs.Definition) []string {
-	var given indexGiven
-	if json.Unmarshal(d.Given, &given) != nil {
-		return nil
+// differs reports whether a definition is another one than the one that is there, or than the computed index of its name: another program may
+// have declared that.
+func differs(c *serve.Call, old, d *verbs.Definition) (bool, error) {
+	var given, was indexGiven
+	if err := json.Unmarshal(d.Given, &given); err != nil {
+		return false, err
 	}
-	return given.Maps
+	if err := json.Unmarshal(old.Given, &was); err != nil {
+		return false, err
+	}
+	switch {
+	case given.LockMode != nil && d.LockMode != old.LockMode, given.Priority != nil && d.Priority != old.Priority,
+		old.Collection != d.Collection, !slices.Equal(old.Fields, d.Fields), !slices.Equal(was.Maps, given.Maps), was.reduceText() != given.reduceText():
+		return true, nil
+	case d.Computed == nil:
+		return old.Computed != nil, nil
+	case !sameStorage(old, d):
+		return true, nil
+	case old.State != "":
+		return !reflect.DeepEqual(old.Computed, d.Computed), nil
+	}
+	declared, err := verbs.FindComputed(c, d.Name)
+	if declared != nil && declared.Next != nil {
+		declared = declared.Next
+	}
+	if declared == nil || err != nil {
+		return true, err
+	}
+	now := declared.Computed
+	now.Name = d.Computed.Name // its case does not matter
+	return !reflect.DeepEqual(now, *d.Computed), nil
+}
+
+// sameStorage reports whether two definitions store the same members.
+func sameStorage(a, b *verbs.Definition) bool {
+	ofA, ofB := a.Stores(), b.Stores()
+	for _, m := range b.Computed.Maps[0].Select {
+		if ofA(m.Name) != ofB(m.Name) {
+			return false
+		}
+	}
+	return true
+}
+
+// reduceText returns the text of the reduce, "" for none.
+func (given *indexGiven) reduceText() string {
+	if given.Reduce == nil {
+		return ""
+	}
+	return strings.TrimSpace(*given.Reduce)
 }
 
 // setIndexes changes definitions.
@@ -490,7 +536,7 @@ func setIndexes(c *serve.Call, member string, allowed []string, set func(d *verb
 			return err
 		}
 		if d == nil {
-			return verbs.MissingIndex(name)
+			return missingOrAutomatic(c, name, "has no "+member)
 		}
 		set(d, value)
 		changes = append(changes, d.Change())
@@ -513,7 +559,7 @@ func setIndexPriority(c *serve.Call) error {
 // runningIndex replies that indexes run: they do, unless they are disabled.
 func runningIndex(c *serve.Call) error {
 	if name := c.Params.Get("name"); name != "" {
-		if _, err := findIndexed(c, name); err != nil {
+		if _, err := verbs.FindIndex(c, name); err != nil {
 			return err
 		}
 	}

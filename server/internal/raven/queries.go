@@ -2,15 +2,21 @@ package raven
 
 import (
 	"cmp"
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"iter"
 	"math"
 	"net/http"
+	"strconv"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/query"
 	"github.com/jaydb/jay/server/internal/serve"
 	"github.com/jaydb/jay/server/internal/verbs"
 )
@@ -32,11 +38,12 @@ type queryRequest struct {
 	WaitForNonStaleResults        json.RawMessage `ignored:"queries are never stale"`
 	WaitForNonStaleResultsTimeout json.RawMessage `ignored:"queries are never stale"`
 	DisableCaching                json.RawMessage `ignored:"the server keeps no results"`
-	SkipDuplicateChecking         json.RawMessage `ignored:"no query finds a document twice"`
+	SkipDuplicateChecking         *bool           // each entry of an index is an answer, also of the same document
 	SkipStatistics                json.RawMessage `ignored:"statistics are always there"`
 
-	columns      *clientColumns // set by query
-	metadataOnly bool           // rows have their metadata only
+	index        *verbs.Computed // that the query names; nil for none
+	columns      *clientColumns  // set by answers
+	metadataOnly bool            // rows have their metadata only
 }
 
 // answerQuery replies to a query in RQL.
@@ -87,11 +94,11 @@ func explainQuery(c *serve.Call, request queryRequest) error {
 		return err
 	}
 	return c.DB.View(c.Ctx, func(tx *jay.Tx) error {
-		q, err := request.query(tx, given)
+		a, err := request.answers(c, tx, given)
 		if err != nil {
 			return err
 		}
-		e, err := q.Explain(c.Reading(c.Ctx, 1))
+		e, err := a.explain(c.Reading(c.Ctx, 1))
 		if err != nil {
 			return err
 		}
@@ -128,16 +135,22 @@ func readQuery(c *serve.Call) (r queryRequest, err error) {
 	if err := r.check(); err != nil {
 		return r, err
 	}
-	r.Query, err = verbs.FromIndex(c, r.Query)
-	return r, err
+	if r.Query, r.index, err = verbs.FromIndex(c, r.Query); err != nil {
+		return r, err
+	}
+	return r, verbs.CheckBehavior(r.behavior(), r.index)
 }
 
-// check refuses rows made of what an index stores, as they are made of documents, and
-// negative pages.
-func (r *queryRequest) check() error {
-	if b := r.ProjectionBehavior; b != nil && *b != "" && *b != "Default" && *b != "FromDocument" {
-		return serve.NotSupported("ProjectionBehavior %.50q is not there: rows are made of documents", *b)
+// behavior returns where rows come from, as the request says it.
+func (r *queryRequest) behavior() string {
+	if r.ProjectionBehavior == nil {
+		return ""
 	}
+	return *r.ProjectionBehavior
+}
+
+// check refuses negative pages.
+func (r *queryRequest) check() error {
 	return r.QueryPage.Check()
 }
 
@@ -148,28 +161,71 @@ type queryResult struct {
 	total int64
 }
 
-// query returns the query in a transaction, limited to its page.
-func (r *queryRequest) query(tx *jay.Tx, given map[string]any) (jay.Query[jay.Row], error) {
-	q, err := tx.RQL(r.Query, given)
-	if err != nil {
-		return q, err
+// answers are those of a query in a transaction, on its page.
+type answers struct {
+	iterate func(ctx context.Context) iter.Seq2[*jay.Row, error]
+	count   func(ctx context.Context) (int64, error) // on all pages
+	explain func(ctx context.Context) (jay.Explanation, error)
+
+	includes []query.Field // which have IDs of documents in the answers, and which these do not bring along
+}
+
+// answers returns the answers of the query in a transaction.
+func (r *queryRequest) answers(c *serve.Call, tx *jay.Tx, given map[string]any) (*answers, error) {
+	if r.index == nil {
+		return r.answersOf(tx, r.Query, given)
 	}
-	if q, r.columns, err = columnsForClients(q, r.Query, given); err != nil {
-		return q, err
+	asked, err := r.index.Ask(c, r.Query, given, r.behavior())
+	if err != nil {
+		return nil, err
+	}
+	var a *answers
+	if e := asked.Entries; e != nil {
+		if r.SkipDuplicateChecking != nil && *r.SkipDuplicateChecking {
+			e.Repeat()
+		}
+		if rows, ids := e.Rows(); rows {
+			r.columns = &clientColumns{id: ids, metadataOnly: r.metadataOnly}
+		}
+		a = &answers{
+			iterate: func(ctx context.Context) iter.Seq2[*jay.Row, error] { return e.Iter(ctx, tx, r.QueryPage) },
+			count:   func(ctx context.Context) (int64, error) { return e.Count(ctx, tx) },
+			explain: func(ctx context.Context) (jay.Explanation, error) { return e.Explain(ctx, tx) },
+		}
+	} else if a, err = r.answersOf(tx, asked.Text, nil); err != nil {
+		return nil, err
+	}
+	if asked.Results && r.columns == nil {
+		r.columns = &clientColumns{result: true, metadataOnly: r.metadataOnly}
+	}
+	a.includes = asked.Includes
+	return a, nil
+}
+
+// answersOf returns the answers of a text of package jay.
+func (r *queryRequest) answersOf(tx *jay.Tx, text string, given map[string]any) (*answers, error) {
+	q, err := tx.RQL(text, given)
+	if err != nil {
+		return nil, err
+	}
+	if q, r.columns, err = columnsForClients(q, text, given); err != nil {
+		return nil, err
 	}
 	if r.columns != nil {
 		r.columns.metadataOnly = r.metadataOnly
 	}
-	return r.QueryPage.Of(q), nil
+	all := q.Skip(0).Limit(math.MaxInt)
+	q = r.QueryPage.Of(q)
+	return &answers{iterate: q.Iter, count: all.Count, explain: q.Explain}, nil
 }
 
 // runQuery runs the query, and counts all of its results.
 func runQuery(c *serve.Call, tx *jay.Tx, r *queryRequest, given map[string]any, found *queryResult) error {
-	q, err := r.query(tx, given)
+	a, err := r.answers(c, tx, given)
 	if err != nil {
 		return err
 	}
-	for row, err := range q.Iter(c.Reading(c.Ctx, 1)) {
+	for row, err := range a.iterate(c.Reading(c.Ctx, 1)) {
 		if err != nil {
 			return err
 		}
@@ -195,10 +251,66 @@ func runQuery(c *serve.Call, tx *jay.Tx, r *queryRequest, given map[string]any, 
 			return err
 		}
 	}
+	if err := found.include(c, tx, a.includes); err != nil {
+		return err
+	}
 	found.total = int64(len(found.docs) + len(found.rows))
 	if r.Start != nil || r.PageSize != nil || verbs.PageWords.MatchString(r.Query) {
-		found.total, err = q.Skip(0).Limit(math.MaxInt).Count(c.Reading(c.Ctx, 1))
+		found.total, err = a.count(c.Reading(c.Ctx, 1))
 	}
+	return err
+}
+
+// include reads the documents whose IDs fields have in the results.
+func (f *queryResult) include(c *serve.Call, tx *jay.Tx, fields []query.Field) error {
+	if len(fields) == 0 {
+		return nil
+	}
+	var columns []query.Column
+	for i, field := range fields {
+		columns = append(columns, query.Column{Name: strconv.Itoa(i), Field: field})
+	}
+	projector, err := query.NewProjector(columns)
+	if err != nil {
+		return err
+	}
+	seen := make(map[string]bool)
+	bodies := f.rows[:len(f.rows):len(f.rows)]
+	for _, doc := range f.docs {
+		seen[doc.ID()], bodies = true, append(bodies, doc.Body())
+	}
+	var row []byte
+	for _, body := range bodies {
+		if row, err = projector.AppendWithin(row[:0], query.Doc{Body: body}, len(fields)*(len(body)+64)); err != nil {
+			return err
+		}
+		if err := eachText(gjson.ParseBytes(row), func(id string) error {
+			if seen[id] || id == "" {
+				return nil
+			}
+			if seen[id] = true; len(seen) > maxIncluded {
+				return serve.TooLarge("the request includes more than %d documents", maxIncluded)
+			}
+			return readInclude(c, &f.reading, tx, id)
+		}); err != nil {
+			return err
+		}
+	}
+	return c.Ctx.Err()
+}
+
+// eachText calls fn with the texts in the members of an object, and in their elements.
+func eachText(value gjson.Result, fn func(text string) error) (err error) {
+	if value.Type == gjson.String {
+		return fn(value.String())
+	}
+	value.ForEach(func(_, one gjson.Result) bool {
+		if one.IsObject() { // it names no document
+			return true
+		}
+		err = eachText(one, fn)
+		return err == nil
+	})
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/server/internal/serve"
@@ -57,27 +58,34 @@ func getStats(c *serve.Call) error {
 	})
 }
 
-// indexStats describes the indexes: those that clients have defined, and those of the
-// database itself. Each is up to date, unless it is being built.
+// indexStats describes the indexes: those that clients have defined and programs have declared, and those of the
+// database itself, but for the parts of computed ones. Each is up to date, unless it is being built.
 func indexStats(c *serve.Call) ([]any, error) {
 	states, err := states(c)
 	if err != nil {
 		return nil, err
 	}
-	defined, err := verbs.Definitions(c)
+	all, err := listed(c, "")
 	if err != nil {
 		return nil, err
 	}
 	now := c.Server.Options.Now().UTC().Format(serve.RavenTime)
 	list := []any{}
-	for _, d := range defined {
-		list = append(list, map[string]any{"Name": d.Name, "IsStale": stale(d, states), "State": stateOf(d), "LockMode": d.LockMode, "Priority": d.Priority, "Type": kind(d), "LastIndexingTime": now})
-		for _, field := range d.Fields {
-			delete(states, stateKey(d, field))
+	for _, one := range all {
+		lock, priority := one.modes()
+		list = append(list, map[string]any{"Name": one.name, "IsStale": one.stale, "State": one.state(), "LockMode": lock, "Priority": priority, "Type": one.kind(), "LastIndexingTime": now})
+		if one.defined == nil {
+			continue
+		}
+		for _, field := range one.defined.Fields {
+			delete(states, stateKey(one.defined, field))
 		}
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(states), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
 		ix := states[key]
+		if strings.HasPrefix(key[1], partPrefix) {
+			continue
+		}
 		name := ix.Collection + "/" + ix.Name
 		if ix.Automatic {
 			name = verbs.AutomaticName(ix)
@@ -87,6 +95,9 @@ func indexStats(c *serve.Call) ([]any, error) {
 	}
 	return list, nil
 }
+
+// partPrefix begins the names of the parts of computed indexes.
+const partPrefix = "computed:"
 
 // newestChangeVector returns the change vector of the document that was written last, or
 // "".

@@ -1,8 +1,8 @@
 package raven
 
 import (
+	"cmp"
 	"fmt"
-	"math"
 	"net/http"
 
 	"github.com/jaydb/jay"
@@ -71,21 +71,21 @@ func streamQuery(c *serve.Call) error {
 	defer cancel()
 	ctx = c.Reading(ctx, 1)
 	return c.DB.View(ctx, func(tx *jay.Tx) error {
-		q, err := request.query(tx, given)
+		a, err := request.answers(c, tx, given)
 		if err != nil {
 			return err
 		}
-		total, err := q.Skip(0).Limit(math.MaxInt).Count(ctx)
+		total, err := a.count(ctx)
 		if err != nil {
 			return err
 		}
 		// The Go client requires the members in this order.
-		stats := fmt.Sprintf(`"ResultEtag":0,"IsStale":false,"IndexName":"collection","TotalResults":%d,"IndexTimestamp":%q`, total, c.Server.Options.Now().UTC().Format(serve.RavenTime))
+		stats := fmt.Sprintf(`"ResultEtag":0,"IsStale":false,"IndexName":%s,"TotalResults":%d,"IndexTimestamp":%q`, serve.MustJSON(cmp.Or(c.Index, "collection")), total, c.Server.Options.Now().UTC().Format(serve.RavenTime))
 		out.head = "{" + stats + `,"Results":[`
 		if out.lines {
 			out.head = `{"Stats":{` + stats + "}}\n"
 		}
-		for row, err := range q.Iter(ctx) {
+		for row, err := range a.iterate(ctx) {
 			if err != nil {
 				return err
 			}

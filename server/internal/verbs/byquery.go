@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -36,6 +37,7 @@ type ByQuery struct {
 	Page    QueryPage // only these of the results are changed
 
 	patching *Patching // of update { }, or nil
+	entries  *Entries  // find the documents in place of Text; nil for none
 }
 
 // NewUpdate parses a query with update { } at its end, and the script in it.
@@ -124,29 +126,108 @@ func (b *ByQuery) change(ctx context.Context, tx *jay.Tx, id string) (status str
 	return b.Each(ctx, tx, id)
 }
 
+// Find finds the index that the query names, and makes the query one of its documents.
+func (b *ByQuery) Find(c *serve.Call) error {
+	text, ix, err := FromIndex(c, b.Text)
+	if err != nil {
+		return err
+	}
+	b.Text = text
+	if ix == nil {
+		return nil
+	}
+	if ix.Reduce != nil {
+		return serve.BadRequest("index %.150q has a reduce: its results are groups of documents, and none is changed", ix.Name)
+	}
+	asked, err := ix.Ask(c, text, b.Given, fromDefault)
+	if err != nil {
+		return err
+	}
+	if len(asked.Includes) > 0 {
+		return serve.BadRequest("the query includes documents: a change needs those that it finds")
+	}
+	if b.entries = asked.Entries; b.entries == nil {
+		b.Text, b.Given = asked.Text, nil
+	} else if rows, _ := b.entries.Rows(); rows {
+		return errSelects
+	}
+	return nil
+}
+
+// errSelects refuses a change of what is no document.
+var errSelects = serve.BadRequest("the query selects: a change needs whole documents")
+
+// Count returns how many documents are to be changed.
+func (b *ByQuery) Count(ctx context.Context, tx *jay.Tx) (int64, error) {
+	if b.entries == nil {
+		q, err := tx.RQL(b.Text, b.Given)
+		if err != nil {
+			return 0, err
+		}
+		return b.Page.Of(q).Count(ctx)
+	}
+	n, err := b.entries.Count(ctx, tx)
+	skip, most := b.entries.bounds(b.Page)
+	return min(max(n-int64(skip), 0), int64(most)), err
+}
+
+// Documents returns the documents that are to be changed.
+func (b *ByQuery) Documents(ctx context.Context, tx *jay.Tx) iter.Seq2[*jay.Document, error] {
+	return func(yield func(*jay.Document, error) bool) {
+		rows := func(yield func(*jay.Row, error) bool) {
+			q, err := tx.RQL(b.Text, b.Given)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			b.Page.Of(q).Iter(ctx)(yield)
+		}
+		if b.entries != nil {
+			rows = b.entries.Iter(ctx, tx, b.Page)
+		}
+		for row, err := range rows {
+			if err == nil && row.Document == nil {
+				err = errSelects
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(row.Document, nil) {
+				return
+			}
+		}
+	}
+}
+
 // ChangeByQuery changes the results of a query, as an operation. The query runs on one
 // snapshot. Each batch of documents is a transaction that changes their present versions,
 // and leaves out documents that were deleted meanwhile or no longer match the query.
 func ChangeByQuery(c *serve.Call, b *ByQuery) error {
-	text, err := FromIndex(c, b.Text)
-	if err != nil {
+	if err := b.Find(c); err != nil {
 		return err
 	}
-	c.Subject = text
-	b.Text = text
+	c.Subject = b.Text
 	q, err := c.DB.RQL(b.Text, b.Given) // so that errors of the query are in the reply
 	if err != nil {
 		return err
 	}
-	total, err := b.Page.Of(q).Count(c.Reading(c.Ctx, 1))
-	if err != nil {
+	total := int64(0)
+	if err := c.DB.View(c.Ctx, func(tx *jay.Tx) (err error) {
+		total, err = b.Count(c.Reading(c.Ctx, 1), tx)
+		return err
+	}); err != nil {
 		return err
 	}
 	if b.matcher, err = q.Matcher(); err != nil {
 		return err
 	}
-	db, staged := c.DB, c.Server.Memory.Holding(c.Sender())
+	db, staged, seen := c.DB, c.Server.Memory.Holding(c.Sender()), c.Server.Memory.Holding(c.Sender())
 	return c.Background(func(ctx context.Context, o *serve.Operation) (any, error) {
+		if b.entries != nil { // the call has ended
+			defer seen.End()
+			b.entries.take = seen.Take
+		}
 		return changeAll(c.Server, ctx, db, o, b, staged, total)
 	})
 }
@@ -201,20 +282,13 @@ func changeAll(s *serve.Server, ctx context.Context, db *jay.DB, o *serve.Operat
 		size = min(size, b.PerSec)
 	}
 	err = db.View(ctx, func(tx *jay.Tx) error {
-		q, err := tx.RQL(b.Text, b.Given)
-		if err != nil {
-			return err
-		}
 		var ids []string
 		found := 0 // bytes of their bodies
-		for row, err := range b.Page.Of(q).Iter(ctx) {
+		for doc, err := range b.Documents(ctx, tx) {
 			if err != nil {
 				return err
 			}
-			if row.Document == nil {
-				return serve.BadRequest("the query selects: a change needs whole documents")
-			}
-			ids, found = append(ids, row.Document.ID()), found+len(row.Document.Body())
+			ids, found = append(ids, doc.ID()), found+len(doc.Body())
 			if len(ids) < size && found < byQueryBytes {
 				continue
 			}

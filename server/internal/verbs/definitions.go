@@ -5,19 +5,19 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"regexp"
-	"strings"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/server/internal/serve"
 )
 
 // Definition is an index as a client has defined it: the JSON that it sent, and its
-// fields. Each field is an index of package jay, named "NAME:FIELD".
+// fields. Each field is an index of package jay, named "NAME:FIELD". A definition that computes is a computed index of
+// the same name, and has no fields.
 type Definition struct {
 	Name       string
 	Collection string
 	Fields     []string
+	Computed   *jay.Computed `json:",omitempty"`
 	LockMode   string
 	Priority   string
 	State      string // "Disabled", or "" for one that is maintained
@@ -87,42 +87,6 @@ func Definitions(c *serve.Call) (all []*Definition, err error) {
 	return all, nil
 }
 
-// FromIndex rewrites a query of an index as one of its collection, with the same results.
-func FromIndex(c *serve.Call, text string) (string, error) {
-	m := indexInQuery.FindStringSubmatchIndex(text)
-	if m == nil {
-		return text, nil
-	}
-	name := ""
-	for i := 4; i < 10; i += 2 {
-		if m[i] >= 0 {
-			name = text[m[i]:m[i+1]]
-		}
-	}
-	name = strings.NewReplacer(`\'`, `'`, `\"`, `"`, `\\`, `\`).Replace(name)
-	d, err := FindDefinition(c, name)
-	if err != nil {
-		return "", err
-	}
-	collection := ""
-	if d != nil {
-		if err := d.CheckEnabled(); err != nil {
-			return "", err
-		}
-		c.Index, collection = d.Name, d.Collection
-	} else {
-		ix, err := FindAutomatic(c, name)
-		if err != nil {
-			return "", err
-		}
-		if ix == nil {
-			return "", MissingIndex(name)
-		}
-		c.Index, collection = AutomaticName(*ix), ix.Collection
-	}
-	return text[m[2]:m[3]] + "'" + strings.ReplaceAll(collection, "'", `\'`) + "'" + text[m[1]:], nil
-}
-
 // CheckEnabled refuses to read a disabled index.
 func (d *Definition) CheckEnabled() error {
 	if d.State == "" {
@@ -130,9 +94,6 @@ func (d *Definition) CheckEnabled() error {
 	}
 	return serve.BadRequest("index %.150q is disabled: POST admin/indexes/enable builds it anew", d.Name)
 }
-
-// indexInQuery finds the index that a query names.
-var indexInQuery = regexp.MustCompile(`(?is)^(\s*from\s+)index\s+(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s'"]+))`)
 
 // MissingIndex is the error for a request that names an index which is not defined.
 func MissingIndex(name string) *serve.Problem {

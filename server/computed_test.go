@@ -1,0 +1,320 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// shop stores documents of a shop.
+func (h *host) shop() {
+	h.t.Helper()
+	for id, doc := range map[string]string{
+		"users/1": `{"First":"Ann","Last":"Lee","Age":30,"Town":"towns/1"}`, "users/2": `{"First":"Bob","Last":"Lee","Age":20,"Town":"towns/1"}`, "users/3": `{"First":"Cyd","Last":"Orr","Age":40,"Town":"towns/2"}`,
+		"towns/1": `{"Name":"Bern"}`, "towns/2": `{"Name":"Ulm"}`,
+		"orders/1":    `{"Company":"companies/1","At":"2026-01-02T10:00:00Z","Lines":[{"Product":"Nut","Q":2,"P":1.5},{"Product":"Oak","Q":1,"P":10}]}`,
+		"orders/2":    `{"Company":"companies/1","At":"2026-01-03T10:00:00Z","Lines":[{"Product":"Nut","Q":4,"P":1.25}]}`,
+		"orders/3":    `{"Company":"companies/2","At":"2025-05-05T10:00:00Z","Lines":[{"Product":"Nut","Q":1,"P":1},{"Product":"Nut","Q":3,"P":1}]}`,
+		"companies/1": `{"Name":"Oak & Co","Phone":"1"}`, "companies/2": `{"Name":"Nuts","Phone":"2"}`,
+	} {
+		collection, _, _ := strings.Cut(id, "/")
+		collection = strings.ToUpper(collection[:1]) + collection[1:]
+		h.want(201, "PUT", "/databases/a/docs?id="+id, doc[:len(doc)-1]+`,"@metadata":{"@collection":"`+collection+`"}}`)
+	}
+}
+
+// defines sends a definition that must be accepted. Options are further members of it.
+func (h *host) defines(name, maps, reduce string, options ...string) {
+	h.t.Helper()
+	list, err := json.Marshal(strings.Split(maps, "\n---\n"))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	text := fmt.Sprintf(`{"Indexes":[{"Name":%q,"Maps":%s`, name, list)
+	if reduce != "" {
+		text += fmt.Sprintf(`,"Reduce":%q`, reduce)
+	}
+	for _, one := range options {
+		text += "," + one
+	}
+	h.want(201, "PUT", "/databases/a/admin/indexes", text+"}]}")
+}
+
+// asked returns the reply to a query.
+func (h *host) asked(query string, members ...string) answer {
+	h.t.Helper()
+	text, err := json.Marshal(query)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return h.want(200, "POST", "/databases/a/queries", `{"Query":`+string(text)+strings.Join(append([]string{""}, members...), ",")+`}`)
+}
+
+// answers returns the results of a query, one after the other: of documents their IDs, and of others their JSON.
+func (h *host) answers(query string, members ...string) string {
+	h.t.Helper()
+	a := h.asked(query, members...)
+	var reply struct{ Results []json.RawMessage }
+	if err := json.Unmarshal([]byte(a.body), &reply); err != nil {
+		h.t.Fatal(err)
+	}
+	var all []string
+	for _, text := range reply.Results {
+		var one struct {
+			Metadata map[string]any `json:"@metadata"`
+		}
+		if err := json.Unmarshal(text, &one); err != nil {
+			h.t.Fatal(err)
+		}
+		if id, is := one.Metadata["@id"].(string); is && one.Metadata["@projection"] == nil {
+			if one.Metadata["@change-vector"] == nil || one.Metadata["@collection"] == nil {
+				h.t.Errorf("%s: %s is not whole", query, text)
+			}
+			all = append(all, id)
+			continue
+		}
+		all = append(all, string(text))
+	}
+	return strings.Join(all, " ")
+}
+
+const fullNames = `from u in docs.Users select new { Full = u.First + " " + u.Last, u.Age, Town = u.Town }`
+
+// Ensure that an index which computes members of documents answers with documents, and with rows made of them and of what it stores.
+func TestComputed_Map(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	h.shop()
+	h.defines("Users/Full", fullNames, "", `"Fields":{"Full":{"Storage":"Yes"}}`)
+	for query, want := range map[string]string{
+		`from index 'Users/Full' where Full = 'ann lee'`:                           "users/1",
+		`from index "users/full" where Full = 'Ann Lee' or Age > 35 order by Full`: "users/1 users/3",
+		`from index 'Users/Full' as u where startsWith(u.Full, 'b')`:               "users/2",
+		`from index 'Users/Full' order by Age as long desc limit 1, 1`:             "users/1",
+		`from index 'Users/Full' where Full = 'x'`:                                 "",
+		`from index 'Users/Full' where id() = 'users/2'`:                           "users/2",
+		// What is stored is of the index, and the rest of the document.
+		`from index 'Users/Full' where Age = 20 select Full, Age, Last`:             `{"Full":"Bob Lee","Age":20,"Last":"Lee","@metadata":{"@projection":true,"@id":"users/2"}}`,
+		`from index 'Users/Full' order by Full select distinct Last`:                `{"Last":"Lee","@metadata":{"@projection":true}} {"Last":"Orr","@metadata":{"@projection":true}}`,
+		`from index 'Users/Full' as u where u.Age = 40 select { N: u.First + '!' }`: `{"N":"Cyd!","@metadata":{"@projection":true}}`,
+	} {
+		equal(t, query, h.answers(query), want)
+	}
+	for behavior, want := range map[string]string{
+		"Default": `{"Full":"Bob Lee","Age":20,"@metadata":{"@projection":true,"@id":"users/2"}}`, "FromDocument": `{"Full":null,"Age":20,"@metadata":{"@projection":true,"@id":"users/2"}}`,
+		"FromIndex": `{"Full":"Bob Lee","@metadata":{"@projection":true,"@id":"users/2"}}`,
+	} {
+		equal(t, behavior, h.answers(`from index 'Users/Full' where Age = 20 select Full, Age`, `"ProjectionBehavior":"`+behavior+`"`), want)
+	}
+	h.checkProblem(h.do("POST", "/databases/a/queries", `{"Query":"from index 'Users/Full' select Age","ProjectionBehavior":"FromIndexOrThrow"}`), 400, "BadRequestException")
+	h.checkProblem(h.do("POST", "/databases/a/queries", `{"Query":"from index 'Users/Full' select Full","ProjectionBehavior":"FromDocumentOrThrow"}`), 501, "NotSupportedException")
+
+	a := h.asked(`from index 'Users/Full' where Age > $p0 order by Full include Town`, `"QueryParameters":{"p0":25},"PageSize":1,"WaitForNonStaleResults":true`)
+	equal(t, "page", a.text(t, "TotalResults")+a.text(t, "IndexName")+a.text(t, "IsStale")+a.text(t, "Results", 0, "@metadata", "@id"), "2Users/Fullfalseusers/1")
+	equal(t, "included", a.text(t, "Includes", "towns/1", "Name"), "Bern")
+	equal(t, "of GET", h.want(200, "GET", "/databases/a/queries?query=from+index+'Users/Full'+where+Full='Ann+Lee'", "").text(t, "TotalResults"), 1)
+	stream := h.want(200, "GET", "/databases/a/streams/queries?format=jsonl&query=from+index+'Users/Full'+where+Full='Ann+Lee'", "").body
+	if !strings.Contains(stream, `"IndexName":"Users/Full","TotalResults":1`) || !strings.Contains(stream, `"@id":"users/1"`) {
+		t.Error(stream)
+	}
+	explained := h.want(200, "POST", "/databases/a/queries?debug=explain", `{"Query":"from index 'Users/Full' where Full = 'Ann Lee'"}`)
+	if !strings.Contains(explained.body, "computed:Users/Full:") { // the part of the index, and no scan
+		t.Error(explained.body)
+	}
+	for query, kind := range map[string]string{`from index 'Users/Full' where Ful = 1`: "InvalidQueryException", `from index 'Users/Full' group by Age select count()`: "InvalidQueryException", `from index 'Users/Full' where`: "InvalidQueryException"} {
+		h.checkProblem(h.do("POST", "/databases/a/queries", `{"Query":"`+query+`"}`), 400, kind)
+	}
+	h.want(404, "POST", "/databases/a/queries", `{"Query":"from index 'Users/None'"}`)
+}
+
+// Ensure that groups of several maps are results without IDs, with the sums of the last commit.
+func TestComputed_Reduce(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	h.shop()
+	h.defines("Orders/ByCompany", `from o in docs.Orders select new { o.Company, Orders = 1, Lines = 0 }
+---
+from o in docs.Orders from l in o.Lines select new { o.Company, Orders = 0, Lines = l.Q * l.P }`, `from r in results group r by r.Company into g select new { Company = g.Key, Orders = g.Sum(x => x.Orders), Lines = g.Sum(x => x.Lines) }`)
+	h.defines("Orders/ByYear", `map('Orders', o => ({ year: new Date(o.At).getUTCFullYear(), n: 1 }))`, `groupBy(x => x.year).aggregate(g => ({ year: g.key, n: g.values.reduce((t, v) => t + v.n, 0) }))`)
+	for query, want := range map[string]string{
+		`from index 'Orders/ByCompany' order by Lines as double desc`:                                `{"Company":"companies/1","Orders":2,"Lines":18,"@metadata":{}} {"Company":"companies/2","Orders":1,"Lines":4,"@metadata":{}}`,
+		`from index 'Orders/ByCompany' where Lines < 10 select Company as C, Lines`:                  `{"C":"companies/2","Lines":4,"@metadata":{"@projection":true}}`,
+		`from index 'Orders/ByYear' where year = 2026`:                                               `{"year":2026,"n":2,"@metadata":{}}`,
+		`from index 'Orders/ByYear' order by n desc limit 1 offset 1`:                                `{"year":2025,"n":1,"@metadata":{}}`,
+		`from index 'Orders/ByCompany' where Company = 'COMPANIES/2' order by Company select Orders`: `{"Orders":1,"@metadata":{"@projection":true}}`,
+	} {
+		equal(t, query, h.answers(query), want)
+	}
+	a := h.asked(`from index 'Orders/ByCompany' order by Company include Company`, `"Start":1,"PageSize":1`)
+	equal(t, "page", a.text(t, "TotalResults")+a.text(t, "IndexName")+a.text(t, "Results", 0, "Company"), "2Orders/ByCompanycompanies/2")
+	equal(t, "included", a.text(t, "Includes"), "map[companies/2:map[@metadata:"+a.text(t, "Includes", "companies/2", "@metadata")+" Name:Nuts Phone:2]]")
+	h.want(204, "DELETE", "/databases/a/docs?id=orders/3", "")
+	equal(t, "after a deletion", h.answers(`from index 'Orders/ByYear'`), `{"year":2026,"n":2,"@metadata":{}}`)
+	stream := h.want(200, "GET", "/databases/a/streams/queries?query=from+index+'Orders/ByYear'", "").body
+	if !strings.Contains(stream, `"Results":[{"year":2026,"n":2,"@metadata":{}}]`) {
+		t.Error(stream)
+	}
+	for _, query := range []string{`from index 'Orders/ByYear' where id() = 'x'`, `from index 'Orders/ByYear' as y select { N: y.n }`, `from index 'Orders/ByYear' select sum(n)`} {
+		h.checkProblem(h.do("POST", "/databases/a/queries", `{"Query":"`+query+`"}`), 400, "InvalidQueryException")
+	}
+	h.checkProblem(h.do("POST", "/databases/a/queries", `{"Query":"from index 'Orders/ByYear' select n","ProjectionBehavior":"FromDocument"}`), 400, "BadRequestException")
+	h.checkProblem(h.do("DELETE", "/databases/a/queries", `{"Query":"from index 'Orders/ByYear'"}`), 400, "BadRequestException")
+	h.checkProblem(h.do("PATCH", "/databases/a/queries", `{"Query":{"Query":"from index 'Orders/ByYear' update { this.x = 1 }"}}`), 400, "BadRequestException")
+}
+
+// Ensure that a document of several entries is one result, unless the query asks for rows or for each entry, and that pages and totals count so.
+func TestComputed_SeveralEntries(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	h.shop()
+	h.defines("Orders/Lines", `docs.Orders.SelectMany(o => o.Lines, (o, l) => new { l.Product, Total = l.Q * l.P, o.Company })`, "", `"Fields":{"Total":{"Storage":"Yes"}}`)
+	h.defines("All/ByName", "from u in docs.Users select new { Name = u.First }\n---\nfrom c in docs.Companies select new { c.Name }\n---\nfrom t in docs.Towns select new { t.Name }", "")
+	for query, want := range map[string]string{
+		`from index 'Orders/Lines' where Product = 'Nut' order by Total desc`:                     "orders/2 orders/3 orders/1",
+		`from index 'Orders/Lines' where Product = 'Nut' and Total = 10`:                          "", // both are of one line
+		`from index 'Orders/Lines' where Total >= 3 order by Total limit 2`:                       "orders/1 orders/3",
+		`from index 'Orders/Lines' where Total >= 3 order by Total limit 2 offset 2`:              "orders/2",
+		`from index 'Orders/Lines' where Company = 'companies/2' order by Total select Total, At`: `{"Total":1,"At":"2025-05-05T10:00:00Z","@metadata":{"@projection":true,"@id":"orders/3"}} {"Total":3,"At":"2025-05-05T10:00:00Z","@metadata":{"@projection":true,"@id":"orders/3"}}`,
+		`from index 'Orders/Lines' order by Company select distinct Company`:                      `{"Company":"companies/1","@metadata":{"@projection":true}} {"Company":"companies/2","@metadata":{"@projection":true}}`,
+		`from index 'All/ByName' where Name < 'n' order by Name desc`:                             "users/3 users/2 towns/1 users/1",
+		`from index 'All/ByName' order by Name limit 2 offset 5`:                                  "companies/1 towns/2",
+		`from index 'All/ByName' where Phone = 1`:                                                 "refused",
+		`from index 'All/ByName' where Name = 'Nuts' select Name, Phone`:                          `{"Name":"Nuts","Phone":"2","@metadata":{"@projection":true,"@id":"companies/2"}}`,
+	} {
+		if want == "refused" {
+			h.checkProblem(h.do("POST", "/databases/a/queries", `{"Query":"`+query+`"}`), 400, "InvalidQueryException")
+			continue
+		}
+		equal(t, query, h.answers(query), want)
+	}
+	equal(t, "each entry", h.answers(`from index 'Orders/Lines' order by Total`, `"SkipDuplicateChecking":true`), "orders/3 orders/1 orders/3 orders/2 orders/1")
+	for size := 1; size < 5; size++ {
+		var pages []string
+		for from := 0; from < 3; from += size {
+			page := fmt.Sprintf(`"Start":%d,"PageSize":%d`, from, size)
+			equal(t, "total", h.asked(`from index 'Orders/Lines' order by Total`, page).text(t, "TotalResults"), 3)
+			pages = append(pages, h.answers(`from index 'Orders/Lines' order by Total`, page))
+		}
+		equal(t, fmt.Sprint("pages of ", size), strings.Join(pages, " "), "orders/3 orders/1 orders/2")
+	}
+	a := h.asked(`from index 'Orders/Lines' where Total = 10 include Company`)
+	equal(t, "included", a.text(t, "Includes", "companies/1", "Name"), "Oak & Co")
+	stream := h.want(200, "GET", "/databases/a/streams/queries?query=from+index+'Orders/Lines'+order+by+Total", "")
+	equal(t, "streamed", stream.text(t, "TotalResults")+fmt.Sprint(len(stream.json(t, "Results").([]any))), "33")
+}
+
+// Ensure that documents are changed and deleted by a query of an index that computes, with the number of those that it finds.
+func TestComputed_ChangeByQuery(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	h.shop()
+	h.defines("Users/Full", fullNames, "")
+	h.defines("Orders/Lines", `docs.Orders.SelectMany(o => o.Lines, (o, l) => new { l.Product, Total = l.Q * l.P })`, "")
+	h.operationEnds(h.want(200, "PATCH", "/databases/a/queries", `{"Query":{"Query":"from index 'Users/Full' as u where u.Full = $n update { u.Seen = u.First }","QueryParameters":{"n":"bob lee"}}}`))
+	equal(t, "patched", h.answers(`from Users where Seen = 'Bob'`), "users/2")
+	previewed := h.want(200, "POST", "/jay/v1/databases/a/preview", `{"query":"from index 'Orders/Lines' where Product = 'Nut'","delete":true}`)
+	equal(t, "preview", previewed.text(t, "total")+fmt.Sprint(len(previewed.json(t, "documents").([]any))), "33")
+	a := h.want(200, "PATCH", "/databases/a/queries", `{"Query":{"Query":"from index 'Orders/Lines' where Total < 5 order by Total update { this.Seen = (this.Seen || 0) + 1 }"}}`)
+	h.operationEnds(a)
+	equal(t, "each once", h.answers(`from Orders where Seen = 1 order by id()`), "orders/1 orders/3")
+	h.operationEnds(h.want(200, "DELETE", "/databases/a/queries", `{"Query":"from index 'Orders/Lines' where Product = 'Oak' or Total = 5","PageSize":1}`))
+	equal(t, "one is left", len(strings.Fields(h.answers(`from Orders`))), 2)
+	h.operationEnds(h.want(200, "DELETE", "/databases/a/queries", `{"Query":"from index 'Users/Full' where Age < 35"}`))
+	equal(t, "left", h.answers(`from Users`), "users/3")
+	for _, query := range []string{`from index 'Orders/Lines' select Total`, `from index 'Users/Full' select Full`} {
+		h.checkProblem(h.do("POST", "/jay/v1/databases/a/preview", `{"query":"`+query+`","delete":true}`), 400, "BadRequestException")
+	}
+}
+
+// Ensure that lists, statistics, errors and terms have the indexes that compute, and that another definition takes the place of one.
+func TestComputed_Administration(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	h := startIn(t, dir)
+	h.create("a")
+	h.shop()
+	h.want(201, "PUT", "/databases/a/docs?id=users/4", `{"First":"Dan","Last":"Ash","Age":0,"@metadata":{"@collection":"Users"}}`)
+	const share = `from u in docs.Users select new { Share = 120 / u.Age, u.Last }`
+	h.defines("Users/Share", share, "")
+	h.defines("Users/ByLast", `map('Users', u => ({ last: u.Last, n: 1 }))`, `groupBy(x => x.last).aggregate(g => ({ last: g.key, n: g.values.reduce((t, v) => t + v.n, 0) }))`)
+	check := func(h *host) {
+		t.Helper()
+		equal(t, "names", h.want(200, "GET", "/databases/a/indexes?namesOnly=true", "").text(t, "Results"), "[Users/ByLast Users/Share]")
+		one := h.want(200, "GET", "/databases/a/indexes?name=users/share", "")
+		equal(t, "definition", one.text(t, "Results", 0, "Maps", 0)+one.text(t, "Results", 0, "Type")+one.text(t, "Results", 0, "State"), share+"MapNormal")
+		two := h.want(200, "GET", "/databases/a/indexes?name=Users/ByLast", "")
+		equal(t, "reduce", two.text(t, "Results", 0, "Type"), "JavaScriptMapReduce")
+		stats := h.want(200, "GET", "/databases/a/indexes/stats?name=Users/Share", "")
+		equal(t, "stats", fmt.Sprint(stats.text(t, "Results", 0, "EntriesCount"), stats.text(t, "Results", 0, "ErrorsCount"), stats.text(t, "Results", 0, "IsStale"), stats.text(t, "Results", 0, "Status")), "41falseRunning")
+		stats = h.want(200, "GET", "/databases/a/indexes/stats?name=Users/ByLast", "")
+		equal(t, "groups", stats.text(t, "Results", 0, "EntriesCount")+stats.text(t, "Results", 0, "MapAttempts"), "34")
+		errors := h.want(200, "GET", "/databases/a/indexes/errors?name=Users/Share", "")
+		equal(t, "errors", errors.text(t, "Results", 0, "Errors", 0, "Document")+errors.text(t, "Results", 0, "Errors", 0, "Action"), "users/4Map")
+		if text := errors.text(t, "Results", 0, "Errors", 0, "Error"); !strings.Contains(text, "division by zero") {
+			t.Error(text)
+		}
+		equal(t, "all errors", h.want(200, "GET", "/databases/a/indexes/errors", "").text(t, "Results", 0, "Errors"), "[]")
+		equal(t, "of the database", h.want(200, "GET", "/databases/a/stats", "").text(t, "CountOfIndexes"), 2)
+		equal(t, "status", len(h.want(200, "GET", "/databases/a/indexes/status", "").json(t, "Indexes").([]any)), 2)
+		equal(t, "staleness", h.want(200, "GET", "/databases/a/indexes/staleness?name=Users/Share", "").text(t, "IsStale"), false)
+		equal(t, "terms", h.want(200, "GET", "/databases/a/indexes/terms?name=Users/Share&field=Share", "").text(t, "Terms"), "[3 4 6]")
+		equal(t, "terms of groups", h.want(200, "GET", "/databases/a/indexes/terms?name=Users/ByLast&field=last", "").text(t, "Terms"), "[ash lee orr]")
+		h.checkProblem(h.do("GET", "/databases/a/indexes/terms?name=Users/Share&field=Age", ""), 400, "BadRequestException")
+		equal(t, "merges", h.want(200, "GET", "/databases/a/indexes/suggest-index-merge", "").text(t, "Suggestions"), "[]")
+		body := fmt.Sprintf(`{"Name":"Users/Share","Maps":[%q]}`, share)
+		equal(t, "unchanged", h.want(200, "POST", "/databases/a/indexes/has-changed", body).text(t, "Changed"), false)
+		for _, other := range []string{strings.Replace(body, "120", "121", 1), strings.Replace(body, `"]`, `"],"Fields":{"Share":{"Storage":"Yes"}}`, 1), strings.Replace(body, "120 / u.Age", "u.Age", 1)} {
+			equal(t, other, h.want(200, "POST", "/databases/a/indexes/has-changed", other).text(t, "Changed"), true)
+		}
+	}
+	check(h)
+	h.defines("users/share", share, "") // the same
+	h.want(201, "RESET", "/databases/a/indexes?name=Users/Share", "")
+	h.want(204, "POST", "/databases/a/indexes/set-lock", `{"IndexNames":["Users/Share"],"Mode":"Unlock"}`)
+	h.want(204, "POST", "/databases/a/admin/indexes/start?name=Users/Share", "")
+	own := func() (n int) {
+		for _, one := range h.want(200, "GET", "/jay/v1/databases/a/indexes", "").json(t, "indexes").([]any) {
+			if strings.HasPrefix(one.(map[string]any)["name"].(string), "computed:") {
+				n++
+			}
+		}
+		return n
+	}
+	equal(t, "parts", own(), 3)
+	h.stop()
+	h = startIn(t, dir)
+	h.defines("Users/Share", share, "")
+	check(h)
+
+	h.want(204, "POST", "/databases/a/admin/indexes/disable?name=Users/Share", "")
+	equal(t, "parts of the other one", own(), 1)
+	h.checkProblem(h.do("POST", "/databases/a/queries", `{"Query":"from index 'Users/Share'"}`), 400, "BadRequestException")
+	equal(t, "disabled", h.want(200, "GET", "/databases/a/indexes/stats?name=Users/Share", "").text(t, "Results", 0, "State"), "Disabled")
+	h.want(201, "RESET", "/databases/a/indexes?name=Users/Share", "")
+	equal(t, "parts of the other one", own(), 1)
+	h.want(204, "POST", "/databases/a/admin/indexes/enable?name=Users/Share", "")
+	check(h)
+
+	// A definition of other members, one that lists fields, and one that computes again.
+	h.defines("Users/Share", strings.Replace(share, "120", "240", 1), "")
+	equal(t, "replaced", h.answers(`from index 'Users/Share' where Share = 12`), "users/2")
+	h.defines("Users/Share", `from u in docs.Users select new { u.Age }`, "")
+	equal(t, "of fields", h.answers(`from index 'Users/Share' where Age = 20`), "users/2")
+	equal(t, "parts of the other one", own(), 1)
+	h.defines("Users/Share", share, "")
+	check(h)
+	h.want(204, "POST", "/databases/a/indexes/set-lock", `{"IndexNames":["Users/Share"],"Mode":"LockedIgnore"}`)
+	h.defines("Users/Share", `from u in docs.Users select new { A = u.Age + 1 }`, "")
+	equal(t, "locked", h.answers(`from index 'Users/Share' where Share = 6`), "users/2")
+
+	h.want(204, "DELETE", "/databases/a/indexes?name=users/share", "")
+	h.want(204, "DELETE", "/databases/a/indexes?name=Users/ByLast", "")
+	equal(t, "none", own(), 0)
+	equal(t, "none", h.want(200, "GET", "/databases/a/indexes", "").text(t, "Results"), "[]")
+	h.want(404, "POST", "/databases/a/queries", `{"Query":"from index 'Users/Share'"}`)
+}
