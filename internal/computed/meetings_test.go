@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -262,4 +263,21 @@ func TestComputed_Writers(t *testing.T) {
 	says(t, db, "Stock")
 	checks.WaitIndexTasks(db)
 	jaytest.Verify(t, db)
+}
+
+// Ensure that dropping a computed index warns of nothing: it is no failure of its parts, for which no call waits.
+func TestComputed_DropWarnsOfNothing(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	db, err := jay.OpenMemory(&jay.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	jaytest.Must(t, err)
+	declared := jay.Computed{Name: "Sums", Maps: []index.Map{{Collection: "As", Select: []index.Member{{Name: "N", Expression: "A + 1"}, {Name: "M", Expression: "A + 2"}}}}}
+	for range 3 {
+		jaytest.Must(t, jay.ComputedOf(db).Ensure(t.Context(), declared))
+		jaytest.Must(t, jay.ComputedOf(db).Drop(t.Context(), "Sums"))
+	}
+	jaytest.Must(t, db.Close())
+	if strings.Contains(log.String(), "WARN") {
+		t.Error(log.String())
+	}
 }

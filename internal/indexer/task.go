@@ -226,9 +226,11 @@ func (in *Indexer) runTask(t *Task, build bool) {
 		t.DropErr = removeErr
 		if build && t.BuildErr != nil {
 			t.BuildErr = joined(t.BuildErr, removeErr)
-		} else {
-			t.BuildErr = t.dropped()
+			break
 		}
+		t.BuildErr = t.dropped() // for those who wait for it; nothing has failed
+		in.logTask(t, t.DropErr)
+		return
 	case build:
 		t.BuildErr = joined(t.BuildErr, removeErr)
 		t.DropErr = t.BuildErr
