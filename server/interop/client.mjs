@@ -5,6 +5,8 @@
 // PACKAGE is a name under which package.json installs the client, URL a server whose
 // data directory is empty. It prints one line for each check, and exits with 1 if one
 // fails.
+import { documents, finding, reducing, refused } from "./definitions.mjs";
+
 const [name, url] = process.argv.slice(2);
 const module = await import(name);
 const raven = module.DocumentStore ? module : module.default;
@@ -17,7 +19,7 @@ const {
     ConfigureRevisionsOperation, RevisionsConfiguration, RevisionsCollectionConfiguration, ConfigureExpirationOperation, ConfigureRefreshOperation, CompactDatabaseOperation,
     PutIndexesOperation, IndexDefinition, GetIndexOperation, GetIndexesOperation, GetIndexNamesOperation, DeleteIndexOperation, ResetIndexOperation,
     GetTermsOperation, DisableIndexOperation, EnableIndexOperation, GetIndexStatisticsOperation, GetIndexesStatisticsOperation, GetIndexingStatusOperation, GetIndexErrorsOperation, IndexHasChangedOperation,
-    SetIndexesLockOperation, FacetOptions, RangeBuilder, AbstractJavaScriptIndexCreationTask, GetOperationStateOperation, BatchPatchCommandData, PatchCommandData,
+    SetIndexesLockOperation, FacetOptions, RangeBuilder, AbstractJavaScriptIndexCreationTask, AbstractCsharpIndexCreationTask, GetOperationStateOperation, BatchPatchCommandData, PatchCommandData,
 } = raven;
 
 let passed = 0, failed = 0;
@@ -621,13 +623,112 @@ async function indexes() {
     broken.name = "Broken";
     broken.maps = new Set(["from u in docs.Users select { u.city }"]);
     await throws("a text that is not C#", "IndexCompilationException", () => store.maintenance.send(new PutIndexesOperation(broken)));
-    const computing = new IndexDefinition();
-    computing.name = "Computes";
-    computing.maps = new Set(["from u in docs.Users select new { full = u.first + u.last }"]);
-    await throws("an index that computes", "NotSupportedException", () => store.maintenance.send(new PutIndexesOperation(computing)));
     await throws("a query of no index", "IndexDoesNotExistException", () => store.openSession().query({ indexName: "None" }).all());
     await store.maintenance.send(new DeleteIndexOperation("Users/ByCity"));
     equal("dropped", await store.maintenance.send(new GetIndexNamesOperation(0, 10)), ["People/ByName"]);
+    store.dispose();
+}
+
+class Sale { constructor(o) { Object.assign(this, o); } }
+class Refund { constructor(o) { Object.assign(this, o); } }
+
+class Sales_ByCity extends (AbstractJavaScriptIndexCreationTask ?? Object) {
+    constructor() {
+        super();
+        this.map("Sales", s => ({ city: s.city, n: 1, total: s.qty * s.price }));
+        this.reduce(results => results.groupBy(r => r.city).aggregate(g => ({ city: g.key, n: g.values.reduce((n, r) => n + r.n, 0), total: g.values.reduce((t, r) => t + r.total, 0) })));
+    }
+}
+
+class Sales_Total extends (AbstractCsharpIndexCreationTask ?? Object) {
+    constructor() {
+        super();
+        this.map = `from s in docs.Sales select new { Total = s.qty * s.price, s.city, Share = 12 / s.qty }`;
+        this.store("Total", "Yes");
+    }
+}
+
+// computed installs each shape of a definition that computes, and asks it.
+async function computed() {
+    const store = open("Acorns");
+    store.conventions.registerEntityType(Sale);
+    store.conventions.registerEntityType(Refund);
+    const session = store.openSession();
+    for (const [type, list] of [[Sale, documents.Sales], [Refund, documents.Refunds]]) {
+        for (const [id, body] of Object.entries(list)) await session.store(new type(structuredClone(body)), id);
+    }
+    await session.saveChanges();
+    const define = async (name, maps, reduce, options = {}) => {
+        const definition = new IndexDefinition();
+        Object.assign(definition, { name, maps: new Set(maps) }, reduce ? { reduce } : {}, options);
+        await store.maintenance.send(new PutIndexesOperation(definition));
+        return definition;
+    };
+    const drop = name => store.maintenance.send(new DeleteIndexOperation(name));
+    for (const [what, maps, member, wanted] of finding) {
+        await define("Shape", maps);
+        for (const [value, ids] of Object.entries(wanted)) {
+            const typed = value === "true" ? true : value === "false" ? false : isNaN(value) || member === "zip" || value === "3000" ? value : Number(value);
+            const found = await store.openSession().query({ indexName: "Shape" }).waitForNonStaleResults().whereEquals(member, typed).all();
+            equal(`${what}: ${value}`, found.map(d => d.id).sort(), ids.map(id => typeof id === "number" ? `sales/${id}` : id).sort());
+        }
+        await drop("Shape");
+    }
+    for (const [what, maps, reduce, wanted] of reducing) {
+        await define("Groups", maps, reduce);
+        const names = Object.keys(wanted[0]);
+        const query = store.openSession().advanced.rawQuery(`from index 'Groups' order by ${names.slice(0, 2).join(", ")}`).waitForNonStaleResults();
+        equal(`reduce: ${what}`, (await query.all()).map(one => Object.fromEntries(names.map(name => [name, one[name]]))), wanted);
+        await drop("Groups");
+    }
+    for (const [what, maps, kind, says, reduce, options] of refused) {
+        try {
+            await define("Refused", maps, reduce, options);
+            check(`refused: ${what}`, false, "no error");
+            await drop("Refused");
+        } catch (err) {
+            check(`refused: ${what}`, err.name === kind && err.message.includes(says) && (options || /line \d+, column \d+/.test(err.message)), `${err.name}: ${err.message}`);
+        }
+    }
+    equal("what is refused is not there", await store.maintenance.send(new GetIndexOperation("Refused")) ?? null, null);
+
+    await new Sales_ByCity().execute(store);
+    await new Sales_Total().execute(store);
+    let stats;
+    const groups = await store.openSession().query({ index: Sales_ByCity }).whereGreaterThan("n", 1).statistics(s => stats = s).all();
+    equal("groups of a client's class", groups.map(g => [g.city, g.n, g.total]), [["Bern", 2, 0]]);
+    equal("its name", [stats.indexName, stats.isStale, stats.totalResults], ["Sales/ByCity", false, 1]);
+    const page = await store.openSession().query({ index: Sales_Total }).orderByDescending("Total", "Double").skip(1).take(1).statistics(s => stats = s).all();
+    equal("a page", [page.map(s => s.id), page[0].constructor.name, stats.totalResults], [["sales/2"], "Sale", 3]);
+    const rows = await store.openSession().query({ index: Sales_Total }).whereEquals("city", "Genf").selectFields(["Total", "company"]).all();
+    equal("rows of the index and of documents", rows.map(r => [r.Total, r.company]), [[0, "acme"]]);
+    equal("a definition", (await store.maintenance.send(new GetIndexOperation("Sales/ByCity"))).type, "JavaScriptMapReduce");
+    const errors = await store.maintenance.send(new GetIndexErrorsOperation(["Sales/Total"]));
+    equal("errors", errors.map(e => [e.name, e.errors.map(x => [x.document, x.action, x.error.includes("division by zero"), x.timestamp instanceof Date])]), [["Sales/Total", [["sales/2", "Map", true, true]]]]);
+    const statistics = await store.maintenance.send(new GetIndexStatisticsOperation("Sales/Total"));
+    equal("statistics", [statistics.entriesCount, statistics.mapErrors, statistics.errorsCount, statistics.isStale, statistics.type], [3, 1, 1, false, "Map"]);
+    equal("terms", await store.maintenance.send(new GetTermsOperation("Sales/ByCity", "city", null, 10)), ["bern", "genf"]);
+    const definition = new Sales_Total().createIndexDefinition();
+    definition.name = "Sales/Total";
+    equal("has not changed", await store.maintenance.send(new IndexHasChangedOperation(definition)), false);
+    definition.maps = new Set([...definition.maps].map(m => m.replace("12 /", "13 /")));
+    equal("has changed", await store.maintenance.send(new IndexHasChangedOperation(definition)), true);
+    await store.maintenance.send(new ResetIndexOperation("Sales/Total"));
+    await store.maintenance.send(new DisableIndexOperation("Sales/Total"));
+    equal("disabled", (await store.maintenance.send(new GetIndexStatisticsOperation("Sales/Total"))).state, "Disabled");
+    await store.maintenance.send(new EnableIndexOperation("Sales/Total"));
+    const patched = await store.operations.send(new PatchByQueryOperation("from index 'Sales/Total' as s where s.Total > 5 update { s.seen = true }"));
+    await patched.waitForCompletion();
+    equal("patched by an index", (await store.openSession().query({ collection: "Sales" }).whereEquals("seen", true).all()).map(s => s.id), ["sales/1"]);
+    const streamed = [];
+    for await (const one of await store.openSession().advanced.stream(store.openSession().query({ index: Sales_Total }).orderBy("Total", "Double"))) streamed.push(one.document.id);
+    equal("streamed", streamed, ["sales/3", "sales/2", "sales/1"]);
+    await throws("a member that is not there", "InvalidQueryException", () => store.openSession().query({ index: Sales_Total }).whereEquals("none", 1).all());
+    const deleting = await store.operations.send(new DeleteByQueryOperation("from index 'Sales/Total' where Total < 5"));
+    await deleting.waitForCompletion();
+    equal("groups after a deletion", (await store.openSession().query({ index: Sales_ByCity }).all()).map(g => [g.city, g.n, g.total]), [["Bern", 1, 7.5]]);
+    await throws("a deletion by groups", "BadRequestException", () => store.operations.send(new DeleteByQueryOperation("from index 'Sales/ByCity'")));
+    for (const name of ["Sales/Total", "Sales/ByCity"]) await drop(name);
     store.dispose();
 }
 
@@ -732,7 +833,7 @@ async function clusterWide() {
     store.dispose();
 }
 
-for (const part of [databases, sessions, ids, concurrency, includes, commands, queries, bulk, changes, attachments, revisions, patches, indexes, compareExchange, clusterWide, many]) {
+for (const part of [databases, sessions, ids, concurrency, includes, commands, queries, bulk, changes, attachments, revisions, patches, indexes, computed, compareExchange, clusterWide, many]) {
     try {
         await part();
     } catch (err) {

@@ -15,7 +15,7 @@ node --version
 if [ "${1:-}" = install ]; then
 	exit
 fi
-cp package.json package-lock.json client.mjs "$work"
+cp package.json package-lock.json client.mjs definitions.mjs "$work"
 (cd "$work" && npm ci --fetch-retries=5 --ignore-scripts --no-audit --no-fund --loglevel=error)
 "${GO:-go}" build -o "$work/jay" ../../cmd/jay
 
