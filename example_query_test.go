@@ -993,3 +993,40 @@ func cameras(db *jay.DB) {
 		check(err)
 	}
 }
+
+// Show where the words were found, as HTML.
+func ExampleHighlight() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	_, err := db.Insert(ctx, "notes|", []byte(`{"Text":"Jays hide acorns in autumn & find most of the acorns again in winter."}`), jay.InCollection("Notes"))
+	check(err)
+	found := db.Query("Notes").Where(jay.Search("Text", "acorns winter"))
+	row, err := found.Highlight(jay.Highlight{Field: "Text", Length: 36, Fragments: 2}).Rows().First(ctx)
+	check(err)
+	for _, fragment := range row.Highlights["Text"] {
+		fmt.Println(fragment)
+	}
+	// Output:
+	// Jays hide <b>acorns</b> in autumn &amp; find
+	// most of the <b>acorns</b> again in <b>winter</b>.
+}
+
+// Ask why an answer has its score.
+func ExampleScoreExplanation() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	for _, text := range []string{"A jay in an oak", "Two oaks"} {
+		_, err := db.Insert(ctx, "notes|", fmt.Appendf(nil, `{"Text":%q}`, text), jay.InCollection("Notes"))
+		check(err)
+	}
+	row, err := db.Query("Notes").Where(jay.Search("Text", "oak^2 jay")).ExplainScores().Rows().First(ctx)
+	check(err)
+	fmt.Println(row.Explanation)
+	// Output:
+	// 1.76925 = sum of
+	//   1.76925 search(Text, 'oak^2 jay'): Text has 5 words, 3.5 on the average of 2 documents
+	//     1.1795 oak^2 = boost 2 × weight 1 × rarity 0.693147 (in 1 of 2 documents) × frequency 0.850829 (1 here)
+	//     0.58975 jay = boost 1 × weight 1 × rarity 0.693147 (in 1 of 2 documents) × frequency 0.850829 (1 here)
+}

@@ -42,6 +42,15 @@ func (e Explanation) command() string {
 	return exec.CreateCommand(e.Collection, e.Suggestion)
 }
 
+// Explain runs the query to its end and reports how it was answered.
+func (q Query[T]) Explain(ctx context.Context) (Explanation, error) {
+	report, run, err := q.def.Explain(ctx)
+	if err != nil {
+		return Explanation{}, err
+	}
+	return explanation(report, &run), nil
+}
+
 // explanation reports how a query was answered.
 func explanation(r exec.Report, q *query.Query) Explanation {
 	return Explanation{

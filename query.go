@@ -42,11 +42,23 @@ type Row struct {
 	JSON json.RawMessage
 	// Included are the included documents that no earlier answer brought.
 	Included []*Document
+	// Highlights are the fragments that Query.Highlight has asked for, by the fields: empty, and not nil, where nothing was found in one.
+	Highlights map[string][]string
+	// Explanation says what the score of the answer is made of, if Query.ExplainScores has asked for it; else nil.
+	Explanation *ScoreExplanation
+	// ID is that of the document, of an answer with Highlights or an Explanation; else "".
+	ID string
 }
 
 // newRow makes the public form of a row.
 func newRow(r *exec.Row) (*Row, error) {
-	row := &Row{Document: (*Document)(r.Document), JSON: r.JSON}
+	row := &Row{Document: (*Document)(r.Document), JSON: r.JSON, Explanation: r.Explanation, ID: r.ID}
+	for _, h := range r.Highlights {
+		if row.Highlights == nil {
+			row.Highlights = make(map[string][]string)
+		}
+		row.Highlights[h.Field] = h.Texts
+	}
 	for _, doc := range r.Included {
 		row.Included = append(row.Included, (*Document)(doc))
 	}
@@ -54,12 +66,20 @@ func newRow(r *exec.Row) (*Row, error) {
 }
 
 // MarshalJSON returns what was selected, or the whole document with its
-// @metadata.
+// @metadata. What was found in its texts and its score come last, as the members @highlights
+// and @explanation, if they were asked for.
 func (r *Row) MarshalJSON() ([]byte, error) {
+	out := []byte(r.JSON)
 	if r.Document != nil {
-		return r.Document.MarshalJSON()
+		var err error
+		if out, err = r.Document.MarshalJSON(); err != nil {
+			return nil, err
+		}
 	}
-	return r.JSON, nil
+	if r.Highlights == nil && r.Explanation == nil {
+		return out, nil
+	}
+	return builder.AppendMembers(out, r.Highlights, r.Explanation)
 }
 
 // Query asks for documents of a collection; "" asks for all documents.
@@ -260,6 +280,53 @@ func (q Query[T]) Include(paths ...string) Query[T] {
 	q.def.Include(paths)
 	return q
 }
+
+// Highlight asks of each answer for fragments of texts, around the words and phrases that the searches of the query find there. They
+// arrive in Row.Highlights: make it a query for rows, with Rows, if it is not one of DB.RQL; the answers of any other query have no place for
+// them, and it fails with ErrQuery when it runs.
+//
+// The query must search the fields. What searches below Not and on elements of arrays find is not shown. Of the texts of a field in
+// one document the first MiB is looked at. RQL writes it as include highlight(Text, 128, 1).
+func (q Query[T]) Highlight(highlights ...Highlight) Query[T] {
+	for _, h := range highlights {
+		q.def.Highlight(h.Field, query.Highlight{Length: h.Length, Count: h.Fragments, Options: query.HighlightOptions{PreTags: h.PreTags, PostTags: h.PostTags, Plain: h.Plain}})
+	}
+	return q
+}
+
+// Highlight says which fragments Query.Highlight asks for.
+type Highlight struct {
+	// Field is the field with the texts.
+	Field string
+
+	// Length is the greatest number of characters of a fragment, without tags, from 18 to 10,000. 0 is 128.
+	Length int
+
+	// Fragments is the greatest number of fragments of a document, up to 100. 0 is 1. Those with the most different words of the searches
+	// are taken, and come in the order of the text.
+	Fragments int
+
+	// PreTags are written in front of what is found, and PostTags behind it: as many of one as of the other, up to 16, which the words of the
+	// searches have in turn. None is <b> and </b>. They are written as they are.
+	PreTags, PostTags []string
+
+	// Plain leaves the text as it is. By default it is escaped for HTML, so that a document cannot put tags into the page that shows it.
+	Plain bool
+}
+
+// ExplainScores asks of each answer what its score is made of: see Score. It arrives in Row.Explanation, as what Highlight asks for. The
+// query must have a search, or a boost. RQL writes it as include explanations().
+func (q Query[T]) ExplainScores() Query[T] {
+	q.def.Query.Explanations = true
+	return q
+}
+
+// ScoreExplanation says what the score of an answer is made of: see Explanation in package query. Its fields and methods:
+//
+//	Score     float64                the sum of those of its parts
+//	Parts     []query.ExplainedPart  of each search, and each other condition with a boost, what it adds, and why
+//	String()  string                 the explanation as lines of text
+type ScoreExplanation = query.Explanation
 
 // Rows returns the query with rows for its answers, which bring what Include has
 // asked for.
@@ -528,15 +595,6 @@ func WithMemory(ctx context.Context, take func(bytes int64) error) context.Conte
 // call the database.
 func WithReading(ctx context.Context, need func(bytes int64) error) context.Context {
 	return budget.WithReading(ctx, need)
-}
-
-// Explain runs the query to its end and reports how it was answered.
-func (q Query[T]) Explain(ctx context.Context) (Explanation, error) {
-	report, run, err := q.def.Explain(ctx)
-	if err != nil {
-		return Explanation{}, err
-	}
-	return explanation(report, &run), nil
 }
 
 // UpdateRQL returns the query and the edits of a text that ends with update { }, for

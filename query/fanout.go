@@ -163,7 +163,7 @@ func (q *Query) checkEach() error {
 		return fmt.Errorf("%w: facets count documents, and a query with each has elements: use group by and count()", ErrCondition)
 	case len(q.Select) == 0:
 		return fmt.Errorf("%w: a query with each answers with elements, and says what it selects of them", ErrCondition)
-	case len(q.Include) > 0:
+	case q.IncludesMore():
 		return fmt.Errorf("%w: include is of documents, and a query with each answers with elements", ErrCondition)
 	}
 	return nil

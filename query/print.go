@@ -62,7 +62,7 @@ func (q *Query) String() string {
 	if q.Distinct && !q.Projects() {
 		b.WriteString(" select distinct *")
 	}
-	clause(&b, " include ", q.Include, pathString)
+	q.printIncludes(&b)
 
 	if q.HasLimit {
 		b.WriteString(" limit " + strconv.Itoa(q.Limit))
@@ -71,6 +71,21 @@ func (q *Query) String() string {
 		b.WriteString(" offset " + strconv.Itoa(q.Offset))
 	}
 	return b.String()
+}
+
+// printIncludes writes what the query includes.
+func (q *Query) printIncludes(b *strings.Builder) {
+	var all []string
+	for _, path := range q.Include {
+		all = append(all, pathString(path))
+	}
+	for _, h := range q.Highlights {
+		all = append(all, printHighlight(h))
+	}
+	if q.Explanations {
+		all = append(all, "explanations()")
+	}
+	clause(b, " include ", all, func(s string) string { return s })
 }
 
 // printedWhere returns the conditions on documents and on groups as one. A field of

@@ -63,11 +63,15 @@ type Query struct {
 	Script   *Script  // instead of Select: what JavaScript makes of each document
 	OrderBy  []Order
 	Include  []jsonpath.Path // paths of IDs, whose documents are returned as well
-	Offset   int             // how many answers to skip
-	Limit    int             // the greatest number of answers, if HasLimit
-	HasLimit bool            // false means no limit
-	UseIndex string          // name of the index that has to answer; "" leaves the choice to the planner
-	NoIndex  bool            // no index answers; UseIndex is "" then
+
+	Highlights   []Highlight // which fragments of texts answers bring
+	Explanations bool        // answers bring what their scores are made of
+
+	Offset   int    // how many answers to skip
+	Limit    int    // the greatest number of answers, if HasLimit
+	HasLimit bool   // false means no limit
+	UseIndex string // name of the index that has to answer; "" leaves the choice to the planner
+	NoIndex  bool   // no index answers; UseIndex is "" then
 }
 
 // IsDistinct reports whether rows are left out that are the same as an earlier one.

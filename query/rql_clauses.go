@@ -290,11 +290,15 @@ func (p *parser) wholeDocument(offset int) error {
 	return p.fail(offset, "%s is the alias of the whole document", p.alias).hinting("name a member of it: " + p.alias + ".Name")
 }
 
-// include = path { "," path } .
+// include = included { "," included } .
+// included = path | highlight | explanations .
 func (p *parser) include(q *Query) error {
 	start := p.tok
 	err := p.list("paths in include", func() error {
 		if p.atCall() {
+			if found, err := (beside{p}).call(q); found {
+				return err
+			}
 			return p.refuseCall(refusedIncludes, "include")
 		}
 		start := p.tok

@@ -122,7 +122,7 @@ func (p *parser) resolve(q *Query) error {
 	if err := p.splitWhere(q); err != nil {
 		return err
 	}
-	if len(q.Facets) > 0 && (len(q.Include) > 0 || q.HasLimit || q.Offset > 0) {
+	if len(q.Facets) > 0 && (q.IncludesMore() || q.HasLimit || q.Offset > 0) {
 		return p.fail(p.tok.offset, "facets count documents, and a query with them has neither include nor limit").hinting("the options of a facet have Start and PageSize")
 	}
 	if !p.grouped(q) {

@@ -70,14 +70,11 @@ var (
 		"timeseries":      "include timeseries() is not there: Jay keeps no time series",
 		"revisions":       "include revisions() is not there yet",
 		"cmpxchg":         "include cmpxchg() is not there: queries read no compare-exchange values; read them by their keys",
-		"highlight":       "include highlight() is not there until full text is",
 		"timings":         "include timings() is not there: explain reports the time",
-		"explanations":    "include explanations() is not there: explain reports how a query is answered",
 		"suggestions":     "include suggestions() is not there until full text is",
 		"id":              "include id() is not there: the document itself is the answer",
 		"morelikethis":    "include moreLikeThis() is not there until full text is",
 		"facets":          "include facets() is not there yet",
-		"highlighting":    "include highlighting() is not there until full text is",
 		"compareexchange": "include compareexchange() is not there: queries read no compare-exchange values; read them by their keys",
 	}
 	refusedAnywhere = map[string]string{

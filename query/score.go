@@ -66,8 +66,11 @@ func Unboosted(e Expr) Expr {
 	return e
 }
 
-// IsScored reports whether the answers of q need scores: it orders by them, or shows them.
+// IsScored reports whether the answers of q need scores: it orders by them, shows or explains them.
 func (q *Query) IsScored() bool {
+	if q.Explanations {
+		return true
+	}
 	for _, o := range q.OrderBy {
 		if o.Field.Meta == MetaScore && o.Column == "" {
 			return true

@@ -108,6 +108,26 @@ func Searches(e Expr) bool {
 	return err != nil
 }
 
+// SearchesIn returns the searches of a condition that documents are found by: those below not, and on the elements of an array, are left out. The
+// depth of e must be within the bounds.
+func SearchesIn(e Expr) (all []Search) {
+	switch e := e.(type) {
+	case And:
+		for _, kid := range e {
+			all = append(all, SearchesIn(kid)...)
+		}
+	case Or:
+		for _, kid := range e {
+			all = append(all, SearchesIn(kid)...)
+		}
+	case Boost:
+		return SearchesIn(e.Expr)
+	case Search:
+		return []Search{e}
+	}
+	return all
+}
+
 var errFound = errors.New("found")
 
 // searchCall parses the rest of "search" "(" field "," text [ "," ( "and" | "or" ) ] [ "," analyzer ] ")", behind the text.

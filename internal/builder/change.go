@@ -57,7 +57,7 @@ func (q Definition) checkChange() error {
 		return fmt.Errorf("%w: the query is of a computed index, and changes no documents", ids.ErrUsage)
 	case q.Query.From == "":
 		return fmt.Errorf("%w: the query names no collection", ids.ErrUsage)
-	case exec.IsGrouped(&q.Query) || q.Query.Projects() || q.Query.Distinct || len(q.Query.Include) > 0:
+	case exec.IsGrouped(&q.Query) || q.Query.Projects() || q.Query.Distinct || q.Query.IncludesMore():
 		return fmt.Errorf("%w: the answers must be whole documents, without select, group by, distinct and include", ids.ErrUsage)
 	}
 	return nil

@@ -114,6 +114,11 @@ func (q Definition) checkNames() error {
 			return err
 		}
 	}
+	for i := range q.Query.Highlights {
+		if err := check(q.Query.Highlights[i].Field); err != nil {
+			return err
+		}
+	}
 	for _, p := range q.Query.Include {
 		if err := checkMember(q.Mapping, p); err != nil {
 			return err
@@ -164,6 +169,9 @@ func checkMember(m *codec.Mapping, p jsonpath.Path) error {
 
 // checkIncludes refuses a query whose includes could not arrive.
 func (q Definition) checkIncludes() error {
+	if !q.Shows && (len(q.Query.Highlights) > 0 || q.Query.Explanations) {
+		return fmt.Errorf("%w: %s has no place for highlights and explanations: ask for rows, with Rows", errs.ErrQuery, q.Answers)
+	}
 	if q.Arrive != nil || len(q.Query.Include) == 0 {
 		return nil
 	}

@@ -18,7 +18,7 @@ import (
 // Select makes answers of a type of columns. It reports whether the type takes
 // their JSON as it is, or the value of a single one.
 func (q *Definition) Select(columns []string, t reflect.Type) (raw, single bool) {
-	q.Answers, q.Progress = t, nil
+	q.Answers, q.Shows, q.Progress = t, false, nil
 	if !q.Tracked {
 		q.Arrive = nil
 	}

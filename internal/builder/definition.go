@@ -38,6 +38,7 @@ type Definition struct {
 	Query   query.Query
 	Mapping *codec.Mapping         // of the collection's Go type; nil for documents
 	Arrive  func([]*docs.Document) // takes what is included; nil if there is no place for it
+	Shows   bool                   // there is a place for highlights and explanations
 
 	Answers reflect.Type // that of the answers, for errors
 	Tracked bool         // it is a session's
@@ -73,7 +74,7 @@ func Collection(via Source, collection string) Definition {
 
 // Rows returns the query with rows for its answers, of the type t, which bring what is included.
 func (q Definition) Rows(t reflect.Type) Definition {
-	q.Answers, q.Arrive, q.Tracked, q.Progress = t, func([]*docs.Document) {}, false, nil
+	q.Answers, q.Arrive, q.Shows, q.Tracked, q.Progress = t, func([]*docs.Document) {}, true, false, nil
 	return q
 }
 

@@ -14,7 +14,7 @@ func (q Definition) WithFacets(parts [][]string, names []string, options []query
 	if err := q.Check(); err != nil {
 		return q, err
 	}
-	if exec.IsGrouped(&q.Query) || q.Query.Projects() || q.Query.Distinct || len(q.Query.OrderBy) > 0 || len(q.Query.Include) > 0 || q.Query.HasLimit || q.Query.Offset > 0 || q.cursor != "" {
+	if exec.IsGrouped(&q.Query) || q.Query.Projects() || q.Query.Distinct || len(q.Query.OrderBy) > 0 || q.Query.IncludesMore() || q.Query.HasLimit || q.Query.Offset > 0 || q.cursor != "" {
 		return q, fmt.Errorf("%w: facets count documents: the query must have neither columns, groups, an order, a page nor includes", errs.ErrQuery)
 	}
 	q.Query.Facets = nil

@@ -120,7 +120,7 @@ func parseColumn(of *query.Query, text string) (query.Column, error) {
 	if err != nil {
 		return query.Column{}, fmt.Errorf("%w: column %q: %w", errs.ErrQuery, errs.Shorten(text), err)
 	}
-	if len(q.Select) != 1 || q.Distinct || q.HasLimit || q.Offset > 0 || len(q.Include) > 0 {
+	if len(q.Select) != 1 || q.Distinct || q.HasLimit || q.Offset > 0 || q.IncludesMore() {
 		return query.Column{}, fmt.Errorf("%w: %q is not one column", errs.ErrQuery, errs.Shorten(text))
 	}
 	return q.Select[0], nil

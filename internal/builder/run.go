@@ -109,7 +109,7 @@ func (b *Broken) Err() error {
 
 // Exists reports whether there is an answer.
 func (q Definition) Exists(ctx context.Context) (bool, error) {
-	q.Query.Include = nil // they are not seen
+	q.Query.Include, q.Query.Highlights, q.Query.Explanations = nil, nil, false // they are not seen
 	if !q.Query.HasLimit {
 		q.Limit(1)
 	}
@@ -131,7 +131,7 @@ func (q Definition) Count(ctx context.Context) (n int64, err error) {
 			span.Finish()
 		}()
 	}
-	q.Query.Include = nil // they make no difference
+	q.Query.Include, q.Query.Highlights, q.Query.Explanations = nil, nil, false // they make no difference
 	q, err = q.complete()
 	if err != nil {
 		return 0, err
@@ -168,7 +168,7 @@ func Pay(ctx context.Context, row *exec.Row) error {
 	if row.Document != nil {
 		n += len(row.Document.JSON())
 	}
-	return take(int64(n))
+	return take(int64(n + row.HighlightBytes()))
 }
 
 // Page calls take with the rows of a page, and returns the cursor of the next one.
@@ -216,6 +216,7 @@ func (q Definition) Page(ctx context.Context, take func(*exec.Row) error) (next 
 		if err := take(row); err != nil {
 			return "", err
 		}
+		bytes += row.HighlightBytes()
 		if bytes += len(row.JSON); row.Document != nil {
 			bytes += len(row.Document.JSON())
 		}

@@ -80,6 +80,8 @@ func check(q *query.Query) error {
 		return fmt.Errorf("facets count documents, and a query of a computed index has no documents")
 	case len(q.Include) > 0:
 		return fmt.Errorf("a query of a computed index answers with members, and includes no documents")
+	case q.IncludesMore():
+		return fmt.Errorf("highlights and explanations are of documents, and a query of a computed index answers with members")
 	case q.UseIndex != "":
 		return fmt.Errorf("it is answered by the indexes that are its parts, and by no index that the query names")
 	case !q.Each.IsZero():

@@ -78,7 +78,7 @@ func (c *Cursor) Text(q *query.Query) string {
 // fingerprint identifies a query by what decides its answers and their order.
 func fingerprint(q *query.Query) []byte {
 	plain := *q
-	plain.Limit, plain.HasLimit, plain.Offset, plain.Select, plain.Include, plain.UseIndex, plain.NoIndex = 0, false, 0, nil, nil, "", false
+	plain.Limit, plain.HasLimit, plain.Offset, plain.Select, plain.Include, plain.Highlights, plain.UseIndex, plain.NoIndex = 0, false, 0, nil, nil, nil, "", false
 	sum := sha256.Sum256([]byte(plain.String()))
 	return sum[:8]
 }

@@ -72,6 +72,7 @@ type Run struct {
 	instead   instead
 	unweighed unweighed
 	scoring   scoring
+	shown     shown
 
 	overlay Overlay
 	payer   budget.Payer // of the memory that the run holds
@@ -85,6 +86,10 @@ type Row struct {
 	JSON     []byte         // what was selected, as an object
 	Included []*docs.Document
 	Cursor   *Cursor // of an ordered query, if Options.Paging
+
+	Highlights  []Fragments        // of a query with highlights, one for each
+	Explanation *query.Explanation // of a query with explanations
+	ID          string             // of the document, with one of these
 }
 
 // Database is what a run reads.
@@ -248,6 +253,9 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 	if err := r.scoring.prepare(r, c); err != nil {
 		return err
 	}
+	if err := r.shown.prepare(r); err != nil {
+		return err
+	}
 	if r.plan, err = plan.New(planned(r.q), c, r.snapshot, r.env.Rules, plan.Options{Scores: r.scoring.scores, Counting: r.options.Counting, NoScan: r.options.NoScan, MaxBytes: r.env.MaxQueryBytes, Size: sizes(r.snapshot), Space: spaceOf(r.env), Groups: r.options.groups}); err != nil {
 		return err
 	}
@@ -372,7 +380,7 @@ func checkQuery(q *query.Query) error {
 	if err := metadata.CheckCollection(q.From); err != nil {
 		return err
 	}
-	if !q.Each.IsZero() && (len(q.Select) == 0 || len(q.Include) > 0 || len(q.Facets) > 0 || q.Script != nil) {
+	if !q.Each.IsZero() && (len(q.Select) == 0 || q.IncludesMore() || len(q.Facets) > 0 || q.Script != nil) {
 		return fmt.Errorf("%w: a query with each answers with elements: it selects something of them, and includes nothing", errs.ErrQuery)
 	}
 	if len(q.GroupBy) > 0 && len(q.Select) == 0 {
@@ -549,7 +557,7 @@ func (r *Run) Next(ctx context.Context) (*Row, error) {
 		return row, beyond(err)
 	}
 	row, err := r.nextRow(ctx)
-	if row == nil || err != nil || len(r.q.Include) == 0 {
+	if row == nil || err != nil || !r.q.IncludesMore() {
 		return row, beyond(err)
 	}
 	read, exit, err := reading{r}.begin(ctx)
@@ -562,10 +570,10 @@ func (r *Run) Next(ctx context.Context) (*Row, error) {
 	if r.closed != nil {
 		return nil, r.closed
 	}
-	return row, r.include(row, read)
+	return row, r.shown.complete(r, row, read)
 }
 
-// nextRow is Next without the included documents.
+// nextRow is Next without what is included.
 func (r *Run) nextRow(ctx context.Context) (*Row, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -705,7 +713,7 @@ func (r *Run) project(row *Row) (*Row, error) {
 	if row.JSON, err = r.projector.AppendWithin(nil, r.doc(row.Document), limit); err != nil {
 		return nil, fmt.Errorf("%w: document %q: %w (Options.MaxQueryBytes): select less", errs.ErrQuery, row.Document.ID(), err)
 	}
-	if len(r.q.Include) == 0 {
+	if !r.q.IncludesMore() {
 		row.Document = nil
 	}
 	return row, r.pace.Err()
@@ -731,9 +739,6 @@ func (r *Run) include(row *Row, read readFunc) error {
 	})
 	if err != nil {
 		return err
-	}
-	if r.projector != nil {
-		row.Document = nil
 	}
 	return nil
 }

@@ -73,11 +73,7 @@ func (s *scripted) make(ctx context.Context, row *Row) (wanted bool, err error) 
 		s.r.stats.returned--
 		return false, err
 	}
-	if err := s.r.include(row, read); err != nil {
-		return false, err
-	}
-	row.Document = nil
-	return true, nil
+	return true, s.r.shown.complete(s.r, row, read)
 }
 
 // run runs the script on a document.

@@ -81,7 +81,7 @@ func entryHas(ix *catalog.Index, f query.Field) int {
 
 // asksForParts reports whether a query can be answered without whole documents.
 func asksForParts(q *query.Query, counting bool) bool {
-	return (len(q.Select) > 0 || counting) && len(q.Include) == 0
+	return (len(q.Select) > 0 || counting) && !q.IncludesMore()
 }
 
 // covers reports whether the index of a path has all that the query looks at, apart from

@@ -258,6 +258,7 @@ func (a asked) check(t *testing.T, db *jay.DB, notes map[string]note, exact bool
 		t.Errorf("%s: not in order: %v", a.rql, all)
 	}
 	paged(t, q, all)
+	a.explained(t, db, notes, all)
 }
 
 func compare(x, y float64) int {

@@ -208,7 +208,7 @@ func (s *Scores) part(e query.Expr, boost float64) (p Part, err error) {
 			return list(Or, e)
 		}
 	case query.Search:
-		words, err := wordsOf(e)
+		words, err := WordsOf(e)
 		if err != nil || words.leavesOut() {
 			return p, err
 		}
@@ -228,8 +228,8 @@ func (w *Words) leavesOut() bool {
 	return len(w.Parsed.Clauses) > 0
 }
 
-// wordsOf parses a search.
-func wordsOf(e query.Search) (Words, error) {
+// WordsOf parses a search.
+func WordsOf(e query.Search) (Words, error) {
 	a, found := text.Find(cmp.Or(e.Analyzer, query.DefaultAnalyzer))
 	if !found {
 		return Words{}, fmt.Errorf("%w: there is no analyzer %.50q", errs.ErrQuery, e.Analyzer)

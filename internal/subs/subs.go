@@ -145,7 +145,7 @@ func CheckName(name string) error {
 // is sent on its own, so there is no order, grouping, paging or including.
 func CheckQuery(q *query.Query) error {
 	switch {
-	case exec.IsGrouped(q), q.Distinct, len(q.OrderBy) > 0, q.HasLimit, q.Offset > 0, len(q.Include) > 0, !q.Each.IsZero():
+	case exec.IsGrouped(q), q.Distinct, len(q.OrderBy) > 0, q.HasLimit, q.Offset > 0, q.IncludesMore(), !q.Each.IsZero():
 		return fmt.Errorf("%w: the query of a subscription has from, where and select only, not %.300s", errs.ErrSubscription, q)
 	}
 	if q.Script != nil { // which reads other documents, whose changes would not be noticed; and older programs could not read the record

@@ -27,6 +27,14 @@ type Frequencies struct {
 	Weight    float64 // of the field, by which scores are multiplied
 }
 
+// Average returns how many terms the field has in a document on the average.
+func (f *Frequencies) Average() float64 {
+	if f.Documents == 0 {
+		return 0
+	}
+	return float64(f.Terms) / float64(f.Documents)
+}
+
 // Ranking scores the texts of one field by one search. It is immutable, and safe for concurrent use.
 type Ranking struct {
 	factors  []float64                  // by clause
@@ -41,12 +49,8 @@ func NewRanking(s *Search, f *Frequencies) *Ranking {
 			r.factors[i] = c.Boost * f.Weight * Rarity(f.Documents, f.Found[i])
 		}
 	}
-	average := 0.0
-	if f.Documents > 0 {
-		average = float64(f.Terms) / float64(f.Documents)
-	}
 	for class := range r.dampings {
-		r.dampings[class] = damping(LengthClass(class).Length(), average)
+		r.dampings[class] = damping(LengthClass(class).Length(), f.Average())
 	}
 	return r
 }
@@ -67,6 +71,16 @@ func damping(length int, average float64) float64 {
 		relative = float64(length) / average
 	}
 	return K1 * (1 - B + B*relative)
+}
+
+// Weight returns the part of BM25 that depends on the document: a clause occurs count times in a text of length terms, where
+// texts have average of them. It is 0 for a count of 0, and below K1+1. The score of a document is the sum, over the clauses that are found in
+// it, of their boosts times Rarity times Weight.
+func Weight(count, length int, average float64) float64 {
+	if count == 0 {
+		return 0
+	}
+	return float64(count) * (K1 + 1) / (float64(count) + damping(length, average))
 }
 
 // LengthClass is a length of a text in a byte: exact below 32, and then in steps of a sixteenth to a thirty-second.

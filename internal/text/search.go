@@ -53,6 +53,7 @@ const (
 
 // Clause is one word, pattern or phrase of a search.
 type Clause struct {
+	Text  string // as the search has it
 	Occur Occur
 	Boost float64 // by which its score is multiplied, 1 unless the search says otherwise
 
@@ -160,7 +161,7 @@ func (p *parser) clause() error {
 	if err != nil || len(c.Slots) == 0 {
 		return err
 	}
-	c.Span = c.Slots[len(c.Slots)-1].Offset
+	c.Text, c.Span = p.text[start:p.at], c.Slots[len(c.Slots)-1].Offset
 	if p.slots += len(c.Slots); p.slots > MaxSlots {
 		return p.fail(start, "at most %d terms", MaxSlots)
 	}

@@ -60,18 +60,44 @@ func queryPage(c *serve.Call) error {
 	return c.Text(http.StatusOK, fmt.Appendf(dst, `,"elapsedNs":%d}`, took.Nanoseconds()))
 }
 
-// appendRow appends a result: a document with its metadata, or the selected fields.
+// appendRow appends a result: a document with its metadata, or the selected fields, and what the query includes of its highlights and its score.
 func appendRow(dst []byte, row *jay.Row) ([]byte, error) {
 	doc := row.Document
 	if doc == nil {
-		return append(append(append(dst, `{"row":`...), row.JSON...), '}'), nil
+		return append(appendShown(append(append(dst, `{"row":`...), row.JSON...), row), '}'), nil
 	}
 	head := serve.MustJSON(map[string]any{
 		"id": doc.ID(), "collection": doc.Collection(), "changeVector": doc.ChangeVector(), "lastModified": doc.Metadata().LastModified.UTC().Format(serve.RavenTime), "bytes": len(doc.Body()),
 	})
 	dst = append(append(dst, head[:len(head)-1]...), `,"document":`...)
 	dst, err := verbs.AppendDocument(dst, doc, false)
-	return append(dst, '}'), err
+	return append(appendShown(dst, row), '}'), err
+}
+
+// appendShown appends the highlights and the explanation of a result, as members.
+func appendShown(dst []byte, row *jay.Row) []byte {
+	if row.Highlights != nil {
+		dst = append(append(dst, `,"highlights":`...), serve.MustJSON(row.Highlights)...)
+	}
+	if row.Explanation != nil {
+		dst = append(append(dst, `,"explanation":`...), serve.MustJSON(row.Explanation)...)
+	}
+	return dst
+}
+
+// shownBytes is about how many bytes the highlights and the explanation of a result have.
+func shownBytes(row *jay.Row) (n int) {
+	for _, all := range row.Highlights {
+		for _, fragment := range all {
+			n += len(fragment)
+		}
+	}
+	if row.Explanation != nil {
+		for _, p := range row.Explanation.Parts {
+			n += 256 + len(p.Condition) + 256*len(p.Words)
+		}
+	}
+	return n
 }
 
 // readQuery parses the query of the body, and fills in its page size.
@@ -131,7 +157,7 @@ func queryGroups(c *serve.Call, q jay.Query[jay.Row], size int, ownLimit bool) e
 			more = true
 			break
 		}
-		size := len(row.JSON) + 1024
+		size := len(row.JSON) + 1024 + shownBytes(row)
 		if row.Document != nil {
 			size += len(row.Document.Body())
 		}

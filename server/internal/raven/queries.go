@@ -159,6 +159,41 @@ type queryResult struct {
 	reading
 	rows  []json.RawMessage // rows of a query that selects; the results of others are in docs
 	total int64
+
+	highlights   map[string]map[string][]string // fragments by field and document; nil for a query without
+	explanations map[string][]string            // by document; nil for a query without
+}
+
+// show adds what a row has of highlights and its score.
+func (f *queryResult) show(c *serve.Call, row *jay.Row) error {
+	size := int64(0)
+	for field, fragments := range row.Highlights {
+		if f.highlights == nil {
+			f.highlights = make(map[string]map[string][]string)
+		}
+		if f.highlights[field] == nil {
+			f.highlights[field] = make(map[string][]string)
+		}
+		f.highlights[field][row.ID] = fragments
+		for _, one := range fragments {
+			size += int64(len(one))
+		}
+	}
+	if row.Explanation != nil {
+		if f.explanations == nil {
+			f.explanations = make(map[string][]string)
+		}
+		text := row.Explanation.String()
+		f.explanations[row.ID] = []string{text}
+		size += int64(len(text))
+	}
+	if size == 0 {
+		return nil
+	}
+	if f.bytes += size; f.bytes > c.Server.Options.MaxReplyBytes {
+		return serve.TooLarge("the reply has more than %d bytes, which is the most: ask for a page", c.Server.Options.MaxReplyBytes)
+	}
+	return c.Take(2 * size)
 }
 
 // answers are those of a query in a transaction, on its page.
@@ -227,6 +262,9 @@ func runQuery(c *serve.Call, tx *jay.Tx, r *queryRequest, given map[string]any, 
 	}
 	for row, err := range a.iterate(c.Reading(c.Ctx, 1)) {
 		if err != nil {
+			return err
+		}
+		if err := found.show(c, row); err != nil {
 			return err
 		}
 		for _, doc := range row.Included {
@@ -321,6 +359,9 @@ func (f *queryResult) etag() []byte {
 	for _, row := range f.rows {
 		h.Write(row)
 	}
+	for _, shown := range []any{f.highlights, f.explanations} {
+		h.Write(serve.MustJSON(shown)) // they depend on the query and, of explanations, on other documents
+	}
 	return h.Sum(nil)
 }
 
@@ -353,6 +394,12 @@ func queryReply(c *serve.Call, f *queryResult, etag int64, metadataOnly bool, to
 		}
 	}
 	dst = append(dst, '}')
+	if f.highlights != nil {
+		dst = append(append(dst, `,"Highlightings":`...), serve.MustJSON(f.highlights)...)
+	}
+	if f.explanations != nil {
+		dst = append(append(dst, `,"Explanations":`...), serve.MustJSON(f.explanations)...)
+	}
 	tail := serve.MustJSON(map[string]any{
 		"IncludedPaths": nil, "IndexName": cmp.Or(c.Index, "collection"), "IndexTimestamp": now, "LastQueryTime": now, "IsStale": false, "ResultEtag": etag,
 		"TotalResults": f.total, "LongTotalResults": f.total, "SkippedResults": 0, "DurationInMs": took.Milliseconds(), "NodeTag": c.Server.Options.Tag(),

@@ -64,8 +64,8 @@ func streamQuery(c *serve.Call) error {
 	if out.lines, err = streamsLines(c); err != nil {
 		return err
 	}
-	if parsed, err := query.Parse(request.Query, given); err == nil && len(parsed.Include) > 0 { // while it can be said
-		return serve.NotSupported("%s %s: a stream brings no included documents", c.Route.Method, c.Route.Path)
+	if parsed, err := query.Parse(request.Query, given); err == nil && parsed.IncludesMore() { // while it can be said
+		return serve.NotSupported("%s %s: a stream brings no included documents, highlights or explanations", c.Route.Method, c.Route.Path)
 	}
 	ctx, cancel := c.StreamContext()
 	defer cancel()
