@@ -172,7 +172,7 @@ func TestComputed_Refused(t *testing.T) {
 		{jay.Computed{Name: "i", Strict: true, Maps: one("lower(A)")}, "not all is kept"},
 		{jay.Computed{Name: "i", Maps: one("A"), Reduce: &index.Reduce{GroupBy: []string{"Y"}, Select: []index.Member{{Name: "X"}}}}, `no member "Y"`},
 		{jay.Computed{Name: "i", Maps: one("A"), Reduce: &index.Reduce{GroupBy: []string{"X"}, Select: []index.Member{{Name: "Y", Expression: "sum(Z)"}}}}, `no member "Z"`},
-		{jay.Computed{Name: "i", Maps: one("A"), Reduce: &index.Reduce{GroupBy: []string{"X"}, Select: []index.Member{{Name: "Y", Expression: "first(X)"}}}}, "max() of a date"},
+		{jay.Computed{Name: "i", Maps: one("A"), Reduce: &index.Reduce{GroupBy: []string{"X"}, Select: []index.Member{{Name: "Y", Expression: "first(X)"}}}}, "first() names one"},
 	} {
 		if err := jay.ComputedOf(db).Ensure(ctx, row.c); !errors.Is(err, jay.ErrIndex) || !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: got %v", row.want, err)

@@ -491,6 +491,8 @@ type FacetValue struct {
 	Average json.RawMessage // null if there are no numbers
 	Min     json.RawMessage // as JSON
 	Max     json.RawMessage
+	First   json.RawMessage
+	Last    json.RawMessage
 }
 
 // Facets counts the answers of the query for all facets in one pass, and returns a result for each. The query must have no

@@ -47,9 +47,12 @@ type Reduce struct {
 	// GroupBy has names of members of the maps, 1 to 8.
 	GroupBy []string `json:"groupBy"`
 
-	// Select has the members of a result: of each, the expression is a name of GroupBy, or one of count(), sum(Total), avg(Total),
-	// min(Total) and max(Total), where Total is a member of the maps, or an expression of these, such as "sum(Total) / count()".
-	// Counts, sums and averages are kept; the others are computed when they are asked for.
+	// Select has the members of a result: of each, the expression is a name of GroupBy, or one of count(), count(distinct Total),
+	// sum(Total), avg(Total), min(Total), max(Total), first(Total order by At) and last(Total order by At), where Total and At are members
+	// of the maps, or an expression of these, such as "sum(Total) / count()".
+	//
+	// Counts, sums and averages are kept. The others are looked up at the ends of groups in the entries of an ordered index, and computed
+	// from documents for the elements of an array.
 	Select []Member `json:"select"`
 }
 

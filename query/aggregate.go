@@ -26,9 +26,10 @@ const maxGroupsPerDocument = 10_000
 // Groups is not safe for concurrent use.
 type Groups struct {
 	columns []Column
-	keys    []int   // for each column, the index of its field in the group by, or -1
-	by      int     // number of fields in the group by
-	reader  *Reader // of the fields of the group by, then those of the columns
+	keys    []int     // for each column, the index of its field in the group by, or -1
+	by      int       // number of fields in the group by
+	reader  *Reader   // of the fields of the group by, then those of the columns
+	pickers []*picker // of columns with first and last, parallel to the columns; nil if there are none
 
 	groups  map[string]*group // by the identities of their values: see appendIdentity
 	ordered []*group          // in the order of their first documents
@@ -55,7 +56,8 @@ type group struct {
 // cell is the state of one column of one group.
 type cell struct {
 	total total               // of count, sum and avg
-	best  Value               // of min and max; missing if no value came
+	best  Value               // of min and max, first and last; missing if no value came
+	order *Value              // of first and last: what the order has at best; nil if no value came
 	seen  map[string]struct{} // of count(distinct): the identities of values
 }
 
@@ -82,11 +84,14 @@ func NewGroups(groupBy []Field, columns []Column, maxBytes int) (*Groups, error)
 				at = i
 			}
 		}
-		if c.Func > FuncCountDistinct || c.Func == FuncNone && at < 0 {
+		if c.Func > FuncLast || c.Func == FuncNone && at < 0 {
 			return nil, fmt.Errorf("%w: %q is not the same for all documents of a group", ErrColumn, c.Name)
 		}
 		g.keys = append(g.keys, at)
-		if c.Func == FuncNone || c.Func == FuncCount {
+		if err := g.addPicker(c); err != nil {
+			return nil, err
+		}
+		if c.Func == FuncNone || c.Func == FuncCount || c.isPicked() {
 			c.Field = Field{Meta: MetaID} // a placeholder that is never read
 		}
 		fields = append(fields, c.Field)
@@ -120,6 +125,11 @@ func checkNames(columns []Column) error {
 func (g *Groups) SetPace(p *Pace) {
 	g.pace = p
 	g.reader.SetPace(p)
+	for _, picker := range g.pickers {
+		if picker != nil {
+			picker.pairs.SetPace(p)
+		}
+	}
 }
 
 // Add adds a document. It returns a *LimitError if the groups exceed their memory
@@ -128,6 +138,9 @@ func (g *Groups) SetPace(p *Pace) {
 func (g *Groups) Add(doc Doc) error {
 	g.added++
 	combinations, err := g.begin(doc)
+	if err == nil {
+		err = g.pick(doc)
+	}
 	if err != nil {
 		return err
 	}
@@ -224,6 +237,10 @@ func (g *Groups) addTo(to *group) error {
 	}
 	to.last = g.added
 	for i, c := range g.columns {
+		if c.isPicked() {
+			g.take(&to.cells[i], c.Func, g.pickers[i].order, g.pickers[i].value)
+			continue
+		}
 		if err := g.addCell(&to.cells[i], c.Func, g.by+i); err != nil {
 			return fmt.Errorf("column %q: %w", c.Name, err)
 		}
@@ -283,8 +300,25 @@ func (g *Groups) see(to *cell, v Value) {
 		to.seen = make(map[string]struct{})
 	}
 	to.seen[string(g.identity)] = struct{}{}
-	const perValue = 64
-	g.used += perValue + len(g.identity)
+	g.used += perSeen + len(g.identity)
+}
+
+// perSeen is the memory charged for a value of count(distinct), beside its identity.
+const perSeen = 64
+
+// mergeSeen notes the values of count(distinct) that other groups have seen, by their identities.
+func (g *Groups) mergeSeen(to *cell, seen map[string]struct{}) {
+	for identity := range seen {
+		if _, found := to.seen[identity]; found {
+			continue
+		}
+		if to.seen == nil {
+			to.seen = make(map[string]struct{}, len(seen))
+		}
+		to.seen[identity] = struct{}{}
+		g.used += perSeen + len(identity)
+		g.pace.Spend(len(identity))
+	}
 }
 
 // sumTextBytes is the memory charged for each byte of a sum: its text, which is

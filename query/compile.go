@@ -60,17 +60,19 @@ type fieldKey struct {
 	utc  bool
 	ends bool
 
+	by string // of Field.By
+
 	expression string
 }
 
 func keyOf(f Field) fieldKey {
 	if f.Expression != nil {
-		return fieldKey{meta: f.Meta, fn: f.Func, expression: f.Expression.text}
+		return fieldKey{meta: f.Meta, fn: f.Func, by: f.orderText(), expression: f.Expression.text}
 	}
 	if f.Meta != MetaNone && f.Meta != MetaCustom && f.Meta != MetaElement {
-		return fieldKey{meta: f.Meta, fn: f.Func, date: f.Date, zone: f.Zone.String(), utc: f.UTC, ends: f.ends}
+		return fieldKey{meta: f.Meta, fn: f.Func, by: f.orderText(), date: f.Date, zone: f.Zone.String(), utc: f.UTC, ends: f.ends}
 	}
-	return fieldKey{meta: f.Meta, path: f.Path.String(), fn: f.Func, date: f.Date, zone: f.Zone.String(), utc: f.UTC, ends: f.ends}
+	return fieldKey{meta: f.Meta, path: f.Path.String(), fn: f.Func, by: f.orderText(), date: f.Date, zone: f.Zone.String(), utc: f.UTC, ends: f.ends}
 }
 
 // compiler turns an Expr into a condition.

@@ -15,14 +15,14 @@ func (g *Groups) Choose(members []Value) {
 
 // AddEntry adds a document of which only the entry of an index is known to the group that Choose has chosen. Values has for each column the
 // only value that its field reaches, missing for none; those of columns without a field are not read, and none is kept. It leaves out
-// min and max, for which AddExtreme is called. Its errors are those of Add.
+// min and max, for which AddExtreme is called, and first and last, for which AddOrdered is. Its errors are those of Add.
 func (g *Groups) AddEntry(values []Value) error {
 	for i, c := range g.columns {
 		to, err := &g.entry.cells[i], error(nil)
 		switch {
 		case c.Func == FuncCount:
 			to.total.count++
-		case c.Func == FuncMin, c.Func == FuncMax:
+		case c.Func == FuncMin, c.Func == FuncMax, c.isPicked():
 		case c.Func != FuncNone && !values[i].IsMissing():
 			err = g.addValue(to, c.Func, values[i])
 		}
@@ -41,6 +41,16 @@ func (g *Groups) AddExtreme(column int, v Value) error {
 	if err := g.addValue(&g.entry.cells[column], g.columns[column].Func, v); err != nil {
 		return err
 	}
+	return g.within()
+}
+
+// AddOrdered adds a value that the field of a column with first or last reaches in some document of the group that Choose has chosen, with the
+// value that its order has there. A missing value counts as null; without one of the order nothing is added.
+func (g *Groups) AddOrdered(column int, order, v Value) error {
+	if v.IsMissing() {
+		v = null
+	}
+	g.take(&g.entry.cells[column], g.columns[column].Func, order, v)
 	return g.within()
 }
 
@@ -76,7 +86,7 @@ func (g *Groups) Join(other *Groups, columns []int) (all bool) {
 		}
 		joined++
 		for i, at := range columns {
-			to.cells[at].best, to.cells[at].seen = from.cells[i].best, from.cells[i].seen
+			to.cells[at].best, to.cells[at].order, to.cells[at].seen = from.cells[i].best, from.cells[i].order, from.cells[i].seen
 		}
 	}
 	g.used += other.used

@@ -20,7 +20,7 @@ type Facet struct {
 	Name    string       // in the answer
 	Field   Field        // by whose values the documents are counted; the zero Field with Ranges, and for all documents together
 	Ranges  []Expr       // a document counts in each range of which the condition is true
-	Columns []Column     // what is computed beside the count: sum, avg, min or max of a field, under a name
+	Columns []Column     // what is computed beside the count: sum, avg, min, max, first or last of a field, under a name
 	Options FacetOptions // not with Ranges
 }
 
@@ -65,8 +65,8 @@ func (f *Facet) check() error {
 		return fmt.Errorf("%w: options with start %d, size %d and order %d", ErrFacet, f.Options.Start, f.Options.Size, f.Options.Order)
 	}
 	for _, c := range f.Columns {
-		if c.Func < FuncSum || c.Func > FuncMax {
-			return fmt.Errorf("%w: %s: a facet counts, and has sum, avg, min and max of fields", ErrFacet, funcText(c.Func, c.Field))
+		if (c.Func < FuncSum || c.Func > FuncMax) && !c.isPicked() {
+			return fmt.Errorf("%w: %s: a facet counts, and has sum, avg, min, max, first and last of fields", ErrFacet, funcText(c.Func, c.Field))
 		}
 	}
 	return nil

@@ -219,8 +219,8 @@ func (f *Facets) Bytes() int { return f.used }
 func (f *Facets) Len() int { return len(f.facets) }
 
 // AppendResult appends the result of facet i as a JSON object in RavenDB's shape: Name, Values, RemainingTerms, RemainingTermsCount and
-// RemainingHits. Each of Values has a Range and a Count; with functions there is one for each name of theirs, with Name and Sum, Average, Min
-// and Max.
+// RemainingHits. Each of Values has a Range and a Count; with functions there is one for each name of theirs, with Name and Sum, Average, Min,
+// Max, First and Last.
 func (f *Facets) AppendResult(dst []byte, i int) []byte {
 	c := f.facets[i]
 	dst = append(append(append(dst, `{"Name":`...), jsonpath.AppendQuoted(nil, c.Name)...), `,"Values":[`...)
@@ -300,7 +300,7 @@ func termText(v Value) string {
 }
 
 // facetFuncs are the members of the results of functions.
-var facetFuncs = [...]string{FuncSum: "Sum", FuncAvg: "Average", FuncMin: "Min", FuncMax: "Max"}
+var facetFuncs = [...]string{FuncSum: "Sum", FuncAvg: "Average", FuncMin: "Min", FuncMax: "Max", FuncFirst: "First", FuncLast: "Last"}
 
 // appendValues appends the values of one term or range: one for each name that functions have, and one if there are none.
 func (c *facetCount) appendValues(dst []byte, label string, row []Value) []byte {

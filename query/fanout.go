@@ -146,6 +146,9 @@ func IsOfElement(e Expr) bool {
 
 // IsOfElement reports whether the field leads into the element of a fan-out, or is computed from one that does.
 func (f Field) IsOfElement() bool {
+	if f.By != nil && f.By.IsOfElement() {
+		return true
+	}
 	if f.Expression == nil {
 		return f.Meta == MetaElement
 	}
@@ -235,6 +238,16 @@ func (e *Elements) Count(body []byte) (n int) {
 // expression. It returns the first error of fn, and ErrCondition for an expression that becomes too large, and for one in the
 // place of something that only a path can be.
 func Substitute(f Field, fn func(Field) (Field, error)) (Field, error) {
+	if by := f.By; by != nil {
+		order, err := Substitute(*by, fn)
+		if err != nil {
+			return f, err
+		}
+		f.By = nil
+		f, err = Substitute(f, fn)
+		f.By = &order
+		return f, err
+	}
 	if f.Expression == nil {
 		return fn(f)
 	}

@@ -141,6 +141,9 @@ func (q *Query) freeAlias() string {
 	}
 	for _, c := range q.Select {
 		add(c.Field)
+		if c.Field.By != nil {
+			add(*c.Field.By)
+		}
 		roots[c.Name] = true
 	}
 	for _, o := range q.OrderBy {

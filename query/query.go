@@ -89,6 +89,7 @@ type Field struct {
 	UTC  bool          // of a field with a Date: text without an offset is read, too, as an instant in UTC (At as utc)
 	Zone *Zone         // of a part of an instant: where it is that day; nil is UTC
 	Func Func          // in a condition on groups: what is asked is this function of the field
+	By   *Field        // of what FuncFirst and FuncLast are asked of: the field whose values are the order
 
 	Expression *Expression // if Meta is MetaExpression: what is computed from other fields
 
@@ -151,6 +152,9 @@ type Column struct {
 	Func  Func
 }
 
+// isPicked reports whether the column is first or last of its field.
+func (c Column) isPicked() bool { return c.Func == FuncFirst || c.Func == FuncLast }
+
 // Func is the aggregate function of a column. A query with functions but no
 // group by makes one group of all documents.
 type Func uint8
@@ -166,6 +170,12 @@ const (
 	// FuncCountDistinct is the number of different values that the field reaches in the documents of the group, as count(distinct path) of
 	// SQL: null does not count. Values are different as groups are: 1 and 1.0 are one, "a" and "A" two.
 	FuncCountDistinct
+
+	// FuncFirst is the value of the field where Field.By has its least value: first(Total order by At). Of several values of the
+	// field at that place it is the least one. What has no value of By does not count; a missing value of the field is null. If both
+	// paths lead through the same array, the values of each element belong together; of other arrays the least values count.
+	FuncFirst
+	FuncLast // the same with the greatest values: last(Total order by At)
 )
 
 // Expr is a condition: And, Or, Not, Compare, CompareFields, Between, In, StartsWith,

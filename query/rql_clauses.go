@@ -236,7 +236,7 @@ func (p *parser) column(q *Query) (Column, term, error) {
 		return Column{}, term{}, p.fail(p.tok.offset, "an object of JavaScript stands alone in select").
 			hinting("name the fields: select Name, Address.City as City")
 	}
-	what, err := p.termOrKey(q, "a field, count(), count(distinct field), sum(), avg(), min(), max(), key() or id()", refusedSelects)
+	what, err := p.termOrKey(q, "a field, count(), count(distinct field), sum(), avg(), min(), max(), first(), last(), key() or id()", refusedSelects)
 	if err != nil {
 		return Column{}, what, err
 	}

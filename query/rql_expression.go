@@ -30,7 +30,7 @@ func ParseExpression(text string) (Field, error) {
 func ParseMember(text string) (Field, error) { return parseMember(text, nil) }
 
 // ParseReduction parses a member of a result of a computed index: an expression of members of a group, and of the functions
-// count(), sum(), avg(), min() and max(). It adds a column for each function to columns, unless it is there, and the expression has the
+// count(), sum(), avg(), min(), max(), first() and last(). It adds a column for each function to columns, unless it is there, and the expression has the
 // member of the column's name in its place. Errors are as for [ParseMember].
 func ParseReduction(text string, columns *[]Column) (Field, error) { return parseMember(text, columns) }
 
@@ -75,6 +75,30 @@ func (e *expressions) aggregate() (*operation, error) {
 		return nil, e.p.fail(at.offset, "%v", err).because(err)
 	}
 	return e.fieldOperand(Field{Path: path})
+}
+
+// orderOf parses the order of first or last, "order" "by" dated.
+func (e *expressions) orderOf(name string) (*Field, error) {
+	p := e.p
+	at := p.tok
+	if !p.accept("order") {
+		return nil, p.fail(at.offset, "the documents of a group have no order, and %s() names one", name).
+			expecting("order by").hinting(name + "(Total order by At)")
+	}
+	if !p.accept("by") {
+		return nil, p.unexpected("by", "by")
+	}
+	start := p.tok
+	by, err := p.dateField("the field of the order")
+	switch {
+	case err != nil:
+		return nil, err
+	case by.isZero() || by.Meta == MetaScore || by.IsConstant():
+		return nil, p.fail(start.offset, "%s is no order of documents", start.text).expecting("a field")
+	case p.tok.is("desc") || p.tok.is("asc"):
+		return nil, p.fail(p.tok.offset, "first() has the least value of the order, and last() the greatest").expecting(")")
+	}
+	return &by, nil
 }
 
 // functionOf returns the function of expressions that a token names, or nil.
@@ -306,9 +330,6 @@ func (e *expressions) primaryOperand() (*operation, error) {
 		return e.callFunction(functionOf(e.p.tok))
 	case e.p.atCall() && e.p.function() != FuncNone && e.columns != nil:
 		return e.aggregate()
-	case e.p.atCall() && e.columns != nil && (e.p.tok.is("first") || e.p.tok.is("last")):
-		return nil, e.p.fail(e.p.tok.offset, "entries of a group have no order, and %s() has no meaning: the newest is the max() of a date", e.p.tok.text).
-			expecting("count(), sum(), avg(), min() or max()")
 	case e.p.atCall() && e.p.function() != FuncNone:
 		return nil, e.p.fail(e.p.tok.offset, "%s() is of groups, and no operand of an expression", e.p.tok.text).
 			hinting(operandsOfGroups)

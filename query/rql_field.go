@@ -284,7 +284,7 @@ func NewField(path jsonpath.Path) (Field, error) {
 
 // isValid reports whether f is a field that a document can have.
 func (f Field) isValid() bool {
-	if f.Func != FuncNone {
+	if f.Func != FuncNone || f.By != nil {
 		return false
 	}
 	switch f.Meta {
@@ -348,6 +348,9 @@ func (f Field) GoString() string {
 	if f.UTC {
 		text = strings.TrimSuffix(text, "}") + ", UTC:true}"
 	}
+	if f.By != nil {
+		text = strings.TrimSuffix(text, "}") + ", By:" + f.By.GoString() + "}"
+	}
 	if f.Expression != nil {
 		text = strings.TrimSuffix(text, "}") + ", Expression:" + strconv.Quote(f.Expression.text) + "}"
 	}
@@ -357,8 +360,16 @@ func (f Field) GoString() string {
 	return strings.TrimSuffix(text, "}") + ", Zone:" + strconv.Quote(f.Zone.name) + "}"
 }
 
-// sameField reports whether a and b are the same field.
-func sameField(a, b Field) bool { return a.String() == b.String() }
+// sameField reports whether a and b are the same field, and of first and last in the same order.
+func sameField(a, b Field) bool { return a.String() == b.String() && a.orderText() == b.orderText() }
+
+// orderText returns the order of first and last as a query writes it, or "".
+func (f Field) orderText() string {
+	if f.By == nil {
+		return ""
+	}
+	return " order by " + f.By.String()
+}
 
 // ShownAs reports whether a column of field shows groups by f: by instants, it has no
 // "as date" or "as utc", which would name the column.

@@ -8,7 +8,7 @@ import (
 )
 
 // funcNames are the names of the aggregate functions.
-var funcNames = [...]string{FuncNone: "", FuncCount: "count", FuncSum: "sum", FuncAvg: "avg", FuncMin: "min", FuncMax: "max"}
+var funcNames = [...]string{FuncNone: "", FuncCount: "count", FuncSum: "sum", FuncAvg: "avg", FuncMin: "min", FuncMax: "max", FuncFirst: "first", FuncLast: "last"}
 
 // funcText returns the call of an aggregate function, as a query writes it.
 func funcText(fn Func, f Field) string {
@@ -18,13 +18,13 @@ func funcText(fn Func, f Field) string {
 	case FuncCountDistinct:
 		return "count(distinct " + f.String() + ")"
 	}
-	return funcNames[fn] + "(" + f.String() + ")"
+	return funcNames[fn] + "(" + f.String() + f.orderText() + ")"
 }
 
 // function returns the aggregate function that tok names, or FuncNone.
 func (p *parser) function() Func {
 	for fn := FuncCount; int(fn) < len(funcNames); fn++ {
-		if p.tok.is(funcNames[fn]) {
+		if funcNames[fn] != "" && p.tok.is(funcNames[fn]) {
 			return fn
 		}
 	}
@@ -58,7 +58,8 @@ func (p *parser) termOrKey(q *Query, expected string, refused map[string]string)
 	return at, p.fail(at.offset, "key() of several fields is not there").hinting("name the fields of group by one by one")
 }
 
-// term = operand | "count" "(" [ "distinct" operand [ "as" ( "date" | "utc" ) ] ] ")" | ( "sum" | "avg" | "min" | "max" ) "(" operand [ "as" ( "date" | "utc" ) ] ")" .
+// term = operand | "count" "(" [ "distinct" dated ] ")" | ( "sum" | "avg" | "min" | "max" ) "(" dated ")" | ( "first" | "last" ) "(" dated "order" "by" dated ")" .
+// dated = operand [ "as" ( "date" | "utc" ) ] .
 // An alias without a member is the zero Field.
 func (p *parser) term(expected string, refused map[string]string) (term, error) {
 	at := term{offset: p.tok.offset}
@@ -86,6 +87,11 @@ func (p *parser) term(expected string, refused map[string]string) (term, error) 
 	if at.fn != FuncCount {
 		if at.field, err = p.dateField("the field of " + name + "()"); err != nil {
 			return at, err
+		}
+		if at.fn == FuncFirst || at.fn == FuncLast {
+			if at.field.By, err = p.expr.orderOf(name); err != nil {
+				return at, err
+			}
 		}
 	} else if !p.tok.isSymbol(")") {
 		return at, p.unexpected(`")" behind count(, which counts documents, or distinct and a field`)
@@ -175,7 +181,7 @@ func (p *parser) splitWhere(q *Query) error {
 			if column.Func == FuncNone || column.Name != name {
 				continue
 			}
-			if column.Func != FuncCount && sameField(column.Field, f) {
+			if column.Func != FuncCount && column.Field.String() == f.String() {
 				return f, p.fail(p.where, "%s is a field of documents and a column of groups", name).
 					expecting("another name for the column, with as").
 					hinting("a condition on groups names the function: " + funcText(column.Func, column.Field) + "; one on documents an alias: from ... as d where d." + name)
@@ -407,7 +413,7 @@ func (q *Query) GroupColumns() (columns []Column, having Expr, err error) {
 		}
 		path, err := jsonpath.Parse(string(jsonpath.AppendMember(nil, columns[at].Name)))
 		column := Field{Path: path}
-		if f.Date == DateInstant && (f.Func == FuncMin || f.Func == FuncMax) {
+		if f.Date == DateInstant && (f.Func == FuncMin || f.Func == FuncMax || f.Func == FuncFirst || f.Func == FuncLast) {
 			column.Date, column.UTC = DateInstant, f.UTC // the row has its text
 		}
 		return column, err

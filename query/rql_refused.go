@@ -59,8 +59,6 @@ var (
 		"facet":        "facets stand alone in select, and a query with them has no group by",
 		"suggest":      "suggest() is not there until full text is; startsWith() finds what begins alike",
 		"timeseries":   "timeseries() is not there: Jay keeps no time series; keep documents with a date",
-		"first":        "first() is not there: Jay keeps no time series; order by a date, limit 1",
-		"last":         "last() is not there: Jay keeps no time series; order by a date desc, limit 1",
 		"counter":      "counter() is not there: Jay keeps no counters beside documents; keep a number in the document",
 		"cmpxchg":      "cmpxchg() is not there: queries read no compare-exchange values; read the value first, and give it as a parameter",
 		"morelikethis": "moreLikeThis() is not there until full text is",

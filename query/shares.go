@@ -102,7 +102,7 @@ type SumShare struct {
 }
 
 // AddShare adds what was kept of documents to the group with these members, one for each field of the group by, as Add
-// adds a document to it. Of several calls for one group each adds to it. Columns with min, max and count(distinct), of which nothing can be
+// adds a document to it. Of several calls for one group each adds to it. Columns with min, max, first, last and count(distinct), of which nothing can be
 // kept in sums, stay as they are: see Join. It returns a *LimitError if the groups exceed their memory, and ErrNumber for a
 // number beyond MaxExponent.
 func (g *Groups) AddShare(members []Value, s Share) error {
@@ -145,6 +145,13 @@ func (g *Groups) Merge(other *Groups) error {
 		for i, c := range g.columns {
 			cell := &from.cells[i]
 			g.used += sumTextBytes * to.cells[i].total.merge(&cell.total)
+			g.mergeSeen(&to.cells[i], cell.seen)
+			if c.isPicked() {
+				if cell.order != nil {
+					g.take(&to.cells[i], c.Func, *cell.order, cell.best)
+				}
+				continue
+			}
 			if best := to.cells[i].best; !cell.best.IsMissing() && (best.IsMissing() || !cell.best.Equal(best) && (cell.best.Compare(best) < 0) == (c.Func == FuncMin)) {
 				g.used += len(cell.best.raw) - len(best.raw)
 				to.cells[i].best = cell.best

@@ -108,6 +108,11 @@ func (q Definition) checkNames() error {
 		if err := check(c.Field); err != nil {
 			return err
 		}
+		if c.Field.By != nil {
+			if err := check(*c.Field.By); err != nil {
+				return err
+			}
+		}
 	}
 	for _, o := range q.Query.OrderBy {
 		if err := check(o.Field); err != nil {

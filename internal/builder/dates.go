@@ -10,7 +10,7 @@ import (
 )
 
 // dated returns the query with the fields that are time.Time in the Go type of its
-// collection read as dates: in comparisons, orders, groups, min() and max(). Those that
+// collection read as dates: in comparisons, orders, groups, min(), max(), first() and last(). Those that
 // are read so already stay.
 func (q Definition) dated() (Definition, error) {
 	if q.Mapping == nil || !q.Mapping.Info.Times {
@@ -36,6 +36,11 @@ func (q Definition) dated() (Definition, error) {
 	for i, c := range q.Query.Select {
 		if c.Func == query.FuncMin || c.Func == query.FuncMax || c.Func == query.FuncCountDistinct {
 			q.Query.Select[i].Field = q.datedField(c.Field)
+		}
+		if c.Func == query.FuncFirst || c.Func == query.FuncLast {
+			by := q.datedField(*c.Field.By)
+			q.Query.Select[i].Field = q.datedField(c.Field)
+			q.Query.Select[i].Field.By = &by
 		}
 	}
 	return q, nil

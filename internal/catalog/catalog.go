@@ -448,6 +448,12 @@ func (f Field) Is(field query.Field) bool {
 	return f.Date == field.Date && f.UTC == field.UTC && f.HasPath(field)
 }
 
+// HasBehind reports whether field i of an ordered index is followed by this field, in the same direction: the entries with the same value
+// of the one are in the order of the other.
+func (ix *Index) HasBehind(i int, field query.Field) bool {
+	return i+1 < len(ix.Fields) && ix.Fields[i+1].Is(field) && ix.Fields[i+1].Descending == ix.Fields[i].Descending
+}
+
 // HasPath reports whether field is at the path of this field of the index, be they read
 // as dates or not.
 func (f Field) HasPath(field query.Field) bool {

@@ -39,18 +39,83 @@ func (d *Definition) Children() (children []Child, without []string) {
 			more, why := d.ordered(i, of)
 			children, without = append(children, more...), append(without, why...)
 		default:
-			ix, why := d.kept(i)
-			if why != "" {
+			more, why := d.grouped(i, of)
+			if children = append(children, more...); why != "" {
 				without = append(without, of+": "+why)
-				continue
 			}
-			children = append(children, Child{Of: of, Collection: p.collection, Index: ix})
 		}
 	}
 	return children, without
 }
 
-// kept returns the index of the kind groups that keeps the groups of a map, or why there is none.
+// grouped returns the indexes of a map with groups, or why there are none: one of the kind groups for counts, sums and averages, and an
+// ordered one for each other function, which has its value at an end of each group.
+func (d *Definition) grouped(i int, of string) (children []Child, why string) {
+	p := &d.maps[i]
+	ix, why := d.kept(i)
+	if why != "" {
+		return nil, why
+	}
+	added := false
+	for _, c := range d.reduce.columns {
+		if c.Func == query.FuncCount || c.Func == query.FuncSum || c.Func == query.FuncAvg {
+			added = true
+			continue
+		}
+		end, why := d.end(i, c)
+		if why != "" {
+			return nil, c.Name + " is computed when it is asked for: " + why
+		}
+		if !slices.ContainsFunc(children, func(other Child) bool { return slices.Equal(other.Index.Fields, end.Fields) }) {
+			children = append(children, Child{Of: of + ", " + c.Name, Collection: p.collection, Index: end})
+		}
+	}
+	if added || len(children) != 1 { // one ordered index has the groups, too
+		children = append([]Child{{Of: of, Collection: p.collection, Index: ix}}, children...)
+	}
+	return children, ""
+}
+
+// end returns the ordered index that has a column at an end of each group of a map, or why there is none.
+func (d *Definition) end(i int, c query.Column) (ix index.Index, why string) {
+	p := &d.maps[i]
+	if !p.each.IsZero() {
+		return ix, "the elements of an array have no order that an index keeps"
+	}
+	var fields []query.Field
+	for _, at := range d.reduce.by {
+		fields = append(fields, p.fields[at])
+	}
+	f, err := query.Substitute(c.Field, func(f query.Field) (query.Field, error) { return d.member(i, f) })
+	if err != nil {
+		return ix, err.Error()
+	}
+	if f.By != nil {
+		fields = append(fields, *f.By)
+	}
+	for _, f := range append(fields, f) {
+		switch {
+		case f.IsConstant():
+			return ix, "one of the members is a constant"
+		case f.Meta != query.MetaNone && f.Expression == nil:
+			return ix, fmt.Sprintf("%s is no field of the body", f)
+		}
+		text := fieldText(f)
+		if slices.Contains(ix.Fields, text) {
+			return ix, fmt.Sprintf("%s is twice among its members and what it has of them", f)
+		}
+		ix.Fields = append(ix.Fields, text)
+		if d.Declared.Strict && f.Expression != nil {
+			ix.Options = map[string]string{optionStrict: "yes"}
+		}
+	}
+	if p.where != nil {
+		ix.Where = query.FormatCondition(p.where)
+	}
+	return ix, ""
+}
+
+// kept returns the index of the kind groups that keeps the counts and sums of the groups of a map, or why there is none.
 func (d *Definition) kept(i int) (ix index.Index, why string) {
 	p := &d.maps[i]
 	ix = index.Index{Kind: "groups", Options: make(map[string]string)}
@@ -61,12 +126,8 @@ func (d *Definition) kept(i int) (ix index.Index, why string) {
 	}
 	var sums []string
 	for _, c := range d.reduce.columns {
-		switch c.Func {
-		case query.FuncCount:
+		if c.Func != query.FuncSum && c.Func != query.FuncAvg {
 			continue
-		case query.FuncSum, query.FuncAvg:
-		default:
-			return ix, c.Name + " is computed when it is asked for: a removal cannot take it back"
 		}
 		f, err := query.Substitute(c.Field, func(f query.Field) (query.Field, error) { return d.member(i, f) })
 		if err != nil {

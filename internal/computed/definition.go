@@ -278,7 +278,7 @@ func (d *Definition) checkResult(f query.Field, by []string, columns []query.Col
 	_, err := query.Substitute(f, func(f query.Field) (query.Field, error) {
 		name := f.Path.Root()
 		if f.Meta != query.MetaNone || !slices.Contains(by, name) && !slices.ContainsFunc(columns, func(c query.Column) bool { return c.Name == name }) {
-			return f, fmt.Errorf("%s is not the same for all entries of a group: name a member of groupBy, or one of count(), sum(), avg(), min() and max()", f)
+			return f, fmt.Errorf("%s is not the same for all entries of a group: name a member of groupBy, or one of count(), sum(), avg(), min(), max(), first() and last()", f)
 		}
 		return f, nil
 	})

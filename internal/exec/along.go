@@ -74,6 +74,10 @@ func newEntryGroups(r *Run, pl *plan.Plan, q *query.Query, walk *indexSource, gr
 		if fn := columns[i].Func; fn == query.FuncMin || fn == query.FuncMax {
 			e.fields[i] = -1
 			e.extremes = append(e.extremes, extreme{column: i, field: field, least: (fn == query.FuncMin) != e.path.Index.Fields[field].Descending})
+		} else if fn == query.FuncFirst || fn == query.FuncLast {
+			e.fields[i] = -1
+			e.extremes = append(e.extremes, extreme{column: i, field: field, picked: true, least: (fn == query.FuncFirst) != e.path.Index.Fields[field].Descending})
+			e.last = max(e.last, field+2)
 		}
 	}
 	e.members, e.values = make([]query.Value, len(e.Keys)), make([]query.Value, len(e.Columns))
@@ -82,7 +86,7 @@ func newEntryGroups(r *Run, pl *plan.Plan, q *query.Query, walk *indexSource, gr
 			return nil, fmt.Errorf("%w: %w", errs.ErrQuery, err)
 		}
 		e.matcher.SetPace(&r.pace)
-		e.cover = plan.NewCover(q, false, e.path.Index, pl.Residual)
+		e.cover = plan.NewCover(new(query.Query), true, e.path.Index, pl.Residual)
 	}
 	e.hidden, err = r.hidden()
 	return e, err
@@ -246,12 +250,8 @@ func (e *entryGroups) leave() error {
 		if len(x.part) == 0 {
 			continue
 		}
-		v, _, _, ok := query.DecodeKeyAt(nil, x.part)
-		if !ok {
-			return fmt.Errorf("part of an index entry %x: %w", x.part, errs.ErrCorrupt)
-		}
-		x.part = x.part[:0]
-		if err := e.groups.AddExtreme(x.column, v); err != nil && err == e.r.pace.Err() {
+		err := x.addTo(e.groups)
+		if x.part = x.part[:0]; err != nil && (err == e.r.pace.Err() || errors.Is(err, errs.ErrCorrupt)) {
 			return err
 		} else if err != nil {
 			return fmt.Errorf("%w: %w", errs.ErrQuery, err)
@@ -355,7 +355,8 @@ func (e *entryGroups) addValues(key []byte) error {
 		e.chosen = true
 	}
 	for i := range e.extremes {
-		e.extremes[i].meet(key[e.starts[e.extremes[i].field]:e.starts[e.extremes[i].field+1]])
+		x := &e.extremes[i]
+		x.meet(key[e.starts[x.field]:e.starts[x.field+x.parts()]])
 	}
 	for i, field := range e.fields {
 		if field < 0 {

@@ -29,7 +29,7 @@ func (k keptRun) fill(ctx context.Context, kept *plan.Kept, groups *query.Groups
 		if err := k.walk(ctx, b.Plan, b.Query, others, nil); err != nil {
 			return err
 		}
-		if !groups.Join(others, b.Columns) {
+		if !groups.Join(others, b.Columns) && !b.Narrow {
 			return fmt.Errorf("index %q has no entries of a group that index %q has: %w", b.Access[0].Index.Info.Name, kept.Index.Info.Name, errs.ErrCorrupt)
 		}
 		if err := k.r.pace.Err(); err != nil {

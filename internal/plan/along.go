@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/query"
 )
 
@@ -11,7 +12,7 @@ import (
 // it, and no value was cut, so an entry is what its document gives.
 type Along struct {
 	Keys    []int // for each field of the group by, the field of the index
-	Columns []int // for each of the query's GroupColumns, the field of the index; -1 for count() and for a field of the group by
+	Columns []int // for each of the query's GroupColumns, the field of the index, of first and last that of the order, which the value follows; -1 for count() and for a field of the group by
 	Members int   // leading fields of the index that are the same in all entries of a group, if Streams
 	Streams bool  // the entries of a group follow one another
 	Ordered bool  // and the groups are in the order of the query
@@ -34,7 +35,7 @@ func (p *planner) along(pl *Plan) (*Plan, error) {
 	}
 	var best *Path
 	var how *Along
-	for _, a := range p.paths {
+	for _, a := range slices.Concat(p.paths, p.grouping) {
 		along := p.alongOf(a, columns)
 		if along == nil || len(pl.Access) == 1 && pl.Access[0].decidesMore(a) {
 			continue
@@ -111,7 +112,7 @@ func compareAlong(a *Path, along *Along, b *Path, other *Along) int {
 
 // alongOf returns how a path makes the groups of the query, or nil.
 func (p *planner) alongOf(a *Path, columns []query.Column) *Along {
-	if a.Answer != nil || !a.covers || a.flags != 0 {
+	if a.Answer != nil || a.flags != 0 || !(parts{p}).decidedBy(a) {
 		return nil
 	}
 	along := &Along{Skip: -1, Alike: query.BeginAlike(p.q.GroupBy)}
@@ -132,7 +133,13 @@ func (p *planner) alongOf(a *Path, columns []query.Column) *Along {
 	}
 	for _, c := range columns {
 		i := -1
-		if c.Func != query.FuncNone && c.Func != query.FuncCount {
+		switch c.Func {
+		case query.FuncNone, query.FuncCount:
+		case query.FuncFirst, query.FuncLast:
+			if i = at(*c.Field.By); i < 0 || !a.Index.HasBehind(i, c.Field) {
+				return nil
+			}
+		default:
 			if i = at(c.Field); i < 0 {
 				return nil
 			}
@@ -155,13 +162,37 @@ func (p *planner) alongOf(a *Path, columns []query.Column) *Along {
 	return along
 }
 
+// decidedBy reports whether the entries of a path have all that the rest of the condition looks at.
+func (p parts) decidedBy(a *Path) bool {
+	if a.covers {
+		return true
+	}
+	rest := p.residual(a)
+	return a.Index.Ordered && (rest == nil || NewCover(new(query.Query), true, a.Index, rest) != nil)
+}
+
+// mayGroup reports whether an index has all fields of the group by, which may be expressions: its entries may make the groups.
+func (p parts) mayGroup(ix *catalog.Index) bool {
+	return len(p.q.GroupBy) > 0 && !slices.ContainsFunc(p.q.GroupBy, func(f query.Field) bool {
+		return !slices.ContainsFunc(ix.Fields, func(g catalog.Field) bool { return g.Is(f) })
+	})
+}
+
 // setSkip finds out which entries can be left out.
 func (along *Along) setSkip(columns []query.Column) {
-	extremes, distinct := false, false
+	extremes, ordered, distinct := false, false, false
 	for i, c := range columns {
 		switch c.Func {
 		case query.FuncNone:
 			continue
+		case query.FuncFirst, query.FuncLast:
+			if along.Columns[i]+1 < along.Members {
+				continue // the same in each entry
+			}
+			if along.Columns[i] == along.Members {
+				ordered = true
+				continue
+			}
 		case query.FuncMin, query.FuncMax:
 			if along.Columns[i] < along.Members {
 				continue // the same in each entry
@@ -181,7 +212,10 @@ func (along *Along) setSkip(columns []query.Column) {
 		}
 		return
 	}
-	along.Skip, along.Ends = along.Members, extremes
+	if ordered && distinct {
+		return // of the values of the order one entry each is not enough
+	}
+	along.Skip, along.Ends = along.Members, extremes || ordered
 	if distinct { // that of each of its values is met
 		along.Skip, along.Ends = along.Members+1, false
 	}

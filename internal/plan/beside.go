@@ -16,6 +16,7 @@ type Beside struct {
 	*Plan
 	Query   *query.Query
 	Columns []int // the columns of the groups that those of Query are
+	Narrow  bool  // it has the groups that are wanted, and not all that are kept
 }
 
 // String describes the index and what it has, for Explain.
@@ -46,7 +47,7 @@ type parts struct{ *planner }
 // of returns the planner of another query with the same condition.
 func (p parts) of(q *query.Query) *planner {
 	sub := *p.planner
-	sub.q, sub.paths, sub.asked = q, nil, nil
+	sub.q, sub.paths, sub.grouping, sub.asked = q, nil, nil, nil
 	return &sub
 }
 
@@ -55,7 +56,7 @@ func splitColumns(columns []query.Column) (kept []query.Column, rest []int) {
 	kept = slices.Clone(columns)
 	for i, c := range columns {
 		switch c.Func {
-		case query.FuncMin, query.FuncMax, query.FuncCountDistinct:
+		case query.FuncMin, query.FuncMax, query.FuncCountDistinct, query.FuncFirst, query.FuncLast:
 			kept[i].Func = query.FuncNone
 			rest = append(rest, i)
 		}
@@ -63,10 +64,10 @@ func splitColumns(columns []query.Column) (kept []query.Column, rest []int) {
 	return kept, rest
 }
 
-// beside returns the ordered indexes that have the columns at the positions in rest of each group, or nil if one of these is in none, or if there
-// is nothing else, for which the index needs no help.
+// beside returns the ordered indexes that have the columns at the positions in rest of each group, or nil if one of these is in none, or if
+// one has all that there is, which needs no help.
 func (p parts) beside(columns []query.Column, rest []int) ([]*Beside, error) {
-	if len(rest) == 0 || !p.q.Each.IsZero() || !slices.ContainsFunc(columns, isAdded) {
+	if len(rest) == 0 || !p.q.Each.IsZero() {
 		return nil, nil
 	}
 	by := make(map[*catalog.Index][]int)
@@ -80,6 +81,9 @@ func (p parts) beside(columns []query.Column, rest []int) ([]*Beside, error) {
 			order = append(order, ix)
 		}
 		by[ix] = append(by[ix], at)
+	}
+	if len(order) == 1 && !slices.ContainsFunc(columns, isAdded) {
+		return nil, nil
 	}
 	var all []*Beside
 	for _, ix := range order {
@@ -129,22 +133,34 @@ func (p parts) alongBeside(ix *catalog.Index, columns []query.Column) (*Beside, 
 		return nil, nil
 	}
 	q := &query.Query{From: p.q.From, Where: p.q.Where, GroupBy: p.q.GroupBy, Select: columns}
+	narrow := len(p.options.Groups) > 0
+	if narrow { // an entry has one value of each member, as its group has
+		q.Where = query.And(slices.Concat(query.Conjuncts(q.Where), p.options.Groups))
+	}
 	pl, err := p.alongOnly(q, ix)
 	if pl == nil || err != nil || pl.Along.Skip < 0 {
 		return nil, err
 	}
-	return &Beside{Plan: pl, Query: q}, nil
+	return &Beside{Plan: pl, Query: q, Narrow: narrow}, nil
 }
 
 // alongOnly returns the plan of another query of groups, with the same condition, along an index, or nil if it has not all that the query looks
 // at.
 func (p parts) alongOnly(q *query.Query, ix *catalog.Index) (*Plan, error) {
 	sub := p.of(q)
-	if err := sub.addPath(ix); err != nil || len(sub.paths) == 0 {
+	if len(p.options.Groups) > 0 {
+		sub.conjuncts, sub.own = withImplied(conjunctsOf(q.Where))
+		sub.set, sub.bindings = conjunctSet{}, nil
+	}
+	if err := sub.addPath(ix); err != nil {
 		return nil, err
 	}
 	p.keys = sub.keys
-	a := sub.paths[0]
+	both := slices.Concat(sub.paths, sub.grouping)
+	if len(both) == 0 {
+		return nil, nil
+	}
+	a := both[0]
 	along := sub.alongOf(a, q.Select)
 	if along == nil {
 		return nil, nil

@@ -135,12 +135,18 @@ func fieldsOf(q *query.Query, where query.Expr) []query.Field {
 		if c.Func != query.FuncCount {
 			fields = append(fields, c.Field)
 		}
+		if c.Field.By != nil {
+			fields = append(fields, *c.Field.By)
+		}
 	}
 	if q.Having != nil {
 		for _, f := range query.Fields(q.Having) {
 			if f.Func != query.FuncCount {
 				f.Func = query.FuncNone
 				fields = append(fields, f)
+			}
+			if f.By != nil {
+				fields = append(fields, *f.By)
 			}
 		}
 	}

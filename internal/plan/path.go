@@ -45,7 +45,7 @@ func (p *planner) addPath(ix *catalog.Index) error {
 		p.addAnswer(ix)
 		return nil
 	}
-	if !p.appliesTo(ix.Fields[0]) && !p.covers(&Path{Index: ix}) {
+	if !p.appliesTo(ix.Fields[0]) && !p.covers(&Path{Index: ix}) && !(parts{p}).mayGroup(ix) {
 		return nil // saves reading its flags
 	}
 	moment, err := ix.At(p.snapshot)
@@ -98,9 +98,14 @@ func (p *planner) addPath(ix *catalog.Index) error {
 	if err := p.findLost(a); err != nil {
 		return err
 	}
-	if len(a.used) > 0 || p.orderBy(a) != orderNone || a.replacesScan() {
+	switch {
+	case len(a.used) > 0 || p.orderBy(a) != orderNone || a.replacesScan():
 		p.paths = append(p.paths, a)
-	} else if p.lost == "" {
+		return nil
+	case (parts{p}).mayGroup(ix):
+		p.grouping = append(p.grouping, a)
+	}
+	if p.lost == "" {
 		p.lost = a.lost
 	}
 	return nil

@@ -95,6 +95,7 @@ type planner struct {
 	set       conjunctSet     // of conjuncts; made when it is needed
 	bindings  []*knownBinding // by conjunct: those made so far
 	paths     []*Path
+	grouping  []*Path       // that have no use but that groups may be made of their entries
 	bounded   []*Path       // those of paths with a condition, if there are several
 	asked     []query.Field // that are looked at whatever the plan is; made when it is needed
 	lost      string        // of a path that is of no use without its order

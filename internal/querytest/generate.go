@@ -552,6 +552,19 @@ func (g *Generator) covered(q *query.Query, ix jay.Index) {
 		for f := query.FuncSum; f <= query.FuncCountDistinct; f++ {
 			q.Select = append(q.Select, query.Column{Name: fmt.Sprint("f", f), Func: f, Field: field()})
 		}
+		if g.Chance(60) {
+			q.Select = append(q.Select[:2], g.picked("p", field(), field()))
+		}
+		if len(ix.Fields) > 2 && g.Chance(60) { // as an index has it
+			of := func(i int) query.Field {
+				return query.Field{Path: jsonpath.MustParse(strings.TrimPrefix(ix.Fields[i], "-"))}
+			}
+			q.GroupBy[0] = of(0)
+			q.Select = []query.Column{{Name: "k", Field: of(0)}, g.picked("p", of(2), of(1)), g.picked("o", of(2), of(1))}
+			if g.Chance(50) {
+				q.Select = append(q.Select, query.Column{Name: "n", Func: query.Func(1 + g.IntN(6)), Field: of(1)})
+			}
+		}
 	}
 }
 
@@ -573,6 +586,9 @@ func (g *Generator) grouping(q *query.Query) {
 		if c.Func != query.FuncCount {
 			c.Field = query.Field{Path: g.path()}
 		}
+		if g.Chance(20) {
+			c = g.picked(c.Name, query.Field{Path: g.path()}, query.Field{Path: g.path()})
+		}
 		q.Select = append(q.Select, c)
 	}
 	for _, c := range q.Select {
@@ -583,6 +599,12 @@ func (g *Generator) grouping(q *query.Query) {
 	if g.Chance(35) {
 		q.Having = g.having(q)
 	}
+}
+
+// picked makes a column with first or last.
+func (g *Generator) picked(name string, of, by query.Field) query.Column {
+	of.By = &by
+	return query.Column{Name: name, Func: Pick(g, query.FuncFirst, query.FuncLast), Field: of}
 }
 
 // having makes a condition on groups, of functions that are selected or not.

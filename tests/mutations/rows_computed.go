@@ -37,4 +37,49 @@ var computedIndexes = []mutation{
 		edits: []edit{{"internal/computed/resolve.go", "\t\treturn e.Value.Kind() > query.KindNull\n", "\t\treturn true\n"}},
 		tests: []tests{{"internal/computed", "TestComputed_History"}},
 	},
+	{
+		name:  "first and last: of equal orders any value",
+		edits: []edit{{"query/picked.go", "\tif c == 0 {\n\t\tc = value", "\tif false {\n\t\tc = value"}},
+		tests: []tests{{"query", "TestGroups_FirstLast"}},
+	},
+	{
+		name:  "first and last: what has no order counts",
+		edits: []edit{{"query/picked.go", "\tif order.IsMissing() {\n\t\treturn\n", "\tif false {\n\t\treturn\n"}},
+		tests: []tests{{"query", "TestGroups_FirstLast"}},
+	},
+	{
+		name:  "first and last: values of an element are paired with those of others",
+		edits: []edit{{"query/picked.go", "if len(p.pairs.axes) == 2 {", "if true {"}},
+		tests: []tests{{"query", "TestGroups_FirstLast"}},
+	},
+	{
+		name:  "first and last: merged groups have those of the first",
+		edits: []edit{{"query/shares.go", "if cell.order != nil {", "if false {"}},
+		tests: []tests{{"query", "TestGroups_FirstLast_Merge"}},
+	},
+	{
+		name:  "count(distinct): merged groups have those of the first",
+		edits: []edit{{"query/shares.go", "\t\t\tg.mergeSeen(&to.cells[i], cell.seen)\n", ""}},
+		tests: []tests{{"query", "TestGroups_FirstLast_Merge"}},
+	},
+	{
+		name:  "first and last: entries of which count(distinct) needs one are jumped over",
+		edits: []edit{{"internal/plan/along.go", "if ordered && distinct {", "if false {"}},
+		tests: []tests{{"internal/computed", "TestEnds_AlongIndexes"}},
+	},
+	{
+		name:  "first and last: an index whose fields run against each other answers",
+		edits: []edit{{"internal/catalog/catalog.go", " && ix.Fields[i+1].Descending == ix.Fields[i].Descending", ""}},
+		tests: []tests{{"internal/computed", "TestEnds_AlongIndexes"}},
+	},
+	{
+		name:  "computed: an index of ends has documents that the map leaves out",
+		edits: []edit{{"internal/computed/children.go", "\tif p.where != nil {\n\t\tix.Where = query.FormatCondition(p.where)\n\t}\n\treturn ix, \"\"\n}\n\n// kept", "\treturn ix, \"\"\n}\n\n// kept"}},
+		tests: []tests{{"internal/computed", "TestComputed_Ends"}},
+	},
+	{
+		name:  "computed: groups that a condition leaves out are called damage",
+		edits: []edit{{"internal/exec/kept.go", " && !b.Narrow {", " {"}},
+		tests: []tests{{"internal/computed", "TestComputed_Ends_History"}},
+	},
 }

@@ -587,8 +587,8 @@ func (g *naiveGroup) satisfies(q *query.Query) bool {
 	return d.holds(e)
 }
 
-// groupKeys returns the groups that a document is in.
-func (d *naiveDoc) groupKeys(by []query.Field) map[string][]*node {
+// groupRows returns the combinations of values that fields reach.
+func (d *naiveDoc) groupRows(by []query.Field) []naiveRow {
 	rows := []naiveRow{{}}
 	done := make(map[int]bool)
 	for i, f := range by {
@@ -615,8 +615,13 @@ func (d *naiveDoc) groupKeys(by []query.Field) map[string][]*node {
 		}
 		rows = combineNaively(rows, part)
 	}
+	return rows
+}
+
+// groupKeys returns the groups that a document is in.
+func (d *naiveDoc) groupKeys(by []query.Field) map[string][]*node {
 	out := make(map[string][]*node)
-	for _, row := range rows {
+	for _, row := range d.groupRows(by) {
 		name, keys := "", []*node{}
 		for i := range by {
 			v := row[i]
@@ -713,6 +718,9 @@ func (g *naiveGroup) cell(q *query.Query, c query.Column) *node {
 	if c.Func == query.FuncCount {
 		return numberNode(big.NewRat(int64(len(g.docs)), 1))
 	}
+	if c.Func == query.FuncFirst || c.Func == query.FuncLast {
+		return g.picked(c)
+	}
 	var values []*node
 	for _, d := range g.docs {
 		values = append(values, d.reached(c.Field)...)
@@ -747,6 +755,35 @@ func (g *naiveGroup) cell(q *query.Query, c query.Column) *node {
 		return nullNode
 	}
 	return numberNode(roundTo(sum.Quo(sum, big.NewRat(n, 1)), 17))
+}
+
+// picked returns the value of first or last: of all pairs of an order and a value, the value of the least or the greatest one.
+func (g *naiveGroup) picked(c query.Column) *node {
+	by, of := *c.Field.By, c.Field
+	of.By = nil
+	var order, value *node
+	for _, d := range g.docs {
+		for _, row := range d.groupRows([]query.Field{by, of}) {
+			if row[0] == nil {
+				continue
+			}
+			v := row[1]
+			if v == nil {
+				v = nullNode
+			}
+			less := 0
+			if order != nil {
+				less = cmp.Or(compareNodes(row[0], order, false), compareNodes(v, value, false))
+			}
+			if order == nil || c.Func == query.FuncFirst && less < 0 || c.Func == query.FuncLast && less > 0 {
+				order, value = row[0], v
+			}
+		}
+	}
+	if value == nil {
+		return nullNode
+	}
+	return value
 }
 
 // roundTo rounds to significant digits, half to even.
