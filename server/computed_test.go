@@ -1,10 +1,19 @@
 package server_test
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/server"
 )
 
 // shop stores documents of a shop.
@@ -317,4 +326,232 @@ func TestComputed_Administration(t *testing.T) {
 	equal(t, "none", own(), 0)
 	equal(t, "none", h.want(200, "GET", "/databases/a/indexes", "").text(t, "Results"), "[]")
 	h.want(404, "POST", "/databases/a/queries", `{"Query":"from index 'Users/Share'"}`)
+}
+
+// Ensure that an index which has gone with its collection is there again when it is asked, that one which documents have refused behind the
+// request's back is faulty until it is reset.
+func TestComputed_Gone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	h := startIn(t, dir)
+	h.create("a")
+	h.shop()
+	h.defines("Users/Full", fullNames, "")
+	h.defines("Users/ByTown", `from u in docs.Users select new { u.Town, n = 1 }`, `from r in results group r by r.Town into g select new { Town = g.Key, n = g.Sum(x => x.n) }`)
+	h.operationEnds(h.want(200, "DELETE", "/jay/v1/databases/a/collections?name=Users", ""))
+	h.want(201, "PUT", "/databases/a/docs?id=users/9", `{"First":"Eve","Last":"Fox","Town":"towns/1","@metadata":{"@collection":"Users"}}`)
+	equal(t, "stale", h.want(200, "GET", "/databases/a/indexes/staleness?name=Users/Full", "").text(t, "IsStale"), true)
+	equal(t, "again", h.answers(`from index 'Users/Full' where Full = 'Eve Fox'`), "users/9")
+	equal(t, "groups", h.answers(`from index 'Users/ByTown'`), `{"Town":"towns/1","n":1,"@metadata":{}}`)
+	equal(t, "ready", h.want(200, "GET", "/databases/a/indexes/stats?name=Users/Full", "").text(t, "Results", 0, "IsStale"), false)
+
+	// A document with more values than an index takes.
+	h.operationEnds(h.want(200, "DELETE", "/jay/v1/databases/a/collections?name=Users", ""))
+	many := make([]string, 20_000)
+	for i := range many {
+		many[i] = fmt.Sprintf("%d", i)
+	}
+	h.want(201, "PUT", "/databases/a/docs?id=users/many", `{"Town":[`+strings.Join(many, ",")+`],"@metadata":{"@collection":"Users"}}`)
+	for range 2 {
+		a := h.do("POST", "/databases/a/queries", `{"Query":"from index 'Users/ByTown'"}`)
+		h.checkProblem(a, 400, "BadRequestException")
+		if !strings.Contains(a.body, "faulty") || !strings.Contains(a.body, "users/many") {
+			t.Error(a.body)
+		}
+	}
+	stats := h.want(200, "GET", "/databases/a/indexes/stats?name=Users/ByTown", "")
+	equal(t, "faulty", stats.text(t, "Results", 0, "State")+stats.text(t, "Results", 0, "Status")+stats.text(t, "Results", 0, "IsInvalidIndex"), "ErrorFaultytrue")
+	h.checkProblem(h.do("RESET", "/databases/a/indexes?name=Users/ByTown", ""), 400, "BadRequestException")
+	h.want(204, "DELETE", "/databases/a/docs?id=users/many", "")
+	h.stop()
+	h = startIn(t, dir)
+	h.checkProblem(h.do("POST", "/databases/a/queries", `{"Query":"from index 'Users/ByTown'"}`), 400, "BadRequestException")
+	h.want(201, "RESET", "/databases/a/indexes?name=Users/ByTown", "")
+	equal(t, "reset", h.answers(`from index 'Users/ByTown'`), "")
+	equal(t, "normal", h.want(200, "GET", "/databases/a/indexes/stats?name=Users/ByTown", "").text(t, "Results", 0, "State"), "Normal")
+
+	// A definition that documents refuse leaves that which was there.
+	h.want(201, "PUT", "/databases/a/docs?id=users/many", `{"Town":"x","Tags":[`+strings.Join(many, ",")+`],"@metadata":{"@collection":"Users"}}`)
+	h.checkProblem(h.put("Users/ByTown", `from u in docs.Users select new { u.Tags, n = 1 }`, `from r in results group r by r.Tags into g select new { Tags = g.Key, n = g.Sum(x => x.n) }`), 400, "BadRequestException")
+	equal(t, "the old one", h.answers(`from index 'Users/ByTown'`), `{"Town":"x","n":1,"@metadata":{}}`)
+	h.checkProblem(h.put("Users/Other", `from u in docs.Users select new { u.Tags, n = 1 }`, `from r in results group r by r.Tags into g select new { Tags = g.Key, n = g.Sum(x => x.n) }`), 400, "BadRequestException")
+	equal(t, "names", h.want(200, "GET", "/databases/a/indexes?namesOnly=true", "").text(t, "Results"), "[Users/ByTown Users/Full]")
+}
+
+// Ensure that indexes of definitions are in a backup and its copy, follow a collection that is renamed, and are not written to where a database
+// is only read.
+func TestComputed_BackupRenameReadOnly(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	h := startIn(t, dir)
+	h.create("a")
+	h.shop()
+	h.defines("Users/Full", fullNames, "", `"Fields":{"Full":{"Storage":"Yes"}}`)
+	h.defines("Users/ByTown", `from u in docs.Users select new { u.Town, n = 1 }`, `from r in results group r by r.Town into g select new { Town = g.Key, n = g.Sum(x => x.n) }`)
+	h.operationEnds(h.want(200, "POST", "/jay/v1/databases/a/collections/rename", `{"from":"Users","to":"People"}`))
+	check := func(h *host, full string) {
+		t.Helper()
+		equal(t, "rows", h.answers(`from index 'Users/Full' where Full = 'Ann Lee' select Full`), full)
+		equal(t, "groups", h.answers(`from index 'Users/ByTown' order by n desc limit 1`), `{"Town":"towns/1","n":2,"@metadata":{}}`)
+		equal(t, "sources", h.want(200, "GET", "/databases/a/indexes/stats?name=Users/Full", "").text(t, "Results", 0, "Collections", "People", "DocumentLag"), 0)
+	}
+	const full = `{"Full":"Ann Lee","@metadata":{"@projection":true,"@id":"users/1"}}`
+	check(h, full)
+	h.want(201, "RESET", "/databases/a/indexes?name=Users/ByTown", "")
+	h.want(204, "POST", "/databases/a/admin/indexes/disable?name=Users/Full", "")
+	h.want(204, "POST", "/databases/a/admin/indexes/enable?name=Users/Full", "")
+	check(h, full)
+	h.stop()
+
+	files := filepath.Join(dir, "databases", "a")
+	db, err := jay.Open(files, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stream bytes.Buffer
+	_, err = db.Backup(t.Context(), &stream)
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	restored := filepath.Join(t.TempDir(), "restored")
+	if _, err := jay.Restore(t.Context(), restored, jay.RestoreOptions{CopyTag: "R"}, &stream); err != nil {
+		t.Fatal(err)
+	}
+	h = start(t, func(o *server.Options) { o.Directories = map[string]string{"a": restored} })
+	check(h, full)
+	h.want(201, "PUT", "/databases/a/docs?id=users/9", `{"First":"Ann","Last":"Lee","Town":"towns/3","@metadata":{"@collection":"People"}}`)
+	check(h, full+" "+strings.Replace(full, "users/1", "users/9", 1))
+	h.stop()
+
+	edit(t, restored, func(ctx context.Context, db *jay.DB) error { return jay.ComputedOf(db).Drop(ctx, "Users/ByTown") })
+	h = start(t, func(o *server.Options) {
+		o.Directories, o.Database.ReadOnly = map[string]string{"a": restored}, true
+	})
+	equal(t, "read", h.answers(`from index 'Users/Full' where Full = 'Cyd Orr'`), "users/3")
+	a := h.do("POST", "/databases/a/queries", `{"Query":"from index 'Users/ByTown'"}`)
+	h.checkProblem(a, 400, "BadRequestException")
+	if !strings.Contains(a.body, "not written to here") {
+		t.Error(a.body)
+	}
+	h.checkProblem(h.do("PUT", "/databases/a/indexes", `{"Indexes":[{"Name":"New","Maps":["map('People', u => ({ n: u.n + 1 }))"]}]}`), 403, "AuthorizationException")
+}
+
+// Ensure that clients see the computed indexes that a program has declared, with all of their members, and that a definition which computes takes
+// the place of one.
+func TestComputed_OfPrograms(t *testing.T) {
+	t.Parallel()
+	db, err := jay.OpenMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	h := mountAt(t, "", anAdmin, func(o *server.Options) { o.Mounted["a"] = db })
+	h.shop()
+	if err := jay.ComputedOf(db).Ensure(t.Context(), jay.Computed{Name: "Shop's", Maps: []index.Map{{Collection: "Orders", Each: "Lines", As: "l", Where: "l.Q > 1", Select: []index.Member{{Name: "Product", Expression: "l.Product"}, {Name: "Total", Expression: "l.Q * l.P"}}}}}); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "names", h.want(200, "GET", "/databases/a/indexes?namesOnly=true", "").text(t, "Results"), "[Shop's]")
+	one := h.want(200, "GET", "/databases/a/indexes?name=SHOP'S", "")
+	equal(t, "definition", one.text(t, "Results", 0, "Maps", 0)+one.text(t, "Results", 0, "Type"), "from Orders each Lines as l where l.Q > 1 select l.Product as Product, l.Q * l.P as TotalMap")
+	equal(t, "stats", h.want(200, "GET", "/databases/a/indexes/stats?name=Shop's", "").text(t, "Results", 0, "EntriesCount"), 3)
+	equal(t, "terms", h.want(200, "GET", "/databases/a/indexes/terms?name=Shop's&field=Total", "").text(t, "Terms"), "[3 5]")
+	for _, quoted := range []string{`"Shop's"`, `'Shop\'s'`} {
+		equal(t, quoted, h.answers(`from index `+quoted+` where Total = 5 select Total`), `{"Total":5,"@metadata":{"@projection":true,"@id":"orders/2"}}`)
+	}
+	h.want(201, "RESET", "/databases/a/indexes?name=Shop's", "")
+	for _, path := range []string{"admin/indexes/disable?name=Shop's", "admin/indexes/enable?name=Shop's"} {
+		h.checkProblem(h.do("POST", "/databases/a/"+path, ""), 501, "NotSupportedException")
+	}
+	h.checkProblem(h.do("POST", "/databases/a/indexes/set-lock", `{"IndexNames":["Shop's"],"Mode":"LockedIgnore"}`), 501, "NotSupportedException")
+	h.checkProblem(h.put("Shop's", `from o in docs.Orders select new { o.Company }`, ""), 400, "BadRequestException")
+	h.checkProblem(h.put("Shop's", `from o in docs.Orders from l in o.Lines select new { l.Product, Total = first(l.Q) }`, ""), 501, "NotSupportedException")
+	h.defines("Shop's", `from o in docs.Orders select new { Firm = o.Company }`, "")
+	equal(t, "of the definition", h.answers(`from index "Shop's" where Firm = 'companies/2'`), "orders/3")
+	h.want(204, "DELETE", "/databases/a/indexes?name=Shop's", "")
+	if err := jay.ComputedOf(db).Ensure(t.Context(), jay.Computed{Name: "X", Maps: []index.Map{{Collection: "Orders", Select: []index.Member{{Name: "Company"}}}}}); err != nil {
+		t.Fatal(err)
+	}
+	h.want(204, "DELETE", "/databases/a/indexes?name=x", "")
+	equal(t, "none", h.want(200, "GET", "/databases/a/indexes", "").text(t, "Results"), "[]")
+}
+
+// Ensure that queries and writes go on while a definition is replaced again and again, each with the answers of one of its declarations.
+func TestComputed_ReplacedMeanwhile(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	h.shop()
+	define := func(n int) string {
+		return fmt.Sprintf(`{"Indexes":[{"Name":"Users/Plus","Maps":["from u in docs.Users select new { Sum = u.Age + %d }"],"Fields":{"Sum":{"Storage":"Yes"}}}]}`, n)
+	}
+	h.want(201, "PUT", "/databases/a/admin/indexes", define(0))
+	var group sync.WaitGroup
+	done := make(chan struct{})
+	for range 2 {
+		group.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				a := h.do("POST", "/databases/a/queries", `{"Query":"from index 'Users/Plus' where id() = 'users/2' select Sum"}`)
+				if n := a.text(t, "Results", 0, "Sum"); a.status != 200 || n != "20" && n != "21" {
+					t.Errorf("%d: %s", a.status, a.body)
+					return
+				}
+			}
+		})
+	}
+	for i := range 20 {
+		h.want(201, "PUT", "/databases/a/admin/indexes", define((i+1)%2))
+		h.want(201, "PUT", fmt.Sprintf("/databases/a/docs?id=users/n%d", i), `{"Age":7,"@metadata":{"@collection":"Users"}}`)
+	}
+	close(done)
+	group.Wait()
+	equal(t, "all", h.asked(`from index 'Users/Plus' where Sum = 7`).text(t, "TotalResults"), 20)
+}
+
+// Ensure that Jay's own interface declares, lists and drops computed indexes, and leaves those of definitions alone.
+func TestComputed_Own(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	h.shop()
+	const path = "/jay/v1/databases/a/indexes"
+	declared := func(expression, more string) string {
+		return `{"computed":{"name":"Users/Next","maps":[{"collection":"Users","select":[{"name":"Next","expression":"` + expression + `"}]}]}` + more + `}`
+	}
+	equal(t, "ready", h.want(201, "PUT", path+"/computed", declared("Age + 1", "")).text(t, "ready"), true)
+	h.want(201, "PUT", path+"/computed", declared("Age + 1", ""))
+	h.checkProblem(h.do("PUT", path+"/computed", declared("Age + 2", "")), 400, "BadRequestException")
+	h.checkProblem(h.do("PUT", path+"/computed", declared("Age +", "")), 400, "InvalidQueryException")
+	h.checkProblem(h.do("PUT", path+"/computed", declared("Age", `,"more":1`)), 400, "BadRequestException")
+	h.want(201, "PUT", path+"/computed", declared("Age + 2", `,"replace":true`))
+	list := h.want(200, "GET", path+"?collection=users", "")
+	equal(t, "listed", list.text(t, "computed", 0, "algebra")+list.text(t, "computed", 0, "state"), "map Users select Age + 2 as Nextready")
+	equal(t, "of another collection", h.want(200, "GET", path+"?collection=Towns", "").text(t, "computed"), "[]")
+	equal(t, "rows", h.want(200, "POST", "/jay/v1/databases/a/query", `{"query":"from index 'Users/Next' where Next = 22"}`).text(t, "rows", 0, "row", "Next"), 22)
+	h.defines("Users/Full", fullNames, "")
+	h.checkProblem(h.do("DELETE", path+"/computed?name=users/full", ""), 400, "BadRequestException")
+	h.want(204, "DELETE", path+"/computed?name=users/next", "")
+	h.checkProblem(h.do("DELETE", path+"/computed?name=Users/Next", ""), 400, "BadRequestException")
+	equal(t, "one is left", h.want(200, "GET", path, "").text(t, "computed", 0, "name"), "Users/Full")
+}
+
+// Ensure that the errors of an index are listed up to a bound, and counted beyond it.
+func TestComputed_ManyErrors(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	h.defines("Zs/Share", `from z in docs.Zs select new { Share = 1 / z.N, Twice = 2 / z.N }`, "")
+	var commands []string
+	for i := range 520 {
+		commands = append(commands, fmt.Sprintf(`{"Type":"PUT","Id":"z/%03d","Document":{"N":0,"@metadata":{"@collection":"Zs"}}}`, i))
+	}
+	h.want(201, "POST", "/databases/a/bulk_docs", `{"Commands":[`+strings.Join(commands, ",")+`]}`)
+	errors := h.want(200, "GET", "/databases/a/indexes/errors?name=zs/share", "")
+	equal(t, "listed", len(errors.json(t, "Results", 0, "Errors").([]any)), 500)
+	equal(t, "the first", errors.text(t, "Results", 0, "Errors", 0, "Document"), "z/000")
+	equal(t, "counted", h.want(200, "GET", "/databases/a/indexes/stats?name=Zs/Share", "").text(t, "Results", 0, "ErrorsCount"), 1040)
 }

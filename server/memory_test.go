@@ -36,6 +36,7 @@ var amplified = map[string][]string{
 	"POST {D}/streams/queries":                {`{"Query":"from X where a = $p","QueryParameters":{"p":[%[1]s]}}`},
 	"POST {J}/query":                          {`{"query":"from X where a = $p","parameters":{"p":[%[1]s]}}`},
 	"POST {J}/explain":                        {`{"query":"from X where a = $p","parameters":{"p":[%[1]s]}}`},
+	"PUT {J}/indexes/computed":                {`{"computed":{"name":"X","maps":[%[1]s]}}`},
 	"PUT {J}/indexes":                         {`{"collection":"X","index":{"Fields":[%[1]s]}}`},
 	"POST {J}/collections/rename":             {`{"from":[%[1]s]}`},
 	"POST {J}/preview":                        {`{"query":"from X where a = $p","delete":true,"parameters":{"p":[%[1]s]}}`, `{"query":"from X update { this.a = $p }","parameters":{"p":[%[1]s]}}`},

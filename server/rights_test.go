@@ -40,7 +40,7 @@ var needed = map[string][]string{
 	"admin": {
 		"PUT /admin/databases", // of the database that it names, or of all
 		"GET /jay/v1/tokens", "POST /jay/v1/tokens", "DELETE /jay/v1/tokens", "GET /admin/databases", "PUT {D}/admin/configuration/client", "PUT {J}/indexes",
-		"DELETE {J}/indexes", "POST {J}/collections/rename", "DELETE {J}/collections", "POST {J}/counters", "GET /operations/state", "POST /operations/kill",
+		"DELETE {J}/indexes", "PUT {J}/indexes/computed", "DELETE {J}/indexes/computed", "POST {J}/collections/rename", "DELETE {J}/collections", "POST {J}/counters", "GET /operations/state", "POST /operations/kill",
 		"POST /admin/compact", "POST {D}/admin/revisions/config", "POST {D}/admin/revisions/config/enforce", "POST {D}/admin/revisions/delete",
 		"POST {D}/admin/expiration/config", "POST {D}/admin/refresh/config", "PUT {D}/indexes", "PUT {D}/admin/indexes", "DELETE {D}/indexes",
 		"RESET {D}/indexes", "POST {D}/indexes/set-lock", "POST {D}/indexes/set-priority", "POST {D}/admin/indexes/start", "POST {D}/admin/indexes/enable", "POST {D}/admin/indexes/disable",

@@ -182,7 +182,7 @@ func escapeQuery(name string) string {
 }
 
 // disableIndex takes an index out of commits and queries: its entries are gone, its definition stays.
-func disableIndex(c *serve.Call) error { return switchIndex(c, "Disabled") }
+func disableIndex(c *serve.Call) error { return switchIndex(c, verbs.Disabled) }
 
 // enableIndex builds a disabled index anew.
 func enableIndex(c *serve.Call) error { return switchIndex(c, "") }
@@ -204,7 +204,7 @@ func switchIndex(c *serve.Call, state string) error {
 	if state == "" && d.State == "" {
 		return c.Empty(http.StatusNoContent)
 	}
-	d.State = state
+	d.State, d.Fault = state, ""
 	if state != "" && d.Computed != nil {
 		declared, err := verbs.FindComputed(c, d.Name)
 		if err != nil {

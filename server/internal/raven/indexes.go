@@ -118,7 +118,7 @@ func putIndex(c *serve.Call, d *verbs.Definition) error {
 	if old == nil && declared != nil && d.Computed == nil {
 		return serve.BadRequest("a program has declared a computed index of the name %.150q: drop it first", d.Name)
 	}
-	if old != nil { // a disabled index stays so
+	if old != nil && old.State == verbs.Disabled { // it stays so
 		d.State = old.State
 	}
 	if old != nil && (old.Collection != d.Collection || !slices.Equal(old.Fields, d.Fields) || old.Computed != nil && d.Computed == nil) {
@@ -281,12 +281,27 @@ func resetIndex(c *serve.Call) error {
 	case d.Computed != nil && d.State == "" && declared != nil: // its maps may be of another collection by now, which was renamed
 		name, err = d.Name, redeclare(c, declared.Computed)
 	default:
-		name, err = d.Name, errors.Join(dropIndexes(c, d, nil), buildIndexes(c, d))
+		name, err = d.Name, rebuild(c, d)
 	}
 	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusCreated, map[string]any{"Index": name})
+}
+
+// rebuild drops the indexes of a definition and builds them anew. One that is faulty is not so any more, unless documents refuse it again.
+func rebuild(c *serve.Call, d *verbs.Definition) error {
+	if err := dropIndexes(c, d, nil); err != nil {
+		return err
+	}
+	if d.State != verbs.Faulty {
+		return buildIndexes(c, d)
+	}
+	d.State, d.Fault = "", ""
+	if err := buildIndexes(c, d); err != nil {
+		return err
+	}
+	return c.DB.Definitions().Change(c.Ctx, d.Change())
 }
 
 // redeclare drops a computed index, and declares it again. It does not wait until the entries are gone: queries of the index are refused

@@ -91,17 +91,12 @@ func stale(d *verbs.Definition, states map[[2]string]jay.IndexInfo) bool {
 	})
 }
 
-// isMissing reports whether the computed index of a definition is not there: its collection was dropped, or documents have refused it.
-func (ix *listedIndex) isMissing() bool {
-	return ix.defined != nil && ix.defined.Computed != nil && ix.defined.State == "" && ix.computed == nil
-}
+// isFaulty reports whether documents have refused the index.
+func (ix *listedIndex) isFaulty() bool { return ix.defined != nil && ix.defined.State == verbs.Faulty }
 
 // state returns the state of the index as clients name it.
 func (ix *listedIndex) state() string {
-	switch {
-	case ix.isMissing():
-		return "Error"
-	case ix.defined == nil:
+	if ix.defined == nil {
 		return "Normal"
 	}
 	return cmp.Or(ix.defined.State, "Normal")
@@ -110,7 +105,7 @@ func (ix *listedIndex) state() string {
 // status returns the status of the index as clients name it.
 func (ix *listedIndex) status() string {
 	switch {
-	case ix.isMissing():
+	case ix.isFaulty():
 		return "Faulty"
 	case ix.defined == nil:
 		return "Running"
@@ -123,10 +118,12 @@ func (ix *listedIndex) reasons() []string {
 	switch {
 	case !ix.stale:
 		return []string{}
-	case ix.isMissing():
-		return []string{"it is not there: its collection was dropped, or documents have refused it"}
+	case ix.isFaulty():
+		return []string{ix.defined.Fault}
 	case ix.defined != nil && ix.defined.State != "":
 		return []string{"it is disabled"}
+	case ix.declared() != nil && ix.computed == nil:
+		return []string{"it is not there any more, and is built when a query asks it"}
 	}
 	return []string{"it is being built; queries answer from documents meanwhile"}
 }
@@ -243,7 +240,7 @@ func (ix *listedIndex) stats(c *serve.Call, collections []jay.CollectionCount) (
 	lock, priority := ix.modes()
 	out := map[string]any{
 		"Name": ix.name, "IsStale": ix.stale, "State": ix.state(), "Status": ix.status(), "LockMode": lock, "Priority": priority, "Type": ix.kind(),
-		"EntriesCount": entries, "MapAttempts": documents, "MapSuccesses": max(documents-failed, 0), "MapErrors": failed, "ErrorsCount": failed, "IsInvalidIndex": ix.isMissing(), "LastIndexingTime": now, "LastQueryingTime": nil,
+		"EntriesCount": entries, "MapAttempts": documents, "MapSuccesses": max(documents-failed, 0), "MapErrors": failed, "ErrorsCount": failed, "IsInvalidIndex": ix.isFaulty(), "LastIndexingTime": now, "LastQueryingTime": nil,
 		"CreatedTimestamp": now, "SourceType": "Documents", "ReduceAttempts": nil, "ReduceSuccesses": nil, "ReduceErrors": nil,
 		"Collections": lags, "Memory": map[string]any{"DiskSize": map[string]any{"SizeInBytes": 0, "HumaneSize": "0 Bytes"}},
 	}

@@ -20,11 +20,18 @@ type Definition struct {
 	Computed   *jay.Computed `json:",omitempty"`
 	LockMode   string
 	Priority   string
-	State      string // "Disabled", or "" for one that is maintained
+	State      string // Disabled, Faulty, or "" for one that is maintained
+	Fault      string `json:",omitempty"` // why it is faulty
 	Given      json.RawMessage
 
 	record map[string]json.RawMessage // as it is stored, with members that only another version knows; nil for a new one
 }
+
+// States of definitions that are not maintained.
+const (
+	Disabled = "Disabled"
+	Faulty   = "Error" // documents have refused it
+)
 
 // recorded has the members of the record of a Definition.
 type recorded Definition
@@ -42,6 +49,7 @@ func (d *Definition) Change() jay.DefinitionChange {
 	value := serve.MustJSON((*recorded)(d))
 	if d.record != nil {
 		members := maps.Clone(d.record)
+		delete(members, "Fault")
 		if err := json.Unmarshal(value, &members); err != nil {
 			panic(err) // it was made here
 		}
@@ -87,12 +95,15 @@ func Definitions(c *serve.Call) (all []*Definition, err error) {
 	return all, nil
 }
 
-// CheckEnabled refuses to read a disabled index.
+// CheckEnabled refuses to read an index that is disabled, or faulty.
 func (d *Definition) CheckEnabled() error {
-	if d.State == "" {
-		return nil
+	switch d.State {
+	case Disabled:
+		return serve.BadRequest("index %.150q is disabled: POST admin/indexes/enable builds it anew", d.Name)
+	case Faulty:
+		return serve.BadRequest("index %.150q is faulty: %s; RESET builds it anew", d.Name, d.Fault)
 	}
-	return serve.BadRequest("index %.150q is disabled: POST admin/indexes/enable builds it anew", d.Name)
+	return nil
 }
 
 // MissingIndex is the error for a request that names an index which is not defined.

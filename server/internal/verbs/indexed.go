@@ -1,9 +1,11 @@
 package verbs
 
 import (
+	"context"
 	"errors"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/server/internal/serve"
@@ -72,7 +74,9 @@ func FindIndex(c *serve.Call, name string) (Index, error) {
 	declared, err := jay.ComputedOf(c.DB).Declared(c.Ctx, name)
 	switch {
 	case errors.Is(err, jay.ErrNoIndex) && d != nil:
-		return Index{}, serve.BadRequest("index %.150q is not there any more: its collection was dropped, or documents have refused it; RESET builds it anew", d.Name)
+		if declared, err = revive(c, d.Name); err != nil {
+			return Index{}, err
+		}
 	case errors.Is(err, jay.ErrNoIndex):
 		return Index{}, MissingIndex(name)
 	case err != nil:
@@ -87,3 +91,43 @@ func FindIndex(c *serve.Call, name string) (Index, error) {
 
 // indexInQuery finds the index that a query names.
 var indexInQuery = regexp.MustCompile(`(?is)^(\s*from\s+)index\s+(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s'"]+))`)
+
+// revivePatience is how long a request waits for an index that it declares again. The build then goes on.
+const revivePatience = 2 * time.Second
+
+// revive declares the computed index of a definition again, which is gone: with its collection, which was dropped, after a crash between the record of the
+// definition and its index, or as documents have refused it when its request had been answered. In the last case they do so again, and the
+// definition is faulty from then on.
+func revive(c *serve.Call, name string) (declared jay.Computed, err error) {
+	c.Server.Defining.Lock()
+	defer c.Server.Defining.Unlock()
+	d, err := FindDefinition(c, name)
+	if err != nil {
+		return declared, err
+	}
+	if d == nil || d.Computed == nil {
+		return declared, MissingIndex(name)
+	}
+	if err := d.CheckEnabled(); err != nil {
+		return declared, err
+	}
+	indexes := jay.ComputedOf(c.DB)
+	if declared, err = indexes.Declared(c.Ctx, name); !errors.Is(err, jay.ErrNoIndex) {
+		return declared, err // another request was first
+	}
+	ctx, cancel := context.WithTimeout(c.Ctx, revivePatience)
+	defer cancel()
+	switch err := indexes.Ensure(ctx, *d.Computed); {
+	case errors.Is(err, jay.ErrReadOnly):
+		return declared, serve.BadRequest("index %.150q is not there any more, and the database is not written to here", d.Name)
+	case errors.Is(err, jay.ErrInvalidDocument) || errors.Is(err, jay.ErrIndex):
+		d.State, d.Fault = Faulty, serve.OneLine(err.Error())
+		if err := c.DB.Definitions().Change(c.Ctx, d.Change()); err != nil {
+			return declared, err
+		}
+		return declared, d.CheckEnabled()
+	case err != nil && ctx.Err() == nil:
+		return declared, err
+	}
+	return indexes.Declared(c.Ctx, name)
+}
