@@ -306,7 +306,7 @@ func (c ComputedIndexes) Canonical(declared Computed) (Computed, error) {
 }
 
 // Documents returns the query of the documents that have the entries which q asks for, a query of a computed index: for callers that want
-// the documents in place of the members, as RavenDB's clients do. Conditions and orders are on members. Of the columns of q those are on members
+// the documents in place of the members, as RavenDB's clients do. Conditions, orders and facets are on members. Of the columns of q those are on members
 // whose first name isMember accepts; others, JavaScript, and what q includes are of the documents. The text of the query is its String, for DB.RQL.
 //
 // It returns ErrNoIndex if there is no such index, and ErrQuery if the index has a reduce, several maps, or elements of arrays: its entries are not those of

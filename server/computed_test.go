@@ -111,6 +111,8 @@ func TestComputed_Map(t *testing.T) {
 	} {
 		equal(t, query, h.answers(query), want)
 	}
+	facets := h.asked(`from index 'Users/Full' where Full > 'b' select facet(Full, sum(Age)), facet(Age < 30, Age >= 30)`)
+	equal(t, "facets", facets.text(t, "Results", 0, "Name")+facets.text(t, "Results", 0, "Values", 1, "Range")+facets.text(t, "Results", 0, "Values", 1, "Sum")+facets.text(t, "Results", 1, "Values", 0, "Range"), "FullCyd Orr40Age < 30")
 	for behavior, want := range map[string]string{
 		"Default": `{"Full":"Bob Lee","Age":20,"@metadata":{"@projection":true,"@id":"users/2"}}`, "FromDocument": `{"Full":null,"Age":20,"@metadata":{"@projection":true,"@id":"users/2"}}`,
 		"FromIndex": `{"Full":"Bob Lee","@metadata":{"@projection":true,"@id":"users/2"}}`,

@@ -17,7 +17,7 @@ func (d *Definition) IsPlain() bool {
 func (d *Definition) IsReduced() bool { return d.reduce != nil }
 
 // Documents returns the query of the documents that have the entries which a query of a plain index asks for: what RavenDB's clients get
-// of an index. Conditions and orders are on members. Of the columns those are on members whose root isMember accepts; others, JavaScript, and what is
+// of an index. Conditions, orders and facets are on members. Of the columns those are on members whose root isMember accepts; others, JavaScript, and what is
 // included are of the documents. The error is ErrQuery.
 func (d *Definition) Documents(q *query.Query, isMember func(name string) bool) (*query.Query, error) {
 	out, err := d.documents(q, isMember)
@@ -32,7 +32,7 @@ func (d *Definition) documents(q *query.Query, isMember func(name string) bool) 
 		return nil, fmt.Errorf("it has a reduce, several maps, or elements: its entries are not those of the documents of a collection")
 	}
 	entries := *q
-	entries.Include = nil
+	entries.Include, entries.Facets = nil, nil
 	if err := check(&entries); err != nil {
 		return nil, err
 	}
@@ -54,7 +54,46 @@ func (d *Definition) documents(q *query.Query, isMember func(name string) bool) 
 		}
 		out.Select = append(out.Select, c)
 	}
+	for _, f := range q.Facets {
+		if f, err = d.facetOf(f); err != nil {
+			return nil, err
+		}
+		out.Facets = append(out.Facets, f)
+	}
 	out.Include, out.Script = q.Include, q.Script
 	out.Distinct, out.Offset, out.Limit, out.HasLimit = q.Distinct, q.Offset, q.Limit, q.HasLimit
 	return out, nil
+}
+
+// facetOf returns a facet of members as one of documents, with the same names in its answer. A range is named by its condition, which must
+// stay what it is.
+func (d *Definition) facetOf(f query.Facet) (query.Facet, error) {
+	if f.Setup != "" {
+		return f, fmt.Errorf("the facets of a document name fields of documents, and not members")
+	}
+	ofDocument := func(f query.Field) (query.Field, error) { return d.member(0, f) }
+	var err error
+	if f.Field.Meta != query.MetaNone || !f.Field.Path.IsZero() {
+		if f.Field, err = query.Substitute(f.Field, ofDocument); err != nil {
+			return f, err
+		}
+	}
+	for _, e := range f.Ranges {
+		of, err := query.SubstituteCondition(e, ofDocument)
+		if err != nil {
+			return f, err
+		}
+		if text := query.FormatCondition(e); query.FormatCondition(of) != text {
+			return f, fmt.Errorf("the range %s of a facet is named by its text, and stands for %s", text, query.FormatCondition(of))
+		}
+	}
+	columns := f.Columns
+	f.Columns = nil
+	for _, c := range columns {
+		if c.Field, err = query.Substitute(c.Field, ofDocument); err != nil {
+			return f, err
+		}
+		f.Columns = append(f.Columns, c)
+	}
+	return f, nil
 }

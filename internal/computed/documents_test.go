@@ -25,6 +25,7 @@ func TestDefinition_Documents(t *testing.T) {
 		"from index 'users/full'": "from Users where Age > 3",
 		"from index 'Users/Full' as u where u.Full = 'x' or Town.Zip > 5 order by Full desc, id() include Friend limit 3 offset 1": "from Users where Age > 3 and (concat(First, Last) = 'x' or Home.Town.Zip > 5) order by concat(First, Last) desc, id() include Friend limit 3 offset 1",
 		"from index 'Users/Full' where (Full = 'x' and Town = 'y') select Full, Town, First as F":                                  "from Users where Age > 3 and concat(First, Last) = 'x' and Home.Town = 'y' select concat(First, Last) as Full, Town, First as F",
+		"from index 'Users/Full' where Full > 'm' select facet(Full, sum(Town)), facet(Town) as T":                                 "from Users where Age > 3 and concat(First, Last) > 'm' select facet(concat(First, Last), sum(Home.Town) as Town) as Full, facet(Home.Town) as T",
 		"from index 'Users/Full' use no index select distinct Full":                                                                "from Users use no index where Age > 3 select distinct concat(First, Last) as Full",
 		"from index 'Users/Full' as u where Full = 'x' select { N: u.First }":                                                      "from Users as u where Age > 3 and concat(First, Last) = 'x' select { N: u.First }",
 	} {
@@ -49,10 +50,12 @@ func TestDefinition_Documents(t *testing.T) {
 		}
 	}
 	for text, reason := range map[string]string{
-		"from index 'Users/Full' where Ful = 1":                      `did you mean "Full"?`,
-		"from index 'Users/Full' where Full.A = 1":                   "one value",
-		"from index 'Users/Full' group by Full select Full, count()": "no groups of its own",
-		"from index 'Users/Full' select facet(Full)":                 "facets count documents",
+		"from index 'Users/Full' where Ful = 1":                         `did you mean "Full"?`,
+		"from index 'Users/Full' where Full.A = 1":                      "one value",
+		"from index 'Users/Full' group by Full select Full, count()":    "no groups of its own",
+		"from index 'Users/Full' select facet(Town < 'm', Town >= 'm')": "stands for Home.Town",
+		"from index 'Users/Full' select facet(id('f'))":                 "name fields of documents",
+		"from index 'Users/Full' select facet(None)":                    "no member",
 	} {
 		q, err := query.Parse(text, nil)
 		if err != nil {
