@@ -1030,3 +1030,44 @@ func ExampleScoreExplanation() {
 	//     1.1795 oak^2 = boost 2 × weight 1 × rarity 0.693147 (in 1 of 2 documents) × frequency 0.850829 (1 here)
 	//     0.58975 jay = boost 1 × weight 1 × rarity 0.693147 (in 1 of 2 documents) × frequency 0.850829 (1 here)
 }
+
+// Suggest another spelling where nothing is found, and words while people type.
+func ExampleSuggestion() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	check(db.EnsureIndex(ctx, "Notes", jay.Index{Name: "Words", Kind: "text", Fields: []string{"Text"}}))
+	for _, text := range []string{"Acorns and oaks", "A jay caches acorns", "An actor"} {
+		_, err := db.Insert(ctx, "notes|", fmt.Appendf(nil, `{"Text":%q}`, text), jay.InCollection("Notes"))
+		check(err)
+	}
+	meant, err := db.Query("Notes").Suggest(ctx, "Text", "acrons", jay.SuggestOptions{Size: 1})
+	check(err)
+	fmt.Println("did you mean", meant[0].Word)
+	typed, err := db.Query("Notes").Complete(ctx, "Text", "ac", jay.SuggestOptions{})
+	check(err)
+	for _, word := range typed {
+		fmt.Println(word.Word, word.Documents)
+	}
+	// Output:
+	// did you mean acorns
+	// acorns 2
+	// actor 1
+}
+
+// Suggest only words that are much the same.
+func ExampleSuggestOptions() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	check(db.EnsureIndex(ctx, "Notes", jay.Index{Name: "Words", Kind: "text", Fields: []string{"Text"}}))
+	_, err := db.Insert(ctx, "notes|", []byte(`{"Text":"ash ashes oak"}`), jay.InCollection("Notes"))
+	check(err)
+	found, err := db.Query("Notes").Suggest(ctx, "Text", "asher", jay.SuggestOptions{Accuracy: 0.7})
+	check(err)
+	for _, word := range found {
+		fmt.Println(word.Word, word.Distance)
+	}
+	// Output:
+	// ashes 1
+}

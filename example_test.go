@@ -1114,3 +1114,44 @@ func ExampleLoads() {
 	// true <nil>
 	// true <nil>
 }
+
+// List the words that an index has, as its analyzer makes them.
+func ExampleIndexTerm() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	check(db.EnsureIndex(ctx, "Notes", jay.Index{Name: "Words", Kind: "text", Fields: []string{"Text"}, Options: map[string]string{"analyzer": "english"}}))
+	for _, text := range []string{"Oaks have acorns", "An acorn"} {
+		_, err := db.Insert(ctx, "notes|", fmt.Appendf(nil, `{"Text":%q}`, text), jay.InCollection("Notes"))
+		check(err)
+	}
+	terms, err := jay.IndexTerms(ctx, db, "Notes", "Words", jay.IndexTermList{Prefix: "a"})
+	check(err)
+	for _, term := range terms {
+		fmt.Println(term.Text, term.Documents)
+	}
+	// Output:
+	// acorn 2
+}
+
+// Go through all terms of an index, some at a time.
+func ExampleIndexTermList() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	check(db.EnsureIndex(ctx, "Notes", jay.Index{Name: "Words", Kind: "text", Fields: []string{"Text"}}))
+	_, err := db.Insert(ctx, "notes|", []byte(`{"Text":"beech ash oak"}`), jay.InCollection("Notes"))
+	check(err)
+	for list := (jay.IndexTermList{Limit: 2}); ; {
+		terms, err := jay.IndexTerms(ctx, db, "Notes", "Words", list)
+		check(err)
+		fmt.Println(terms)
+		if len(terms) < list.Limit {
+			break
+		}
+		list.After = terms[len(terms)-1].Text
+	}
+	// Output:
+	// [{ash 1} {beech 1}]
+	// [{oak 1}]
+}

@@ -124,6 +124,27 @@ func IndexErrors(ctx context.Context, db *DB, collection, name, after string, li
 	return db.core.IndexErrors(ctx, collection, name, after, limit)
 }
 
+// IndexTerm is a term that an index of words has, as its analyzer makes it of a word: see Term in package index. Its fields:
+//
+//	Text       string  the term
+//	Documents  int64   how many documents have it
+type IndexTerm = index.Term
+
+// IndexTermList says which terms IndexTerms returns: see TermList in package index. Its fields:
+//
+//	Field   string  a field of the index; "" is the first one
+//	Prefix  string  that the terms begin with, folded as they are
+//	After   string  a term: those behind it are returned
+//	Limit   int     of terms; 0 is 100, and 10,000 is the most
+type IndexTermList = index.TermList
+
+// IndexTerms returns terms that an index of kind text has of a field, in the order of their bytes, each with the number of documents that have it
+// now: a call with the last term of the one before continues it. A document that has expired counts until it is deleted. ErrIndex is returned if
+// the collection has no such index, or it is not ready.
+func IndexTerms(ctx context.Context, db *DB, collection, name string, list IndexTermList) ([]IndexTerm, error) {
+	return core.IndexTerms(ctx, &db.core, collection, name, list)
+}
+
 // IndexOption changes one EnsureIndex.
 type IndexOption func(*indexOptions)
 

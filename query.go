@@ -524,6 +524,37 @@ func (q Query[T]) Facets(ctx context.Context, facets ...Facet) ([]FacetResult, e
 	return out, nil
 }
 
+// Suggestion is a word of an index: see Suggestion in package query. Its fields:
+//
+//	Word       string  as the analyzer of the field makes it: of a language the stem
+//	Documents  int64   how many documents have it
+//	Distance   int     how many changes make it of the word that was given; 0 of a word to complete
+type Suggestion = query.Suggestion
+
+// SuggestOptions choose suggestions: see SuggestOptions in package query. Its fields:
+//
+//	Size        int      the greatest number of suggestions; 0 is 15
+//	Accuracy    float64  what share of a word remains at least, from 0 to 1; 0 is 0.5
+//	Alphabetic  bool     those with as many changes come in the order of the words, and not the most frequent ones first
+type SuggestOptions = query.SuggestOptions
+
+// Suggest returns words that the texts of a field have, and that are spelled nearly as word: those with the fewest changes first, and of these the
+// most frequent ones. A change puts in, leaves out or replaces a character, or makes two neighbours change places; two are the most. The word
+// itself is not among them.
+//
+// The words are those of an index of kind text, which must be there and have all documents: ErrNoIndex. They are as its analyzer makes them, so
+// an index without a language suggests whole words. The query must have neither a condition, an order, columns nor a page. Of the index 100,000 words
+// are looked at, more are ErrQuery. RQL writes it as select suggest(Text, 'acron').
+func (q Query[T]) Suggest(ctx context.Context, field, word string, o SuggestOptions) ([]Suggestion, error) {
+	return q.def.Suggest(ctx, field, word, false, o)
+}
+
+// Complete returns words that the texts of a field have, and that begin with a prefix, the most frequent ones first. The rest is as for Suggest. RQL
+// writes it as select complete(Text, 'acr').
+func (q Query[T]) Complete(ctx context.Context, field, prefix string, o SuggestOptions) ([]Suggestion, error) {
+	return q.def.Suggest(ctx, field, prefix, true, o)
+}
+
 // Page is a part of the answers.
 type Page[T any] struct {
 	Items []*T   `json:"items"`          // never nil from Query.Page

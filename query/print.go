@@ -59,6 +59,7 @@ func (q *Query) String() string {
 	}
 	clause(&b, q.selecting(), q.Select, printColumn)
 	clause(&b, " select ", q.Facets, printFacet)
+	clause(&b, " select ", q.Suggests, printSuggest)
 	if q.Distinct && !q.Projects() {
 		b.WriteString(" select distinct *")
 	}

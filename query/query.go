@@ -56,11 +56,12 @@ type Query struct {
 	Each     Each   // whose elements are what the rest of the query asks of; the zero Each means the documents
 	Where    Expr   // nil means no condition
 	GroupBy  []Field
-	Having   Expr     // condition on groups: all its fields have a Func
-	Select   []Column // empty means whole documents
-	Distinct bool     // no row twice; whole documents are never the same
-	Facets   []Facet  // instead of Select: each counts the answers
-	Script   *Script  // instead of Select: what JavaScript makes of each document
+	Having   Expr      // condition on groups: all its fields have a Func
+	Select   []Column  // empty means whole documents
+	Distinct bool      // no row twice; whole documents are never the same
+	Facets   []Facet   // instead of Select: each counts the answers
+	Suggests []Suggest // instead of Select: words of the collection, and no documents
+	Script   *Script   // instead of Select: what JavaScript makes of each document
 	OrderBy  []Order
 	Include  []jsonpath.Path // paths of IDs, whose documents are returned as well
 

@@ -203,6 +203,9 @@ func (p *parser) selects(q *Query) error {
 	if p.tok.is("facet") && p.atCall() {
 		return facets{p}.all(q)
 	}
+	if (suggests{p}).begins() {
+		return suggests{p}.all(q)
+	}
 	if p.scripts.begins() {
 		return p.scripts.selects(q)
 	}

@@ -131,6 +131,9 @@ func (p *parser) resolve(q *Query) error {
 	if len(q.Facets) > 0 && (q.IncludesMore() || q.HasLimit || q.Offset > 0) {
 		return p.fail(p.tok.offset, "facets count documents, and a query with them has neither include nor limit").hinting("the options of a facet have Start and PageSize")
 	}
+	if len(q.Suggests) > 0 && (q.IncludesMore() || q.HasLimit || q.Offset > 0) {
+		return p.fail(p.tok.offset, "a query of words has neither include nor limit").hinting("the options of suggest() have PageSize")
+	}
 	if !p.grouped(q) {
 		for _, key := range p.orders {
 			if key.fn != FuncNone {

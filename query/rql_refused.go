@@ -57,7 +57,8 @@ var (
 	}
 	refusedSelects = map[string]string{
 		"facet":        "facets stand alone in select, and a query with them has no group by",
-		"suggest":      "suggest() is not there until full text is; startsWith() finds what begins alike",
+		"suggest":      "suggestions stand alone in select",
+		"complete":     "suggestions stand alone in select",
 		"timeseries":   "timeseries() is not there: Jay keeps no time series; keep documents with a date",
 		"counter":      "counter() is not there: Jay keeps no counters beside documents; keep a number in the document",
 		"cmpxchg":      "cmpxchg() is not there: queries read no compare-exchange values; read the value first, and give it as a parameter",
@@ -69,7 +70,7 @@ var (
 		"revisions":       "include revisions() is not there yet",
 		"cmpxchg":         "include cmpxchg() is not there: queries read no compare-exchange values; read them by their keys",
 		"timings":         "include timings() is not there: explain reports the time",
-		"suggestions":     "include suggestions() is not there until full text is",
+		"suggestions":     "suggestions stand in select: select suggest(Text, 'acron')",
 		"id":              "include id() is not there: the document itself is the answer",
 		"morelikethis":    "include moreLikeThis() is not there until full text is",
 		"facets":          "include facets() is not there yet",

@@ -119,6 +119,11 @@ func (q Definition) checkNames() error {
 			return err
 		}
 	}
+	for i := range q.Query.Suggests {
+		if err := check(q.Query.Suggests[i].Field); err != nil {
+			return err
+		}
+	}
 	for i := range q.Query.Highlights {
 		if err := check(q.Query.Highlights[i].Field); err != nil {
 			return err

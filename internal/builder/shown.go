@@ -3,6 +3,7 @@ package builder
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -22,6 +23,28 @@ func (q *Definition) Highlight(field string, h query.Highlight) {
 	if err != nil {
 		q.fail(fmt.Errorf("%w: highlight: %w", errs.ErrQuery, err))
 	}
+}
+
+// Suggest returns words of an index that are spelled nearly as a word, or that complete it.
+func (q Definition) Suggest(ctx context.Context, field, word string, complete bool, o query.SuggestOptions) ([]query.Suggestion, error) {
+	f, err := parseField(field)
+	if err != nil {
+		return nil, err
+	}
+	if len(q.Query.Suggests) > 0 || q.cursor != "" {
+		return nil, fmt.Errorf("%w: the query asks for words already, or has a cursor", errs.ErrQuery)
+	}
+	q.Query.Suggests = []query.Suggest{{Name: field, Field: f, Words: []string{word}, Complete: complete, Options: o}}
+	found := []query.Suggestion{}
+	for row, err := range q.Iter(ctx) {
+		if err != nil {
+			return nil, fmt.Errorf("suggest: %w", err)
+		}
+		if found, err = query.ParseSuggestions(row.JSON); err != nil {
+			return nil, fmt.Errorf("suggest: %w", err)
+		}
+	}
+	return found, nil
 }
 
 // AppendMembers appends highlights and an explanation to the JSON of an answer, an object.

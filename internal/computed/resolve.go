@@ -78,6 +78,8 @@ func check(q *query.Query) error {
 		return fmt.Errorf("a query of a computed index has no groups of its own: they are declared with the index")
 	case len(q.Facets) > 0:
 		return fmt.Errorf("facets count documents, and a query of a computed index has no documents")
+	case len(q.Suggests) > 0:
+		return fmt.Errorf("suggestions are of the words of a collection, and a query of a computed index has none")
 	case len(q.Include) > 0:
 		return fmt.Errorf("a query of a computed index answers with members, and includes no documents")
 	case q.IncludesMore():

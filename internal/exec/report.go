@@ -63,6 +63,9 @@ func (r *Run) Explain(ctx context.Context) (Report, error) {
 
 // steps describes the plan and how it was carried out.
 func (r *Run) steps() []string {
+	if r.words != nil {
+		return r.words.steps()
+	}
 	pl := r.plan
 	var steps []string
 	if r.index != nil {

@@ -73,6 +73,7 @@ type Run struct {
 	unweighed unweighed
 	scoring   scoring
 	shown     shown
+	words     *suggestions // of a query of words; else nil
 
 	overlay Overlay
 	payer   budget.Payer // of the memory that the run holds
@@ -210,8 +211,11 @@ func (m *docMeta) AppendMeta(dst []byte, part query.Meta) []byte {
 // Start plans a query and opens what it reads. Close must follow if it succeeds; if
 // not, the snapshot remains the caller's.
 func Start(ctx context.Context, db Database, q *query.Query, overlay Overlay, o Options) (*Run, error) {
-	if q.Index != "" {
+	switch {
+	case q.Index != "":
 		return startIndex(ctx, db, q, overlay, o)
+	case len(q.Suggests) > 0:
+		return startSuggestions(ctx, db, q, overlay, o)
 	}
 	r := newRun(ctx, db, q, overlay, o)
 	if err := r.findGone(db.DueFrom); err != nil {
@@ -391,7 +395,7 @@ func checkQuery(q *query.Query) error {
 
 // IsGrouped reports whether an answer is made of several documents.
 func IsGrouped(q *query.Query) bool {
-	return len(q.GroupBy) > 0 || hasFunctions(q) || q.Having != nil || len(q.Facets) > 0
+	return len(q.GroupBy) > 0 || hasFunctions(q) || q.Having != nil || len(q.Facets) > 0 || len(q.Suggests) > 0
 }
 
 func hasFunctions(q *query.Query) bool {

@@ -13,6 +13,29 @@ func within(word []rune, term []byte, limit int) bool {
 	if n > len(word)+limit || n < len(word)-limit {
 		return false
 	}
+	distance, _ := distanceOf(word, term, limit)
+	return distance <= limit
+}
+
+// Speller compares terms with a word. It is immutable, and safe for concurrent use.
+type Speller struct {
+	word  []rune
+	limit int
+}
+
+// NewSpeller returns the Speller of a word, for terms that differ by at most limit changes, MaxDistance at most.
+func NewSpeller(word string, limit int) *Speller {
+	return &Speller{[]rune(word), min(limit, MaxDistance)}
+}
+
+// Distance returns how many changes make a term of the word, as in fuzzy words, or more than the limit. If all terms are too far away that begin as
+// this one does, hopeless is the length of this beginning in bytes; else it is 0.
+func (s *Speller) Distance(term []byte) (distance, hopeless int) {
+	return distanceOf(s.word, term, s.limit)
+}
+
+// distanceOf returns the distance of a term from a word, or more than limit, and the length of its beginning that cannot be that of a nearer one; 0 for none.
+func distanceOf(word []rune, term []byte, limit int) (distance, hopeless int) {
 	// Only entries of the table within limit of the diagonal can be small enough. A row has the entries for the
 	// characters i-limit to i+limit of the word.
 	const far = MaxDistance + 1
@@ -26,40 +49,45 @@ func within(word []rune, term []byte, limit int) bool {
 		}
 	}
 	var previous rune
-	for i := 1; i <= n; i++ {
-		r, size := utf8.DecodeRune(term)
-		term = term[size:]
+	n := 0
+	for at := 0; at < len(term); {
+		r, size := utf8.DecodeRune(term[at:])
+		at += size
+		n++
 		least := far
 		for k := range width {
-			j := i + k - limit
+			j := n + k - limit
 			row[k] = far
 			if j < 0 || j > len(word) {
 				continue
 			}
 			d := far
 			if j > 0 {
-				d = last[k] // (i-1, j-1)
+				d = last[k] // (n-1, j-1)
 				if word[j-1] != r {
 					d++
 				}
 				if k > 0 {
-					d = min(d, row[k-1]+1) // (i, j-1)
+					d = min(d, row[k-1]+1) // (n, j-1)
 				}
-				if i > 1 && j > 1 && word[j-1] == previous && word[j-2] == r {
-					d = min(d, before[k]+1) // (i-2, j-2)
+				if n > 1 && j > 1 && word[j-1] == previous && word[j-2] == r {
+					d = min(d, before[k]+1) // (n-2, j-2)
 				}
 			}
 			if k+1 < width {
-				d = min(d, last[k+1]+1) // (i-1, j)
+				d = min(d, last[k+1]+1) // (n-1, j)
 			}
 			row[k] = min(d, far)
 			least = min(least, row[k])
 		}
-		if least > limit {
-			return false
+		if least > limit { // a change of places in the next row begins in the row before this one, and was counted in it
+			return far, at
 		}
 		before, last, row = last, row, before
 		previous = r
 	}
-	return last[len(word)-n+limit] <= limit
+	if k := len(word) - n + limit; k >= 0 && k < width {
+		return last[k], 0
+	}
+	return far, 0
 }

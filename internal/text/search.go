@@ -437,3 +437,21 @@ func (s *Search) Matches(count func(clause int) int) bool {
 	}
 	return found
 }
+
+// FoldPrefix returns the beginning of a word as the terms are written that begin so. Terms of a language are stems, which may be shorter than
+// the beginning of a word.
+func (a *Analyzer) FoldPrefix(prefix string) string {
+	p := parser{a: a}
+	return string(p.fold([]rune(prefix)))
+}
+
+// Single returns the only term of a text; n is how many it has.
+func (a *Analyzer) Single(text string) (term string, n int) {
+	a.Each(text, func(t Token) bool {
+		if n++; n == 1 {
+			term = string(t.Term)
+		}
+		return n < 2
+	})
+	return term, n
+}
