@@ -90,3 +90,49 @@ func ExampleComputedInfo() {
 	}
 	// Output: ready groups line.Price * line.Quantity
 }
+
+// What a declaration makes of a document, before it is declared.
+func ExampleComputedPreview() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	order := json.RawMessage(`{"Lines":[{"Product":"Acorns","Price":0.10,"Quantity":30},{"Product":"Leaves","Price":"two","Quantity":1}]}`)
+	if _, err := db.Put(ctx, "orders/1", order, jay.InCollection("Orders")); err != nil {
+		log.Fatal(err)
+	}
+	p, err := jay.ComputedOf(db).Preview(ctx, turnover, "orders/1")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, m := range p.Documents[0].Maps {
+		fmt.Printf("%s\n", m.Entries)
+		fmt.Println(m.Errors[0].Field, "fails:", m.Errors[0].Reason)
+	}
+	fmt.Printf("%s\n", p.Results)
+	// Output:
+	// [{"Product":"Acorns","Total":3} {"Product":"Leaves","Total":null}]
+	// line.Price * line.Quantity fails: *: a number is wanted, not the text "two"
+	// [{"Product":"Acorns","Lines":1,"Total":3} {"Product":"Leaves","Lines":1,"Total":0}]
+}
+
+// A document for which an expression of a computed index fails is stored, and noted.
+func ExampleComputedFailure() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	if err := jay.ComputedOf(db).Ensure(ctx, turnover); err != nil {
+		log.Fatal(err)
+	}
+	order := json.RawMessage(`{"Lines":[{"Product":"Leaves","Price":"two","Quantity":1}]}`)
+	if _, err := db.Put(ctx, "orders/1", order, jay.InCollection("Orders")); err != nil {
+		log.Fatal(err)
+	}
+	list, err := jay.ComputedOf(db).Errors(ctx, "Orders/ByProduct", 0)
+	for _, e := range list {
+		fmt.Println(e.Collection, e.ID, e.Field, e.Reason)
+	}
+	fmt.Println(err)
+	// Output:
+	// Orders orders/1 line.Price * line.Quantity *: a number is wanted, not the text "two"
+	// <nil>
+}

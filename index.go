@@ -276,6 +276,22 @@ type Computed = index.Computed
 //	Unknown   string         why this version does not understand the declaration; "" for none
 type ComputedInfo = index.ComputedInfo
 
+// ComputedPreview is what a declaration of a computed index makes of some documents: see package index, which has its parts Part,
+// Previewed and Mapped. Its fields:
+//
+//	Algebra    string             the declaration in one line
+//	Parts      []index.Part       the indexes that would keep its answers
+//	Without    []string           why maps and members would have no part
+//	Documents  []index.Previewed  what the maps make of each document: entries, and expressions that fail
+//	Results    []json.RawMessage  what the reduce makes of these documents together
+type ComputedPreview = index.ComputedPreview
+
+// ComputedFailure is an expression of a computed index that fails for a document: see package index. Its fields:
+//
+//	Collection  string      that of the document
+//	Failure     IndexError  the document, the expression, and why it fails
+type ComputedFailure = index.ComputedFailure
+
 // ComputedIndexes are the computed indexes of a database. It is safe for concurrent use.
 type ComputedIndexes struct{ of core.ComputedIndexes }
 
@@ -339,6 +355,23 @@ func (c ComputedIndexes) Documents(ctx context.Context, q *query.Query, isMember
 // List returns the computed indexes, by name, those that are to replace others among them.
 func (c ComputedIndexes) List(ctx context.Context) ([]ComputedInfo, error) {
 	return c.of.List(ctx)
+}
+
+// Preview says what a declaration makes of documents, without declaring it: what each map of a document's collection gives for it, which
+// expressions fail for it, and what the reduce makes of all these documents together. They are those with the given IDs, at most 100, or the
+// first 10 of each collection of the maps. It reads documents as they are now, and changes nothing.
+//
+// A declaration that is not valid is ErrIndex, and an ID without a document ErrNotFound. ErrQuery is returned for more than 1,000 entries, and
+// for more than 4 MiB of them or of results.
+func (c ComputedIndexes) Preview(ctx context.Context, declared Computed, ids ...string) (*ComputedPreview, error) {
+	return c.of.Preview(ctx, declared, ids)
+}
+
+// Errors returns the documents for which expressions of a computed index fail, by collection and ID, at most limit for each of its parts; 0
+// is 100, and 10,000 is the most. Those of one part are continued by IndexErrors. What no part keeps is not noted. It returns
+// ErrIndex if there is no computed index of the name.
+func (c ComputedIndexes) Errors(ctx context.Context, name string, limit int) ([]ComputedFailure, error) {
+	return c.of.Errors(ctx, name, limit)
 }
 
 // Definitions are what programs declare for a database and keep in it, beside the documents: JSON objects, by kind

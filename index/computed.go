@@ -1,5 +1,7 @@
 package index
 
+import "encoding/json"
+
 // Computed declares an index whose entries are computed from documents: members of each document, or of
 // each element of one of its arrays, and counts and sums of groups of them. A query reads it by its name, as
 // in "from index 'Orders/ByProduct' where Total > 100", and its results are the members.
@@ -86,4 +88,49 @@ type ComputedInfo struct {
 
 	// Unknown is why this version does not understand the declaration; "" for none.
 	Unknown string `json:"unknown,omitempty"`
+}
+
+// ComputedFailure is an expression of a computed index that fails for a document.
+type ComputedFailure struct {
+	Collection string `json:"collection"`
+	Failure
+}
+
+// ComputedPreview is what a declaration of a computed index makes of some documents.
+type ComputedPreview struct {
+	// Algebra is the declaration in one line, as Explain shows it.
+	Algebra string `json:"algebra"`
+
+	// Parts are the indexes that would keep its answers, without names.
+	Parts []Part `json:"parts"`
+
+	// Without says of the maps and members that would have no part why: what they give would be computed when it is asked for.
+	Without []string `json:"without,omitempty"`
+
+	// Documents are those that were looked at, in the order in which they were asked for, or of collections and IDs.
+	Documents []Previewed `json:"documents"`
+
+	// Results is what the reduce makes of these documents together; of a declaration without one there are none.
+	Results []json.RawMessage `json:"results,omitempty"`
+}
+
+// Part is an index that keeps answers of a computed one.
+type Part struct {
+	Of         string `json:"of"` // the map, and the member or the function, such as "map 1, max(Total)"
+	Collection string `json:"collection"`
+	Index      Index  `json:"index"`
+}
+
+// Previewed is what the maps of a declaration make of a document.
+type Previewed struct {
+	ID         string   `json:"id"`
+	Collection string   `json:"collection"`
+	Maps       []Mapped `json:"maps"` // one for each map of the collection
+}
+
+// Mapped is what one map makes of a document.
+type Mapped struct {
+	Map     int               `json:"map"`     // its number, from 1
+	Entries []json.RawMessage `json:"entries"` // one, one for each element, or none if the condition is not true
+	Errors  []Failure         `json:"errors,omitempty"`
 }

@@ -16,7 +16,7 @@ type indexCommand struct {
 	Create   createIndexCommand `cmd:"" help:"Create an index, and wait until queries use it."`
 	List     listIndexesCommand `cmd:"" help:"List indexes."`
 	Drop     dropIndexCommand   `cmd:"" help:"Remove an index."`
-	Computed computedCommand    `cmd:"" help:"Create, list and drop computed indexes: members, counts and sums of several collections under one name."`
+	Computed computedCommand    `cmd:"" help:"Create, preview, list, show and drop computed indexes: members, counts and sums of several collections under one name."`
 	Errors   indexErrorsCommand `cmd:"" help:"List documents for which an expression of an index fails."`
 }
 

@@ -10,11 +10,13 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// computedCommand creates, lists and drops computed indexes.
+// computedCommand creates, lists, shows and drops computed indexes.
 type computedCommand struct {
-	Create createComputedCommand `cmd:"" help:"Create a computed index from a JSON file, and wait until its parts are ready."`
-	List   listComputedCommand   `cmd:"" help:"List computed indexes, their algebra and their parts."`
-	Drop   dropComputedCommand   `cmd:"" help:"Remove a computed index with its parts."`
+	Create  createComputedCommand  `cmd:"" help:"Create a computed index from a JSON file, and wait until its parts are ready."`
+	Preview previewComputedCommand `cmd:"" help:"Show what a declaration makes of documents, without creating the index."`
+	List    listComputedCommand    `cmd:"" help:"List computed indexes, their algebra and their parts."`
+	Show    showComputedCommand    `cmd:"" help:"Show a computed index: its declaration, its parts with state and size, and errors of documents."`
+	Drop    dropComputedCommand    `cmd:"" help:"Remove a computed index with its parts."`
 }
 
 // createComputedCommand creates a computed index.
@@ -48,7 +50,7 @@ const maxDeclaration = 1 << 20
 
 // Run creates the index.
 func (c *createComputedCommand) Run(ctx context.Context, a *app) error {
-	declared, err := c.read(ctx, a)
+	declared, err := a.readDeclaration(ctx, c.File)
 	if err != nil {
 		return err
 	}
@@ -69,9 +71,9 @@ func (c *createComputedCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// read reads the declaration.
-func (c *createComputedCommand) read(ctx context.Context, a *app) (declared jay.Computed, err error) {
-	name, text, err := a.readInput(ctx, c.File, "a declaration", maxDeclaration)
+// readDeclaration reads the declaration of a computed index.
+func (a *app) readDeclaration(ctx context.Context, file string) (declared jay.Computed, err error) {
+	name, text, err := a.readInput(ctx, file, "a declaration", maxDeclaration)
 	switch {
 	case err == errLongInput:
 		return declared, usageError{text: fmt.Sprintf("%s: a declaration has at most %d bytes", name, maxDeclaration)}

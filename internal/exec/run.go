@@ -175,6 +175,13 @@ func (m *docMeta) look(d *docs.Document) {
 	m.folded, m.header, m.body = []byte(d.FoldedID()), &m.own, d.JSON()
 }
 
+// DocOf returns a document that is in memory as queries see it, with its metadata.
+func DocOf(e *env.Env, d *docs.Document) query.Doc {
+	m := &docMeta{env: e}
+	m.look(d)
+	return query.Doc{Body: d.JSON(), Meta: m}
+}
+
 // AppendMeta implements query.Metadata.
 func (m *docMeta) AppendMeta(dst []byte, part query.Meta) []byte {
 	switch part {

@@ -82,4 +82,14 @@ var computedIndexes = []mutation{
 		edits: []edit{{"internal/exec/kept.go", " && !b.Narrow {", " {"}},
 		tests: []tests{{"internal/computed", "TestComputed_Ends_History"}},
 	},
+	{
+		name:  "computed: a preview has elements that the map leaves out",
+		edits: []edit{{"internal/computed/sample.go", "if m.where != nil && !m.where.Match(doc) {", "if false {"}},
+		tests: []tests{{"internal/computed", "TestPreview_Documents"}},
+	},
+	{
+		name:  "computed: errors of the second part are not listed",
+		edits: []edit{{"internal/core/computed_preview.go", "\t\tif err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\tfor _, f := range list {", "\t\tif err != nil || len(all) > 0 {\n\t\t\treturn all, err\n\t\t}\n\t\tfor _, f := range list {"}},
+		tests: []tests{{"internal/computed", "TestComputed_Errors"}},
+	},
 }
