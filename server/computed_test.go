@@ -522,7 +522,7 @@ func TestComputed_Own(t *testing.T) {
 	h.shop()
 	const path = "/jay/v1/databases/a/indexes"
 	declared := func(expression, more string) string {
-		return `{"computed":{"name":"Users/Next","maps":[{"collection":"Users","select":[{"name":"Next","expression":"` + expression + `"}]}]}` + more + `}`
+		return `{"index":{"name":"Users/Next","maps":[{"collection":"Users","select":[{"name":"Next","expression":"` + expression + `"}]}]}` + more + `}`
 	}
 	equal(t, "ready", h.want(201, "PUT", path+"/computed", declared("Age + 1", "")).text(t, "ready"), true)
 	h.want(201, "PUT", path+"/computed", declared("Age + 1", ""))

@@ -45,6 +45,58 @@ func TestIndexes_CreateDrop(t *testing.T) {
 	p.see("There are no indexes.")
 }
 
+// Ensure that a declaration of a computed index is previewed on a document and on several, digit by digit, before it is declared; that a
+// mistake stays beside what was typed; and that the index is listed with its groups, size and errors, asked by its link, and dropped.
+func TestIndexes_Computed(t *testing.T) {
+	s := startStudio(t)
+	s.put("orders/1", "Orders", `{"Customer":"ann","Total":1.10,"N":2}`)
+	s.put("orders/2", "Orders", `{"Customer":"ann","Total":9007199254740993,"N":0}`)
+	p := s.open("/studio/db/shop/indexes")
+	p.see("There are no indexes.")
+	p.press("m")
+	d := p.in("dialog", "New computed index")
+	d.fill("textbox", "Declaration", `{"name":"Orders/ByCustomer"`)
+	p.see("expected , or }") // the editor says so first
+	d.click("button", "Preview")
+	p.see("The declaration is no JSON")
+	d.fill("textbox", "Declaration", `{"name":"Orders/ByCustomer","maps":[{"collection":"Orders","select":[{"name":"Who","expression":"Customer"},{"name":"Total"},{"name":"Each","expression":"Total / N"}]}],`+
+		`"reduce":{"groupBy":["Who"],"select":[{"name":"Who"},{"name":"Sum","expression":"sum(Total)"},{"name":"Mean","expression":"avg(Eech)"}]}}`)
+	p.allow("status of 400")
+	p.hide("expected , or }")
+	d.click("button", "Create")
+	p.see("there is no member") // which names the one that was meant
+	d.fill("textbox", "Declaration", `{"name":"Orders/ByCustomer","maps":[{"collection":"Orders","select":[{"name":"Who","expression":"Customer"},{"name":"Total"},{"name":"Each","expression":"Total / N"}]}],`+
+		`"reduce":{"groupBy":["Who"],"select":[{"name":"Who"},{"name":"Sum","expression":"sum(Total)"},{"name":"Mean","expression":"avg(Each)"}]}}`)
+	d.fill("textbox", "Preview with document", "orders/1")
+	d.click("button", "Preview")
+	p.see(`{"Who":"ann","Total":1.10,"Each":0.55}`)
+	p.see(`{"Who":"ann","Sum":1.1,"Mean":0.55}`)
+	d.fill("textbox", "Preview with document", "")
+	d.click("button", "Preview")
+	p.see(`"Total":9007199254740993`)
+	p.see("Total / N fails: /: a division by zero")
+	p.see(`"Sum":9007199254740994.1`)
+	p.auditEverywhere("preview of a computed index")
+	if text := s.call("GET", "/jay/v1/databases/shop/indexes/computed", "").text; strings.Contains(text, "ByCustomer") {
+		t.Errorf("a preview has made an index: %s", text)
+	}
+	d.click("button", "Create")
+	p.lacks("dialog", "New computed index")
+	p.see("map Orders select")
+	p.see("ready")
+	p.lacks("button", "Drop computed:*") // its parts are not among the others
+	p.auditEverywhere("computed indexes")
+	p.click("button", "Errors of Orders/ByCustomer")
+	p.in("dialog", "Errors of *").find("link", "orders/2")
+	p.press("Escape")
+	p.click("link", "Orders/ByCustomer")
+	p.see("9007199254740994.1")
+	p.back()
+	p.click("button", "Drop Orders/ByCustomer")
+	p.in("dialog", "Drop *").click("button", "Drop the index")
+	p.see("There are no indexes.")
+}
+
 // Ensure that an address brings a declaration, as a query suggests one.
 func TestIndexes_Suggested(t *testing.T) {
 	s := startStudio(t)

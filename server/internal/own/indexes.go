@@ -11,7 +11,6 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/server/internal/serve"
-	"github.com/jaydb/jay/server/internal/verbs"
 )
 
 // indexRoutes are the endpoints of indexes.
@@ -20,8 +19,6 @@ var indexRoutes = []*serve.Route{
 	{Method: "GET", Path: "{J}/indexes/errors", Run: getIndexErrors, Takes: "after collection limit name"},
 	{Method: "PUT", Path: "{J}/indexes", Run: putIndex, Begins: "build an index", Body: true, Needs: serve.AdminRight, Takes: "background"},
 	{Method: "DELETE", Path: "{J}/indexes", Run: dropIndex, Needs: serve.AdminRight, Takes: "collection name"},
-	{Method: "PUT", Path: "{J}/indexes/computed", Run: putComputed, Body: true, Needs: serve.AdminRight},
-	{Method: "DELETE", Path: "{J}/indexes/computed", Run: dropComputed, Needs: serve.AdminRight, Takes: "name"},
 }
 
 // indexBody is the body of a request for an index.
@@ -134,56 +131,6 @@ func getIndexes(c *serve.Call) error {
 // isOf reports whether a computed index has a map of a collection.
 func isOf(info jay.ComputedInfo, collection string) bool {
 	return slices.ContainsFunc(info.Maps, func(m index.Map) bool { return m.Collection == "" || strings.EqualFold(m.Collection, collection) })
-}
-
-// putComputed declares a computed index. It replies when its parts are ready or, with 202, when that takes longer than indexPatience: they are
-// then built on, and answers come from documents meanwhile.
-func putComputed(c *serve.Call) error {
-	var body struct {
-		Computed jay.Computed `json:"computed"`
-		Replace  bool         `json:"replace"` // replace an index of the same name with another declaration
-	}
-	if err := c.Decode(&body); err != nil {
-		return err
-	}
-	var options []jay.IndexOption
-	if body.Replace {
-		options = append(options, jay.ReplaceIndex())
-	}
-	ctx, cancel := context.WithTimeout(c.Ctx, indexPatience)
-	defer cancel()
-	err := jay.ComputedOf(c.DB).Ensure(ctx, body.Computed, options...)
-	switch {
-	case err != nil && ctx.Err() != nil && c.Ctx.Err() == nil:
-		return c.JSON(http.StatusAccepted, map[string]any{"ready": false})
-	case err != nil:
-		return err
-	}
-	c.Server.Hubs.PublishIndex(c.Database.Key, "IndexAdded", body.Computed.Name)
-	return c.JSON(http.StatusCreated, map[string]any{"ready": true})
-}
-
-// dropComputed drops a computed index, but for one of a definition of RavenDB's clients, which would be there again with the next query.
-func dropComputed(c *serve.Call) error {
-	name := c.Params.Get("name")
-	d, err := verbs.FindDefinition(c, name)
-	if err != nil {
-		return err
-	}
-	if d != nil {
-		return serve.BadRequest("index %.150q is a definition of RavenDB's clients: DELETE {D}/indexes drops it", d.Name)
-	}
-	ctx, cancel := context.WithTimeout(c.Ctx, indexPatience)
-	defer cancel()
-	err = jay.ComputedOf(c.DB).Drop(ctx, name)
-	switch {
-	case err != nil && ctx.Err() != nil && c.Ctx.Err() == nil:
-		return c.JSON(http.StatusAccepted, map[string]any{"dropped": false})
-	case err != nil:
-		return err
-	}
-	c.Server.Hubs.PublishIndex(c.Database.Key, "IndexRemoved", name)
-	return c.Empty(http.StatusNoContent)
 }
 
 // getIndexErrors replies with the documents for which expressions of an index fail, behind the ID after.

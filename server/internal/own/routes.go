@@ -11,6 +11,7 @@ var Routes = slices.Concat(
 	queryRoutes,
 	collectionRoutes,
 	indexRoutes,
+	computedRoutes,
 	previewRoutes,
 	numberRoutes,
 	figureRoutes,

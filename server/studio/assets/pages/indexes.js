@@ -1,6 +1,7 @@
-// Indexes: which there are, how large, how far a build is; make one, drop one.
+// Indexes: which there are, how large, how far a build is; make one, drop one. Computed ones stand below the others, which their parts are not among.
 
 import * as api from '../api.js';
+import {computedTable, dropComputed, newComputed} from '../computed.js';
 import * as exact from '../exact.js';
 import {button, bytes, confirm, count, dialog, empty, errorBox, field, fill, h, icon, link, notice, patience, progress, state, table, toast} from '../ui.js';
 
@@ -17,11 +18,12 @@ class Indexes {
   constructor(container, params, app) {
     Object.assign(this, {app, db: params.db, collection: params.query.get('collection') ?? '', list: h('div'), failed: h('div')});
     const add = app.can('admin') && button('New index', {icon: 'plus', kind: 'primary', key: 'n', run: () => this.create()});
+    const compute = add && button('New computed index', {icon: 'plus', key: 'm', run: () => this.compute()});
     this.summary = h('span', {class: 'muted number'});
-    fill(container, h('div', {class: 'head'}, h('h1', null, 'Indexes'), this.summary, h('div', {class: 'buttons'}, add)), this.failed, this.list);
+    fill(container, h('div', {class: 'head'}, h('h1', null, 'Indexes'), this.summary, h('div', {class: 'buttons'}, compute, add)), this.failed, this.list);
     if (add) {
-      app.keys([{key: 'n', text: 'New index', run: () => { this.create(); }}]);
-      app.commands([{text: 'New index', hint: 'n', run: () => this.create()}]);
+      app.keys([{key: 'n', text: 'New index', run: () => { this.create(); }}, {key: 'm', text: 'New computed index', run: () => { this.compute(); }}]);
+      app.commands([{text: 'New index', hint: 'n', run: () => this.create()}, {text: 'New computed index', hint: 'm', run: () => this.compute()}]);
     }
     // An address can bring a declaration, such as one that a query suggests.
     if (add && params.query.has('fields')) this.create({collection: this.collection, fields: params.query.get('fields').split(','), where: params.query.get('where') ?? ''});
@@ -32,8 +34,9 @@ class Indexes {
     try {
       const {signal} = this.app;
       const old = this.disk && performance.now() - this.measured < 30_000; // the sizes cost more, and change slowly
-      const [{indexes}, disk, {operations}] = await Promise.all([
+      const [{indexes}, {computed}, disk, {operations}] = await Promise.all([
         exact.get(api.jay(this.db, 'indexes', {collection: this.collection}), {signal}),
+        exact.get(api.jay(this.db, 'indexes/computed'), {signal}),
         old ? this.disk : exact.get(api.jay(this.db, 'disk'), {signal}),
         exact.get(api.at('/jay/v1/operations', {database: this.db}), {signal}),
       ]);
@@ -41,7 +44,7 @@ class Indexes {
       this.disk = disk;
       done();
       fill(this.failed);
-      this.draw(indexes, disk, operations);
+      this.draw(indexes, computed.filter((ix) => !this.collection || ix.maps.some((m) => m.collection.toLowerCase() === this.collection.toLowerCase())), disk, operations);
       this.loaded = true;
     } catch (error) {
       done();
@@ -49,15 +52,18 @@ class Indexes {
     }
   }
 
-  draw(indexes, disk, operations) {
+  draw(all, computed, disk, operations) {
+    const parts = computed.flatMap((ix) => [...(ix.parts ?? []), ...(ix.next?.parts ?? [])]);
+    const indexes = all.filter((ix) => !parts.some((part) => part.collection === ix.collection && part.name === ix.name));
     const size = (ix) => disk.indexes.find((one) => one.collection === ix.collection && one.name === ix.name)?.bytes ?? 0;
-    const building = indexes.filter((ix) => ix.state !== 'ready');
-    fill(this.summary, indexes.length ? `${count(indexes.length)} in ${bytes(indexes.reduce((sum, ix) => sum + Number(size(ix)), 0))}` : null);
-    const shown = JSON.stringify([indexes, disk.indexes, operations.filter((o) => o.kind === 'build an index' && o.status === 'InProgress')], (k, v) => (typeof v === 'bigint' ? String(v) : v));
+    const building = all.filter((ix) => ix.state !== 'ready');
+    const number = indexes.length + computed.length;
+    fill(this.summary, number ? `${count(number)} in ${bytes(all.reduce((sum, ix) => sum + Number(size(ix)), 0))}` : null);
+    const shown = JSON.stringify([all, computed, disk.indexes, operations.filter((o) => o.kind === 'build an index' && o.status === 'InProgress')], (k, v) => (typeof v === 'bigint' ? String(v) : v));
     if (shown !== this.shown) { // nothing moves while nothing changes
       this.shown = shown;
       fill(this.list, this.collection && h('p', {class: 'filter-note'}, `Those of ${this.collection}. `, link(this.app.address('/db/:db/indexes', {db: this.db}), null, 'Show all')),
-        indexes.length === 0 ? this.none() : table([
+        number === 0 ? this.none() : indexes.length > 0 && table([
           {title: 'Index', cell: (ix) => h('span', {class: 'mono'}, ix.name)},
           {title: 'Collection', cell: (ix) => ix.collection},
           {title: 'Fields', cell: (ix) => h('span', {class: 'fields-of'}, ix.fields.map((f) => h('code', {class: 'chip'}, f.replace(/^-/, ''), f.startsWith('-') ? h('span', {title: 'descending'}, ' ↓') : null)))},
@@ -66,7 +72,8 @@ class Indexes {
           {title: 'On disk', number: true, cell: (ix) => bytes(size(ix))},
           {title: '', number: true, cell: (ix) => this.app.can('admin') && ix.state !== 'dropping' && button('', {icon: 'delete', kind: 'quiet', label: `Drop ${ix.name} of ${ix.collection}`, run: () => this.drop(ix)})},
         ], indexes, {caption: 'Indexes'}),
-        indexes.length > 0 && h('p', {class: 'hint muted'}, 'Sizes are estimates, and do not count what was written last. Which indexes queries have used is not recorded: a query’s Explain names the one it takes.'));
+        computed.length > 0 && computedTable(computed, {db: this.db, app: this.app, size, drop: (ix) => this.dropComputed(ix)}),
+        number > 0 && h('p', {class: 'hint muted'}, 'Sizes are estimates, and do not count what was written last. Which indexes queries have used is not recorded: a query’s Explain names the one it takes.'));
     }
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.load(), building.length ? 500 : 5000);
@@ -96,6 +103,18 @@ class Indexes {
       this.disk = null;
     } catch (error) { toast(error.message, {kind: 'wrong'}); }
     await this.load();
+  }
+
+  async dropComputed(ix) {
+    if (!await dropComputed(this.db, ix)) return;
+    this.disk = null;
+    await this.load();
+  }
+
+  async compute() {
+    const made = await newComputed(this.db, this.app);
+    this.disk = null;
+    if (made) await this.load();
   }
 
   async create(given = {collection: this.collection, fields: [''], where: ''}) {
