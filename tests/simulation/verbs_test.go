@@ -59,6 +59,8 @@ func init() {
 		{name: "groups", weight: 8, do: groups},
 		{name: "create index", weight: 4, do: createIndex},
 		{name: "drop index", weight: 2, do: dropIndex},
+		{name: "computed index", weight: 3, do: computedIndex},
+		{name: "ask computed indexes", weight: 6, do: askComputed},
 		{name: "rename collection", weight: 3, do: renameCollection, not: notShared},
 		{name: "drop collection", weight: 2, do: dropCollection},
 		{name: "delete by query", weight: 2, do: deleteByQuery},

@@ -752,6 +752,7 @@ func (w *world) checkIndexes() {
 		w.must(err)
 		for _, ix := range all {
 			switch {
+			case strings.HasPrefix(ix.Name, partPrefix):
 			case ix.State == jay.IndexReady:
 				have[ix.Name] = true
 			case ix.State == jay.IndexBuilding && !w.unready:
