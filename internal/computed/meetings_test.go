@@ -281,3 +281,49 @@ func TestComputed_DropWarnsOfNothing(t *testing.T) {
 		t.Error(log.String())
 	}
 }
+
+// Ensure that a loss of power at any sync of a rename leaves each document counted once, and parts from which the index answers; and that the
+// rename goes on where it was, after which the index is of the new name only.
+func TestComputed_Rename_Crash(t *testing.T) {
+	ctx := t.Context()
+	declared := stock()
+	declared.Maps[1].Select = append(declared.Maps[1].Select, index.Member{Name: "At", Expression: "N"})
+	declared.Maps = declared.Maps[1:]
+	declared.Reduce.Select = append(declared.Reduce.Select, index.Member{Name: "Last", Expression: "last(Product order by At)"}, index.Member{Name: "Most", Expression: "max(N)"})
+	const want = `{"Product":"p0","N":6,"Last":"p0","Most":4} {"Product":"p1","N":9,"Last":"p1","Most":5}`
+	for n := 1; ; n++ {
+		disk := storagetest.NewDisk()
+		db := jaytest.OnDisk(t, disk, jay.Options{})
+		fill(t, db)
+		jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, declared))
+		jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, jay.Computed{Name: "Both", Maps: stock().Maps, Reduce: stock().Reduce}))
+		cut := disk.CutPower(n, 50, rand.New(rand.NewPCG(uint64(n), 176)))
+		_, err := db.RenameCollection(ctx, "Deliveries", "Received")
+		jaytest.Must(t, err)
+		jaytest.Close(t, db)
+		if !cut.Happened() {
+			if n < 6 {
+				t.Errorf("only %d syncs", n)
+			}
+			return
+		}
+		again := jaytest.OnDisk(t, cut.Disk(), jay.Options{})
+		jaytest.Equal(t, says(t, again, "Stock"), want)
+		jaytest.Equal(t, says(t, again, "Both"), filled)
+		if _, err := again.RenameCollection(ctx, "Deliveries", "Received"); err != nil && !errors.Is(err, jay.ErrNotFound) { // which was done
+			t.Errorf("cut %d: %v", n, err)
+		}
+		checks.WaitIndexTasks(again)
+		jaytest.Equal(t, says(t, again, "Stock"), want)
+		jaytest.Equal(t, says(t, again, "Both"), filled)
+		if got := fmt.Sprint(partsOf(t, again)); strings.Contains(got, "Deliveries") || strings.Contains(got, "building") {
+			t.Errorf("cut %d: the parts are %s", n, got)
+		}
+		jaytest.Verify(t, again)
+		jaytest.Must(t, checks.Indexes(again))
+		jaytest.Close(t, again)
+		if t.Failed() {
+			return
+		}
+	}
+}
