@@ -557,3 +557,26 @@ func TestComputed_ManyErrors(t *testing.T) {
 	equal(t, "the first", errors.text(t, "Results", 0, "Errors", 0, "Document"), "z/000")
 	equal(t, "counted", h.want(200, "GET", "/databases/a/indexes/stats?name=Zs/Share", "").text(t, "Results", 0, "ErrorsCount"), 1040)
 }
+
+// Ensure that a definition which documents refuse leaves the computed index of a program that has its name.
+func TestComputed_RefusedOverPrograms(t *testing.T) {
+	t.Parallel()
+	db, err := jay.OpenMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	h := mountAt(t, "", anAdmin, func(o *server.Options) { o.Mounted["a"] = db })
+	h.shop()
+	if err := jay.ComputedOf(db).Ensure(t.Context(), jay.Computed{Name: "X", Maps: []index.Map{{Collection: "Users", Select: []index.Member{{Name: "Next", Expression: "Age + 1"}}}}}); err != nil {
+		t.Fatal(err)
+	}
+	values := strings.TrimSuffix(strings.Repeat("1,", 3), ",")
+	for i := range 11_000 {
+		values += fmt.Sprintf(",%d", i)
+	}
+	h.want(201, "PUT", "/databases/a/docs?id=users/many", `{"Age":1,"Tags":[`+values+`],"@metadata":{"@collection":"Users"}}`)
+	h.checkProblem(h.put("X", `from u in docs.Users select new { u.Tags, n = 1 }`, `from r in results group r by r.Tags into g select new { Tags = g.Key, n = g.Sum(x => x.n) }`), 400, "BadRequestException")
+	equal(t, "it stays", h.answers(`from index 'X' where Next = 21 select Next`), `{"Next":21,"@metadata":{"@projection":true,"@id":"users/2"}}`)
+	equal(t, "as one of a program", h.want(200, "GET", "/databases/a/indexes?name=X", "").text(t, "Results", 0, "Maps", 0), "from Users select Age + 1 as Next")
+}

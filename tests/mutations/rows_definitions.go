@@ -79,7 +79,7 @@ var definitions = []mutation{
 	},
 	{
 		name:  "definitions: a disabled index is asked",
-		edits: []edit{{"server/internal/verbs/definitions.go", "\tif d.State == \"\" {\n\t\treturn nil", "\tif d.State == \"\" || true {\n\t\treturn nil"}},
+		edits: []edit{{"server/internal/verbs/definitions.go", "\tcase Disabled:\n\t\treturn serve", "\tcase \"-\":\n\t\treturn serve"}},
 		tests: []tests{{"server", "TestIndexes_Disable"}},
 	},
 	{
@@ -89,12 +89,87 @@ var definitions = []mutation{
 	},
 	{
 		name:  "definitions: a disabled index keeps its entries",
-		edits: []edit{{"server/internal/raven/indexadmin.go", "\t\tif err := dropFields(c, d, nil); err != nil {\n\t\t\treturn err\n\t\t}\n\t} else", "\t} else"}},
+		edits: []edit{{"server/internal/raven/indexadmin.go", "\t\tif err := dropIndexes(c, d, nil); err != nil {\n\t\t\treturn err\n\t\t}\n\t} else", "\t} else"}},
 		tests: []tests{{"server", "TestIndexes_Disable"}},
 	},
 	{
 		name:  "definitions: a page of terms begins with the term before it",
 		edits: []edit{{"server/internal/raven/indexadmin.go", "\t\tif found {\n\t\t\ti++\n\t\t}\n", "\t\t_ = found\n"}},
 		tests: []tests{{"server", "TestIndexes_Terms"}},
+	},
+	{
+		name:  "definitions: rows take members of documents in place of what the index stores",
+		edits: []edit{{"internal/computed/documents.go", "if f.Meta != query.MetaNone || !isMember(f.Path.Root()) {", "if true || !isMember(f.Path.Root()) {"}},
+		tests: []tests{{"internal/computed", "TestDefinition_Documents"}, {"server", "TestComputed_Map"}},
+	},
+	{
+		name:  "definitions: a facet of an index is of the member that documents have",
+		edits: []edit{{"internal/computed/documents.go", "if f.Field.Meta != query.MetaNone || !f.Field.Path.IsZero() {", "if f.Field.Meta != query.MetaNone {"}},
+		tests: []tests{{"internal/computed", "TestDefinition_Documents"}},
+	},
+	{
+		name:  "definitions: a document matches if any of its elements is in the index",
+		edits: []edit{{"internal/exec/filter.go", "case f.matcher == nil || f.matcher.Match(doc):\n\t\t\treturn errFound", "case f.matcher == nil || len(doc.Element) > 0:\n\t\t\treturn errFound"}},
+		tests: []tests{{".", "TestComputed_Matcher"}},
+	},
+	{
+		name:  "definitions: a document matches a map of another collection",
+		edits: []edit{{"internal/exec/filter.go", "\tif f.collection != \"\" && !d.IsIn(f.collection) {\n\t\treturn false, nil\n\t}\n\tif f.elements == nil {", "\tif f.elements == nil {"}},
+		tests: []tests{{".", "TestComputed_Matcher"}},
+	},
+	{
+		name:  "definitions: errors of the parts of a computed index are not counted",
+		edits: []edit{{"internal/core/computed.go", "if part.Errors {", "if false && part.Errors {"}},
+		tests: []tests{{".", "TestComputed_DeclaredAndErrors"}},
+	},
+	{
+		name:  "definitions: a document of several entries is several answers",
+		edits: []edit{{"server/internal/verbs/entries.go", "\tcase e.repeats:\n\t\treturn one.id", "\tcase e.repeats && len(one.id) == 0:\n\t\treturn one.id"}},
+		tests: []tests{{"server", "TestComputed_SeveralEntries"}},
+	},
+	{
+		name:  "definitions: a page of documents ends with the entries that were asked for first",
+		edits: []edit{{"server/internal/verbs/entries.go", "if entries < limit || done == most || limit > math.MaxInt/4 {", "if entries < limit || done == most || limit > 0 {"}, {"server/internal/verbs/entries.go", "limit = 2*limit + 64", "limit = limit + 0"}},
+		tests: []tests{{"server", "TestComputed_SeveralEntries"}},
+	},
+	{
+		name:  "definitions: the total counts entries",
+		edits: []edit{{"server/internal/verbs/entries.go", "\tif !e.distinct && !e.repeats {\n", "\tif !e.distinct {\n"}},
+		tests: []tests{{"server", "TestComputed_SeveralEntries"}},
+	},
+	{
+		name:  "definitions: columns of the index and of the document change places",
+		edits: []edit{{"server/internal/verbs/entries.go", "\t\tif ofIndex {\n", "\t\tif !ofIndex {\n"}},
+		tests: []tests{{"server", "TestComputed_SeveralEntries"}},
+	},
+	{
+		name:  "definitions: a definition that is refused drops the index of a program",
+		edits: []edit{{"server/internal/raven/indexes.go", "\tif old != nil || !declared {\n", "\tif true || !declared {\n"}},
+		tests: []tests{{"server", "TestComputed_RefusedOverPrograms"}},
+	},
+	{
+		name:  "definitions: another definition stays beside the computed index of the one before",
+		edits: []edit{{"server/internal/raven/indexes.go", " || old.Computed != nil && d.Computed == nil) {", ") {"}, {"server/internal/raven/indexes.go", "if d.Computed != nil && (next == nil || next.Computed == nil) {", "if d.Computed != nil && next == nil {"}},
+		tests: []tests{{"server", "TestComputed_Administration"}},
+	},
+	{
+		name:  "definitions: what the index stores does not change a definition",
+		edits: []edit{{"server/internal/raven/indexes.go", "case !sameStorage(old, d):", "case false:"}},
+		tests: []tests{{"server", "TestComputed_Administration"}},
+	},
+	{
+		name:  "definitions: more errors of an index are listed than the bound",
+		edits: []edit{{"server/internal/raven/listed.go", "if seen[one] || len(list) == maxIndexErrors {", "if len(list) == maxIndexErrors+1 {"}},
+		tests: []tests{{"server", "TestComputed_ManyErrors"}},
+	},
+	{
+		name:  "definitions: documents that have refused an index are asked again by each query",
+		edits: []edit{{"server/internal/verbs/indexed.go", "if err := c.DB.Definitions().Change(c.Ctx, d.Change()); err != nil {", "if err := c.Ctx.Err(); err != nil {"}},
+		tests: []tests{{"server", "TestComputed_Gone"}},
+	},
+	{
+		name:  "definitions: enabling builds for the collection that was renamed",
+		edits: []edit{{"server/internal/raven/indexadmin.go", "\t\t\td.Computed = &declared.Computed\n", ""}},
+		tests: []tests{{"server", "TestComputed_BackupRenameReadOnly"}},
 	},
 }
