@@ -195,10 +195,17 @@ func TestRemote_PrintsAsOfDirectory(t *testing.T) {
 		{"Type":"PUT","Id":"users/bob","Document":{"Name":"Bob \u001b[2J","n":2,"@metadata":{"@collection":"Users"}}},
 		{"Type":"PUT","Id":"orders/1","Document":{"@metadata":{"@collection":"Orders"}}}]}`)
 	ask("PUT", r.own("/indexes"), `{"Collection":"Users","Index":{"Fields":["Name"]}}`)
+	declared := `{"name":"Halves","maps":[{"collection":"Users","select":[{"name":"Half","expression":"n / (n - 2)"}]}]}`
+	ask("PUT", r.own("/indexes/computed"), `{"Index":`+declared+`}`)
+	file := filepath.Join(t.TempDir(), "halves.json")
+	if err := os.WriteFile(file, []byte(declared), 0o600); err != nil {
+		t.Fatal(err)
+	}
 
 	commands := [][]string{
 		{"query", "from Users"}, {"query", "from Users select Name, n"}, {"query", "from Users where Name = 'nobody'"}, {"query", "from Users select count()"},
 		{"stats"}, {"collections"}, {"collections", "--json"}, {"collections", "--all"}, {"index", "list"}, {"index", "list", "Users", "--json"}, {"index", "list", "Orders"},
+		{"index", "computed", "list"}, {"index", "computed", "preview", file}, {"index", "computed", "preview", file, "users/bob", "--json"}, {"index", "errors", "Users", "computed:Halves:2"},
 	}
 	of := make(map[string]string)
 	for _, args := range commands {
@@ -207,6 +214,9 @@ func TestRemote_PrintsAsOfDirectory(t *testing.T) {
 	var figures statsResult
 	if err := json.Unmarshal([]byte(call("--url", r.base, "stats", "--json")), &figures); err != nil || figures.Dir != r.base || figures.Documents != 3 || figures.Engine.Commits == 0 {
 		t.Errorf("figures: %+v, %v", figures, err)
+	}
+	if shown := call("--url", r.base, "index", "computed", "show", "halves"); !strings.Contains(shown, "users/bob") || !strings.Contains(shown, "1 error") {
+		t.Errorf("shown: %s", shown) // but for sizes, which the server does not know yet, it is that of the directory
 	}
 	h.Close()
 	if err := s.Close(); err != nil {
