@@ -3,7 +3,8 @@
 //	go run ./groups [-n DOCUMENTS] [-groups G] [-pairs P] [-dir DIR] [-smoke]
 //
 // One database has an index on the customer and the total of each order. Each query runs with the index and without it in turns, and both must
-// answer alike, to the last byte. The figures are medians, and those of the ratios of the pairs.
+// answer alike, to the last byte. Behind that, computed indexes are built and dropped, in turn with an ordinary index on the same field. The figures are
+// medians, and those of the ratios of the pairs.
 package main
 
 import (
@@ -19,6 +20,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/bench/report"
+	"github.com/jaydb/jay/index"
 )
 
 func main() {
@@ -52,6 +54,8 @@ var kept = []struct{ name, text string }{
 	{"kept count and sum, least, greatest beside", "from Orders group by Customer order by Customer select Customer, count() as n, sum(Total) as s, min(Total) as least, max(Total) as most"},
 	{"facet, kept", "from Orders select facet(Customer, sum(Total))"},
 	{"facet along the index", "from Orders select facet(Customer, max(Total))"},
+	{"last in an order", "from Orders group by Customer order by Customer select Customer, last(Total order by At) as last"},
+	{"kept count and sum, last in an order beside", "from Orders group by Customer order by Customer select Customer, count() as n, sum(Total) as s, last(Total order by At) as last"},
 }
 
 func run(ctx context.Context, n, groups, pairs int, parent string) (err error) {
@@ -81,10 +85,56 @@ func run(ctx context.Context, n, groups, pairs int, parent string) (err error) {
 	if err := db.EnsureIndex(ctx, "Orders", jay.Index{Kind: "groups", Fields: []string{"Customer"}, Options: map[string]string{"sums": "Total"}}); err != nil {
 		return err
 	}
+	if err := db.EnsureIndex(ctx, "Orders", jay.Index{Fields: []string{"Customer", "At", "Total"}}); err != nil {
+		return err
+	}
 	for _, q := range kept {
 		if err := compare(ctx, db, q.name, q.text, pairs); err != nil {
 			return fmt.Errorf("%s: %w", q.name, err)
 		}
+	}
+	return builds(ctx, db, pairs)
+}
+
+// computed are the indexes whose builds are measured.
+var computed = []struct {
+	name    string
+	results []index.Member
+}{
+	{"count and sum", []index.Member{{Name: "Customer"}, {Name: "N", Expression: "count()"}, {Name: "S", Expression: "sum(Total)"}}},
+	{"least", []index.Member{{Name: "Customer"}, {Name: "L", Expression: "min(Total)"}}},
+	{"count, sum, least, last", []index.Member{{Name: "Customer"}, {Name: "N", Expression: "count()"}, {Name: "S", Expression: "sum(Total)"}, {Name: "L", Expression: "min(Total)"}, {Name: "O", Expression: "last(Total order by At)"}}},
+}
+
+// builds prints what the builds of computed indexes take beside that of an ordinary index on the same field.
+func builds(ctx context.Context, db *jay.DB, pairs int) error {
+	fmt.Printf("\n| build | ordinary | computed | ratio (least–most) |\n|---|---:|---:|---:|\n")
+	ordinary := jay.Index{Name: "ordinary", Fields: []string{"Customer"}}
+	for _, c := range computed {
+		declared := jay.Computed{Name: "computed", Maps: []index.Map{{Collection: "Orders", Select: []index.Member{{Name: "Customer"}, {Name: "Total"}, {Name: "At"}}}}, Reduce: &index.Reduce{GroupBy: []string{"Customer"}, Select: c.results}}
+		var took [2][]float64
+		var ratios []float64
+		for range pairs {
+			for _, i := range rand.Perm(2) {
+				build := func() error { return db.EnsureIndex(ctx, "Orders", ordinary) }
+				drop := func() error { return db.DropIndex(ctx, "Orders", ordinary.Name) }
+				if i == 1 {
+					build = func() error { return jay.ComputedOf(db).Ensure(ctx, declared) }
+					drop = func() error { return jay.ComputedOf(db).Drop(ctx, declared.Name) }
+				}
+				begun := time.Now()
+				if err := build(); err != nil {
+					return err
+				}
+				took[i] = append(took[i], time.Since(begun).Seconds())
+				if err := drop(); err != nil {
+					return err
+				}
+			}
+			last := len(took[0]) - 1
+			ratios = append(ratios, took[1][last]/took[0][last])
+		}
+		fmt.Printf("| %s | %v | %v | %.2f (%.2f–%.2f) |\n", c.name, duration(took[0]), duration(took[1]), median(ratios), slices.Min(ratios), slices.Max(ratios))
 	}
 	return nil
 }
