@@ -656,12 +656,37 @@ func ExampleIndexError() {
 	check(db.EnsureIndex(ctx, "Orders", jay.Index{Name: "each", Fields: []string{"Total / Count"}}))
 	_, err := db.Put(ctx, "orders/1", json.RawMessage(`{"Total":10,"Count":"four"}`), jay.InCollection("Orders"))
 	check(err)
-	list, err := jay.IndexErrors(ctx, db, "Orders", "each", "", 0)
+	list, err := jay.IndexOf(db, "Orders", "each").Errors(ctx, "", 0)
 	check(err)
 	for _, e := range list {
 		fmt.Printf("%s: %s: %s\n", e.ID, e.Field, e.Reason)
 	}
 	// Output: orders/1: Total / Count: /: a number is wanted, not the text "four"
+}
+
+// An expression that is a typing error shows in the errors of the index.
+func ExampleIndexView() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	check(db.EnsureIndex(ctx, "Orders", jay.Index{Name: "Mean", Fields: []string{"Total / Count"}}))
+	for _, body := range []string{`{"Total":10,"Count":0}`, `{"Total":10,"Count":4}`, `{"Total":10,"Count":true}`} {
+		_, err := db.Insert(ctx, "orders|", json.RawMessage(body), jay.InCollection("Orders"))
+		check(err)
+	}
+	mean := jay.IndexOf(db, "Orders", "Mean")
+	for after := ""; ; { // a page of one document after the other
+		page, err := mean.Errors(ctx, after, 1)
+		check(err)
+		if len(page) == 0 {
+			break
+		}
+		after = page[0].ID
+		fmt.Println(after, page[0].Reason)
+	}
+	// Output:
+	// orders/1 /: a division by zero
+	// orders/3 /: a number is wanted, not true
 }
 
 // An index of a kind that this version does not know is refused.

@@ -1125,7 +1125,7 @@ func ExampleIndexTerm() {
 		_, err := db.Insert(ctx, "notes|", fmt.Appendf(nil, `{"Text":%q}`, text), jay.InCollection("Notes"))
 		check(err)
 	}
-	terms, err := jay.IndexTerms(ctx, db, "Notes", "Words", jay.IndexTermList{Prefix: "a"})
+	terms, err := jay.IndexOf(db, "Notes", "Words").Terms(ctx, jay.IndexTermList{Prefix: "a"})
 	check(err)
 	for _, term := range terms {
 		fmt.Println(term.Text, term.Documents)
@@ -1143,7 +1143,7 @@ func ExampleIndexTermList() {
 	_, err := db.Insert(ctx, "notes|", []byte(`{"Text":"beech ash oak"}`), jay.InCollection("Notes"))
 	check(err)
 	for list := (jay.IndexTermList{Limit: 2}); ; {
-		terms, err := jay.IndexTerms(ctx, db, "Notes", "Words", list)
+		terms, err := jay.IndexOf(db, "Notes", "Words").Terms(ctx, list)
 		check(err)
 		fmt.Println(terms)
 		if len(terms) < list.Limit {

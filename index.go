@@ -54,7 +54,7 @@ const (
 //	Collection  string      the collection that it indexes
 //	State       IndexState  whether it is being built, ready or being dropped
 //	Automatic   bool        whether a query made it, by Options.AutoIndexes
-//	Errors      int64       the number of documents for which an expression of the index fails: see IndexErrors
+//	Errors      int64       the number of documents for which an expression of the index fails: see IndexView.Errors
 //	OptionTexts()           see Index
 type IndexInfo = index.Info
 
@@ -114,14 +114,23 @@ func (db *DB) Indexes(ctx context.Context, collection string) ([]IndexInfo, erro
 //	Reason  string  such as "/: a division by zero"
 type IndexError = index.Failure
 
-// IndexErrors returns the documents for which expressions of an index fail, in the order of their folded IDs, those behind the ID after, which
+// IndexView reads what one index has: see IndexOf. It is safe for concurrent use.
+type IndexView struct {
+	db               *DB
+	collection, name string
+}
+
+// IndexOf returns a view of an index of a collection. Whether there is such an index is found out by its methods.
+func IndexOf(db *DB, collection, name string) IndexView { return IndexView{db, collection, name} }
+
+// Errors returns the documents for which expressions of an index fail, in the order of their folded IDs, those behind the ID after, which
 // may be "". It returns an IndexError for each expression that fails for one of at most limit documents; 0 is 100, and
 // 10,000 is the most. So a call with the last ID of the one before continues it.
 //
 // An index has the errors of all its documents, from the commit that makes one to the commit that changes or deletes the document. A document
 // that has expired counts until it is deleted. ErrIndex is returned if the collection has no such index.
-func IndexErrors(ctx context.Context, db *DB, collection, name, after string, limit int) ([]IndexError, error) {
-	return db.core.IndexErrors(ctx, collection, name, after, limit)
+func (v IndexView) Errors(ctx context.Context, after string, limit int) ([]IndexError, error) {
+	return v.db.core.IndexErrors(ctx, v.collection, v.name, after, limit)
 }
 
 // IndexTerm is a term that an index of words has, as its analyzer makes it of a word: see Term in package index. Its fields:
@@ -130,7 +139,7 @@ func IndexErrors(ctx context.Context, db *DB, collection, name, after string, li
 //	Documents  int64   how many documents have it
 type IndexTerm = index.Term
 
-// IndexTermList says which terms IndexTerms returns: see TermList in package index. Its fields:
+// IndexTermList says which terms IndexView.Terms returns: see TermList in package index. Its fields:
 //
 //	Field   string  a field of the index; "" is the first one
 //	Prefix  string  that the terms begin with, folded as they are
@@ -138,11 +147,11 @@ type IndexTerm = index.Term
 //	Limit   int     of terms; 0 is 100, and 10,000 is the most
 type IndexTermList = index.TermList
 
-// IndexTerms returns terms that an index of kind text has of a field, in the order of their bytes, each with the number of documents that have it
+// Terms returns terms that an index of kind text has of a field, in the order of their bytes, each with the number of documents that have it
 // now: a call with the last term of the one before continues it. A document that has expired counts until it is deleted. ErrIndex is returned if
 // the collection has no such index, or it is not ready.
-func IndexTerms(ctx context.Context, db *DB, collection, name string, list IndexTermList) ([]IndexTerm, error) {
-	return core.IndexTerms(ctx, &db.core, collection, name, list)
+func (v IndexView) Terms(ctx context.Context, list IndexTermList) ([]IndexTerm, error) {
+	return core.IndexTerms(ctx, &v.db.core, v.collection, v.name, list)
 }
 
 // IndexOption changes one EnsureIndex.
@@ -368,7 +377,7 @@ func (c ComputedIndexes) Preview(ctx context.Context, declared Computed, ids ...
 }
 
 // Errors returns the documents for which expressions of a computed index fail, by collection and ID, at most limit for each of its parts; 0
-// is 100, and 10,000 is the most. Those of one part are continued by IndexErrors. What no part keeps is not noted. It returns
+// is 100, and 10,000 is the most. Those of one part are continued by IndexView.Errors. What no part keeps is not noted. It returns
 // ErrIndex if there is no computed index of the name.
 func (c ComputedIndexes) Errors(ctx context.Context, name string, limit int) ([]ComputedFailure, error) {
 	return c.of.Errors(ctx, name, limit)

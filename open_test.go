@@ -935,7 +935,7 @@ func TestFormat10_IndexExpressions(t *testing.T) {
 			}
 			text += "\n"
 		}
-		list, err := jay.IndexErrors(ctx, db, "Orders", "ByEach", "", 0)
+		list, err := jay.IndexOf(db, "Orders", "ByEach").Errors(ctx, "", 0)
 		must(t, err)
 		for _, e := range list {
 			text += e.ID + " " + e.Reason + "\n"
@@ -959,7 +959,7 @@ orders/2 /: a number is wanted, not the text "one"
 	jaytest.Verify(t, db)
 	must(t, db.Delete(ctx, "orders/1"))
 	put(t, db, "orders/2", `{"Customer":"Bob","Total":1}`, jay.InCollection("Orders"))
-	list, err := jay.IndexErrors(ctx, db, "Orders", "ByEach", "", 0)
+	list, err := jay.IndexOf(db, "Orders", "ByEach").Errors(ctx, "", 0)
 	must(t, err)
 	equal(t, len(list), 0)
 	jaytest.Verify(t, db)

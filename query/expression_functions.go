@@ -45,6 +45,9 @@ func init() {
 
 // wants returns the error for a value of a kind that an operand is not.
 func wants(what string, v Value) error {
+	if v.kind == KindTrue || v.kind == KindFalse {
+		return fmt.Errorf("%s is wanted, not %v", what, v)
+	}
 	return fmt.Errorf("%s is wanted, not the %v %.60s", what, v.kind, v)
 }
 

@@ -48,7 +48,7 @@ func (c *putAttachmentCommand) Run(ctx context.Context, a *app) error {
 		defer f.Close()
 		from = f
 	} else {
-		a.promptForInput("bytes")
+		a.input().prompt("bytes")
 	}
 	var options []jay.WriteOption
 	if c.Type != "" {

@@ -209,7 +209,7 @@ func (c *importCommand) loadFile(ctx context.Context, a *app, im *smuggler.Impor
 		return usageError{text: "--revisions reads a dump twice, which standard input cannot be"}
 	case name == stdinName:
 		in.Name, in.Path = "standard input", ""
-		a.promptForInput("documents")
+		a.input().prompt("documents")
 		ahead := c.unpacked(ctx, countedReader{a.stdin, bar.add})
 		defer ahead.stop()
 		in.Reader = ahead

@@ -278,7 +278,7 @@ func (c *indexErrorsCommand) Run(ctx context.Context, a *app) error {
 		return usageError{text: fmt.Sprintf("--limit %d: it is a number from 1 to 10,000", c.Limit)}
 	}
 	return a.withDatabase(false, func(db *jay.DB) error {
-		list, err := jay.IndexErrors(ctx, db, c.Collection, strings.TrimSpace(c.Name), c.After, c.Limit)
+		list, err := jay.IndexOf(db, c.Collection, strings.TrimSpace(c.Name)).Errors(ctx, c.After, c.Limit)
 		if err != nil {
 			return err
 		}

@@ -50,7 +50,7 @@ const maxDeclaration = 1 << 20
 
 // Run creates the index.
 func (c *createComputedCommand) Run(ctx context.Context, a *app) error {
-	declared, err := a.readDeclaration(ctx, c.File)
+	declared, err := readDeclaration(ctx, a.input(), c.File)
 	if err != nil {
 		return err
 	}
@@ -72,8 +72,8 @@ func (c *createComputedCommand) Run(ctx context.Context, a *app) error {
 }
 
 // readDeclaration reads the declaration of a computed index.
-func (a *app) readDeclaration(ctx context.Context, file string) (declared jay.Computed, err error) {
-	name, text, err := a.readInput(ctx, file, "a declaration", maxDeclaration)
+func readDeclaration(ctx context.Context, in standardInput, file string) (declared jay.Computed, err error) {
+	name, text, err := in.read(ctx, file, "a declaration", maxDeclaration)
 	switch {
 	case err == errLongInput:
 		return declared, usageError{text: fmt.Sprintf("%s: a declaration has at most %d bytes", name, maxDeclaration)}

@@ -159,7 +159,7 @@ Examples:
 
 // Run shows the preview.
 func (c *previewComputedCommand) Run(ctx context.Context, a *app) error {
-	declared, err := a.readDeclaration(ctx, c.File)
+	declared, err := readDeclaration(ctx, a.input(), c.File)
 	if err != nil {
 		return err
 	}

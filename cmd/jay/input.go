@@ -16,10 +16,31 @@ const stdinName = "-"
 // errLongInput is returned for input that is longer than it may be.
 var errLongInput = errors.New("the input is too long")
 
-// readInput reads a file, or standard input if its name is "" or "-": on a terminal it says that it waits for what. It returns how messages name
+// standardInput is what a command reads that is given no file.
+type standardInput struct {
+	io.Reader
+	prompts io.Writer // a terminal at which somebody may have to type, or nil
+}
+
+func (a *app) input() standardInput {
+	in := standardInput{Reader: a.stdin}
+	if a.isTerminal(a.stdin) && a.isTerminal(a.stderr) {
+		in.prompts = a.stderr
+	}
+	return in
+}
+
+// prompt prints on a terminal that the command waits for input, so that it does not seem to hang.
+func (in standardInput) prompt(what string) {
+	if in.prompts != nil {
+		fmt.Fprintf(in.prompts, "type or paste %s, then Ctrl-D on a line of its own\n", what)
+	}
+}
+
+// read reads a file, or standard input if its name is "" or "-": on a terminal it says that it waits for what. It returns how messages name
 // the input, and its text without a byte order mark, as editors on Windows write it; or errLongInput for more than limit bytes.
-func (a *app) readInput(ctx context.Context, file, what string, limit int) (name string, text []byte, err error) {
-	name, r := "standard input", a.stdin
+func (in standardInput) read(ctx context.Context, file, what string, limit int) (name string, text []byte, err error) {
+	name, r := "standard input", in.Reader
 	if file != "" && file != stdinName {
 		f, err := os.Open(file)
 		if err != nil {
@@ -28,7 +49,7 @@ func (a *app) readInput(ctx context.Context, file, what string, limit int) (name
 		defer f.Close()
 		name, r = file, f
 	} else {
-		a.promptForInput(what)
+		in.prompt(what)
 	}
 	ahead := newReadAhead(ctx, r)
 	defer ahead.stop()

@@ -53,14 +53,6 @@ func collectionOf(query string) string {
 	return name.String()
 }
 
-// promptForInput prints on a terminal that the command waits for input, so that it does
-// not seem to hang.
-func (a *app) promptForInput(what string) {
-	if a.isTerminal(a.stdin) && a.isTerminal(a.stderr) {
-		fmt.Fprintf(a.stderr, "type or paste %s, then Ctrl-D on a line of its own\n", what)
-	}
-}
-
 // isSystem reports whether a document is one that Jay or RavenDB keeps for itself.
 func isSystem(doc *jay.Document) bool {
 	id := doc.ID()

@@ -81,7 +81,7 @@ const emptyCollection = "@empty"
 // read reads the document, but at most one byte more than the limit.
 func (c *putCommand) read(ctx context.Context, a *app) ([]byte, error) {
 	limit := a.options.MaxDocumentBytes
-	name, body, err := a.readInput(ctx, c.File, "a document", limit)
+	name, body, err := a.input().read(ctx, c.File, "a document", limit)
 	switch {
 	case err == errLongInput:
 		return nil, fmt.Errorf("%s: %w", name, tooManyBytes(limit))

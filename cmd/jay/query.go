@@ -95,7 +95,7 @@ func (a *app) queryText(ctx context.Context, file, text, example string) (string
 	case file == "":
 		return text, nil
 	}
-	name, read, err := a.readInput(ctx, file, "a query", maxQueryFile)
+	name, read, err := a.input().read(ctx, file, "a query", maxQueryFile)
 	if err == errLongInput {
 		return "", fmt.Errorf("%s holds more than 1 MiB: that is no query", name)
 	}

@@ -19,7 +19,7 @@ import (
 // said returns the errors of an index, a line for each.
 func said(t *testing.T, db *jay.DB, collection, name string) string {
 	t.Helper()
-	list, err := jay.IndexErrors(t.Context(), db, collection, name, "", 0)
+	list, err := jay.IndexOf(db, collection, name).Errors(t.Context(), "", 0)
 	jaytest.Must(t, err)
 	ids, text := make(map[string]bool), ""
 	for _, e := range list {
@@ -128,7 +128,7 @@ func TestIndexErrors_Pages(t *testing.T) {
 	}
 	got, after := "", ""
 	for {
-		page, err := jay.IndexErrors(ctx, db, "Things", "each", after, 3)
+		page, err := jay.IndexOf(db, "Things", "each").Errors(ctx, after, 3)
 		jaytest.Must(t, err)
 		if len(page) > 3 {
 			t.Fatalf("got %d", len(page))
@@ -141,14 +141,14 @@ func TestIndexErrors_Pages(t *testing.T) {
 		}
 	}
 	jaytest.Equal(t, got, want)
-	if list, err := jay.IndexErrors(ctx, db, "Things", "plain", "", 0); err != nil || len(list) != 0 {
+	if list, err := jay.IndexOf(db, "Things", "plain").Errors(ctx, "", 0); err != nil || len(list) != 0 {
 		t.Errorf("an index of paths: got %v, %v", list, err)
 	}
-	if _, err := jay.IndexErrors(ctx, db, "Things", "none", "", 0); !errors.Is(err, jay.ErrIndex) {
+	if _, err := jay.IndexOf(db, "Things", "none").Errors(ctx, "", 0); !errors.Is(err, jay.ErrIndex) {
 		t.Errorf("no index: got %v", err)
 	}
 	for _, limit := range []int{-1, 10_001} {
-		if _, err := jay.IndexErrors(ctx, db, "Things", "each", "", limit); !errors.Is(err, jay.ErrUsage) {
+		if _, err := jay.IndexOf(db, "Things", "each").Errors(ctx, "", limit); !errors.Is(err, jay.ErrUsage) {
 			t.Errorf("%d: got %v", limit, err)
 		}
 	}

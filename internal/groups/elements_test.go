@@ -180,7 +180,7 @@ func TestGroups_Elements_Failing(t *testing.T) {
 	put(t, db, "orders/1", `{"Lines":[{"P":"a","A":1,"B":2},{"P":"b","A":1,"B":0},{"P":"b","A":3,"B":0}]}`)
 	put(t, db, "orders/2", `{"Lines":[{"P":"a","A":1,"B":2},{"P":"c","A":1,"B":0}]}`)
 	var failing []string
-	failures, err := jay.IndexErrors(ctx, db, "Orders", "x", "", 0)
+	failures, err := jay.IndexOf(db, "Orders", "x").Errors(ctx, "", 0)
 	private.Must(t, err)
 	for _, f := range failures {
 		failing = append(failing, f.ID+" "+f.Field+": "+f.Reason)

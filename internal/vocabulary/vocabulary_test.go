@@ -145,7 +145,7 @@ func (n notes) listed(t *testing.T, db *jay.DB, prefix string, limit int) {
 	t.Helper()
 	got := []jay.IndexTerm{}
 	for o := (jay.IndexTermList{Field: "Text", Prefix: prefix, Limit: limit}); ; {
-		some, err := jay.IndexTerms(ctx, db, "Notes", "Words", o)
+		some, err := jay.IndexOf(db, "Notes", "Words").Terms(ctx, o)
 		jaytest.Must(t, err)
 		got = append(got, some...)
 		if len(some) < limit {
@@ -273,7 +273,7 @@ func TestVocabulary_Refused(t *testing.T) {
 		"another field":    {"Words", jay.IndexTermList{Field: "Code"}, jay.ErrIndex},
 		"a limit":          {"Words", jay.IndexTermList{Limit: 10_001}, jay.ErrUsage},
 	} {
-		if _, err := jay.IndexTerms(ctx, db, "Notes", test.index, test.list); !errors.Is(err, test.want) {
+		if _, err := jay.IndexOf(db, "Notes", test.index).Terms(ctx, test.list); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

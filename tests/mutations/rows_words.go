@@ -4,7 +4,7 @@ package main
 var worded = []mutation{
 	{
 		name:  "words: what is in the tail is not found",
-		edits: []edit{{"internal/fulltext/answer.go", "\tfor ok := c.step(); ok; ok = c.step() {\n\t\tif err", "\tfor ok := false && c.step(); ok; ok = c.step() {\n\t\tif err"}},
+		edits: []edit{{"internal/fulltext/answer.go", "\tfor ok := c.step(); ok; ok = c.step() {\n\t\tfolded", "\tfor ok := false && c.step(); ok; ok = c.step() {\n\t\tfolded"}},
 		tests: []tests{{"internal/fulltext", "TestText$"}},
 	},
 	{

@@ -139,7 +139,7 @@ func getIndexErrors(c *serve.Call) error {
 	if err != nil {
 		return err
 	}
-	list, err := jay.IndexErrors(c.Ctx, c.DB, c.Params.Get("collection"), c.Params.Get("name"), c.Params.Get("after"), limit)
+	list, err := jay.IndexOf(c.DB, c.Params.Get("collection"), c.Params.Get("name")).Errors(c.Ctx, c.Params.Get("after"), limit)
 	if err != nil {
 		return err
 	}

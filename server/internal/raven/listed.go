@@ -279,7 +279,7 @@ func (ix *listedIndex) errors(c *serve.Call) ([]any, error) {
 	}
 	seen := make(map[jay.IndexError]bool)
 	for _, part := range ix.computed.Parts {
-		failures, err := jay.IndexErrors(c.Ctx, c.DB, part.Collection, part.Name, "", maxIndexErrors)
+		failures, err := jay.IndexOf(c.DB, part.Collection, part.Name).Errors(c.Ctx, "", maxIndexErrors)
 		if errors.Is(err, jay.ErrIndex) { // it was dropped meanwhile
 			continue
 		}
