@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/url"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/jaydb/jay"
 )
@@ -42,7 +45,8 @@ Examples:
 
     jay index computed create turnover.json
     jay query "from index 'Products/Turnover' order by Total desc"
-    jay index computed create turnover.json --replace`
+    jay index computed create turnover.json --replace
+    jay index computed create turnover.json --url http://127.0.0.1:8080/databases/shop`
 }
 
 // maxDeclaration bounds the JSON of a declaration: more than its names and texts may have.
@@ -64,11 +68,40 @@ func (c *createComputedCommand) Run(ctx context.Context, a *app) error {
 		if err := jay.ComputedOf(db).Ensure(ctx, declared, options...); err != nil {
 			return err
 		}
-		if a.json {
-			return a.printLine(declared)
-		}
-		return a.print(fmt.Sprintf("computed index %q is ready\n", declared.Name))
+		return c.done(a, declared)
 	})
+}
+
+// done says that the index is ready.
+func (*createComputedCommand) done(a *app, declared jay.Computed) error {
+	if a.json {
+		return a.printLine(declared)
+	}
+	return a.print(fmt.Sprintf("computed index %q is ready\n", declared.Name))
+}
+
+// remote creates the index on a server, which answers now and then while the parts are being built.
+func (c *createComputedCommand) remote(ctx context.Context, a *app, r *remote) error {
+	declared, err := readDeclaration(ctx, a.input(), c.File)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(map[string]any{"index": declared, "replace": c.Replace})
+	if err != nil {
+		return err
+	}
+	for {
+		text, err := r.readAt(ctx, "PUT", r.own("/indexes/computed"), nil, body)
+		if err != nil {
+			return err
+		}
+		switch ready := gjson.GetBytes(text, "ready"); {
+		case !ready.IsBool():
+			return fmt.Errorf("%s: not the reply of jay serve", r.base)
+		case ready.Bool():
+			return c.done(a, declared)
+		}
+	}
 }
 
 // readDeclaration reads the declaration of a computed index.
@@ -158,9 +191,22 @@ func (c *dropComputedCommand) Run(ctx context.Context, a *app) error {
 		if err := jay.ComputedOf(db).Drop(ctx, c.Name); err != nil {
 			return err
 		}
-		if a.json {
-			return a.printLine(map[string]any{"name": c.Name, "dropped": true})
-		}
-		return a.print(fmt.Sprintf("dropped computed index %q\n", c.Name))
+		return c.done(a)
 	})
+}
+
+// done says that the index is gone.
+func (c *dropComputedCommand) done(a *app) error {
+	if a.json {
+		return a.printLine(map[string]any{"name": c.Name, "dropped": true})
+	}
+	return a.print(fmt.Sprintf("dropped computed index %q\n", c.Name))
+}
+
+// remote removes the index on a server. Its entries may be removed after the reply.
+func (c *dropComputedCommand) remote(ctx context.Context, a *app, r *remote) error {
+	if _, err := r.readAt(ctx, "DELETE", r.own("/indexes/computed"), url.Values{"name": {c.Name}}, nil); err != nil {
+		return err
+	}
+	return c.done(a)
 }

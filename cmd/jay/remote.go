@@ -141,9 +141,13 @@ func (a *app) onRemote(ctx context.Context, r *remote, command *kong.Context, li
 		return line.Backup.remote(ctx, a, r)
 	case "jay ids next":
 		return line.IDs.Next.remote(ctx, a, r)
+	case "jay index computed create":
+		return line.Index.Computed.Create.remote(ctx, a, r)
+	case "jay index computed drop":
+		return line.Index.Computed.Drop.remote(ctx, a, r)
 	}
 	if !slices.Contains(readers, a.command) {
-		return usageError{text: fmt.Sprintf("%s works on a directory, and not with --url: put, backup, ids next and the commands that read do", strings.TrimPrefix(a.command, "jay "))}
+		return usageError{text: fmt.Sprintf("%s works on a directory, and not with --url: put, backup, ids next, index computed and the commands that read do", strings.TrimPrefix(a.command, "jay "))}
 	}
 	a.looks = func(options jay.Options) (*jay.DB, error) { return r.look(ctx, options) }
 	return command.Run(a)

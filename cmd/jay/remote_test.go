@@ -138,6 +138,22 @@ func TestRemote(t *testing.T) {
 	out, _ = call(0, "from Users;", at, "shell")
 	contains("shell", out, "users/ann")
 
+	declared := `{"name":"Users/Next","maps":[{"collection":"Users","select":[{"name":"Next","expression":"n + 1"}]}]}`
+	out, _ = call(0, declared, at, "index", "computed", "create", "-")
+	contains("a computed index", out, `computed index "Users/Next" is ready`)
+	call(0, declared, at, "index", "computed", "create", "-")
+	_, errs = call(1, strings.Replace(declared, "n + 1", "n + 2", 1), at, "index", "computed", "create", "-")
+	contains("another declaration", errs, "map Users select n + 1 as Next")
+	call(0, strings.Replace(declared, "n + 1", "n + 2", 1), at, "index", "computed", "create", "--replace", "-")
+	out, _ = call(0, "", at, "index", "computed", "list")
+	contains("computed indexes", out, "map Users select n + 2 as Next")
+	out, _ = call(0, "", at, "query", "from index 'Users/Next' select id()")
+	contains("its query", out, "users/ann")
+	out, _ = call(0, "", at, "index", "computed", "drop", "users/next", "--json")
+	contains("dropped", out, `"dropped":true`)
+	_, errs = call(1, "", at, "index", "computed", "drop", "Users/Next")
+	contains("dropped already", errs, "there is none of that name")
+
 	for _, args := range [][]string{{"delete", "users/ann"}, {"compact"}, {"index", "create", "Users", "n"}, {"import", "-"}, {"studio"}} {
 		_, errs = call(2, "", append([]string{at}, args...)...)
 		contains(strings.Join(args, " "), errs, "works on a directory")
