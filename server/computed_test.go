@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/server"
 )
 
@@ -579,4 +581,51 @@ func TestComputed_RefusedOverPrograms(t *testing.T) {
 	h.checkProblem(h.put("X", `from u in docs.Users select new { u.Tags, n = 1 }`, `from r in results group r by r.Tags into g select new { Tags = g.Key, n = g.Sum(x => x.n) }`), 400, "BadRequestException")
 	equal(t, "it stays", h.answers(`from index 'X' where Next = 21 select Next`), `{"Next":21,"@metadata":{"@projection":true,"@id":"users/2"}}`)
 	equal(t, "as one of a program", h.want(200, "GET", "/databases/a/indexes?name=X", "").text(t, "Results", 0, "Maps", 0), "from Users select Age + 1 as Next")
+}
+
+// Ensure that pages of documents with several entries, in an order and in any, are together what is found without pages, whatever the
+// number of entries of a document is, and that the total of each page is their number.
+func TestComputed_RandomPages(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	random := rand.New(rand.NewPCG(sample.Of(t, 1).Seed(), 1))
+	with := 0
+	var commands []string
+	for i := range 250 {
+		var lines []string
+		for range random.IntN(4) * random.IntN(12) {
+			lines = append(lines, fmt.Sprintf(`{"Q":%d}`, random.IntN(40)))
+		}
+		if len(lines) > 0 {
+			with++
+		}
+		commands = append(commands, fmt.Sprintf(`{"Type":"PUT","Id":"o/%03d","Document":{"Lines":[%s],"@metadata":{"@collection":"Orders"}}}`, i, strings.Join(lines, ",")))
+	}
+	h.want(201, "POST", "/databases/a/bulk_docs", `{"Commands":[`+strings.Join(commands, ",")+`]}`)
+	h.defines("Orders/Q", `from o in docs.Orders from l in o.Lines select new { l.Q }`, "")
+	for _, order := range []string{"", " order by Q", " order by Q desc", " order by Q, id() desc"} {
+		query := "from index 'Orders/Q'" + order
+		all := h.answers(query)
+		if n := len(strings.Fields(all)); n != with {
+			t.Fatalf("%s finds %d documents, and %d have entries", query, n, with)
+		}
+		for _, size := range []int{1 + random.IntN(5), 20 + random.IntN(60), 300} {
+			if order == "" && size < 20 {
+				continue
+			}
+			var pages []string
+			for from := 0; from < with; from += size {
+				page := fmt.Sprintf(`"Start":%d,"PageSize":%d`, from, size)
+				a := h.answers(query, page)
+				pages = append(pages, a)
+				if from == 0 || from+size >= with {
+					equal(t, "total", h.asked(query, page).text(t, "TotalResults"), with)
+				}
+			}
+			if got := strings.Join(pages, " "); got != all {
+				t.Errorf("%s, pages of %d:\n%s, want\n%s", query, size, got, all)
+			}
+		}
+	}
 }
