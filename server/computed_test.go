@@ -204,6 +204,16 @@ func TestComputed_SeveralEntries(t *testing.T) {
 		}
 		equal(t, query, h.answers(query), want)
 	}
+	for _, query := range []string{`from index 'Orders/Lines' select count()`, `from index 'Orders/Lines' group by Product select Product, sum(Total)`} {
+		a := h.do("POST", "/databases/a/queries", `{"Query":"`+query+`"}`)
+		h.checkProblem(a, 400, "BadRequestException")
+		if !strings.Contains(a.body, "by a reduce") {
+			t.Error(a.body)
+		}
+	}
+	for _, query := range []string{`from index 'Orders/Lines' as l select { P: l.Company }`, `from index 'Orders/Lines' select facet(Product)`, `from index 'Orders/Lines' select concat(Total, At) as X`} {
+		h.checkProblem(h.do("POST", "/databases/a/queries", `{"Query":"`+query+`"}`), 501, "NotSupportedException")
+	}
 	equal(t, "each entry", h.answers(`from index 'Orders/Lines' order by Total`, `"SkipDuplicateChecking":true`), "orders/3 orders/1 orders/3 orders/2 orders/1")
 	for size := 1; size < 5; size++ {
 		var pages []string

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"iter"
 	"math"
+	"slices"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/query"
@@ -36,6 +37,8 @@ func newEntries(c *serve.Call, name string, repeats bool, q *query.Query, isMemb
 	switch {
 	case q.Script != nil:
 		return nil, serve.NotSupported("index %.150q: JavaScript is of the documents of one collection, and the index has several maps, or elements", name)
+	case len(q.GroupBy) > 0 || slices.ContainsFunc(q.Select, func(c query.Column) bool { return c.Func != query.FuncNone }):
+		return nil, serve.BadRequest("index %.150q: a query of an index has no groups of its own: they are defined with the index, by a reduce", name)
 	case len(q.Facets) > 0:
 		return nil, serve.NotSupported("index %.150q: facets are of documents, and the index has several maps, or elements", name)
 	}
