@@ -489,7 +489,8 @@ func TestComputed_OfPrograms(t *testing.T) {
 	equal(t, "none", h.want(200, "GET", "/databases/a/indexes", "").text(t, "Results"), "[]")
 }
 
-// Ensure that queries and writes go on while a definition is replaced again and again, each with the answers of one of its declarations.
+// Ensure that queries and writes go on while a definition is replaced again and again, each with the answers of one of its declarations, and while another one
+// is reset.
 func TestComputed_ReplacedMeanwhile(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -499,6 +500,7 @@ func TestComputed_ReplacedMeanwhile(t *testing.T) {
 		return fmt.Sprintf(`{"Indexes":[{"Name":"Users/Plus","Maps":["from u in docs.Users select new { Sum = u.Age + %d }"],"Fields":{"Sum":{"Storage":"Yes"}}}]}`, n)
 	}
 	h.want(201, "PUT", "/databases/a/admin/indexes", define(0))
+	h.defines("Users/ByTown", `from u in docs.Users select new { u.Town, n = 1 }`, `from r in results group r by r.Town into g select new { Town = g.Key, n = g.Sum(x => x.n) }`)
 	var group sync.WaitGroup
 	done := make(chan struct{})
 	for range 2 {
@@ -508,6 +510,10 @@ func TestComputed_ReplacedMeanwhile(t *testing.T) {
 				case <-done:
 					return
 				default:
+				}
+				if a := h.do("POST", "/databases/a/queries", `{"Query":"from index 'Users/ByTown' where Town = 'towns/1'"}`); a.status != 200 || a.text(t, "Results", 0, "n") != "2" {
+					t.Errorf("%d: %s", a.status, a.body)
+					return
 				}
 				a := h.do("POST", "/databases/a/queries", `{"Query":"from index 'Users/Plus' where id() = 'users/2' select Sum"}`)
 				if n := a.text(t, "Results", 0, "Sum"); a.status != 200 || n != "20" && n != "21" {
@@ -519,6 +525,7 @@ func TestComputed_ReplacedMeanwhile(t *testing.T) {
 	}
 	for i := range 20 {
 		h.want(201, "PUT", "/databases/a/admin/indexes", define((i+1)%2))
+		h.want(201, "RESET", "/databases/a/indexes?name=Users/ByTown", "")
 		h.want(201, "PUT", fmt.Sprintf("/databases/a/docs?id=users/n%d", i), `{"Age":7,"@metadata":{"@collection":"Users"}}`)
 	}
 	close(done)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"iter"
@@ -72,7 +73,16 @@ func answerQuery(c *serve.Call) error {
 		return err
 	}
 	var found queryResult
-	if err := c.DB.View(c.Ctx, func(tx *jay.Tx) error { return runQuery(c, tx, &request, given, &found) }); err != nil {
+	run := func(tx *jay.Tx) error { return runQuery(c, tx, &request, given, &found) }
+	err = c.DB.View(c.Ctx, run)
+	if errors.Is(err, jay.ErrNoIndex) && request.index != nil { // it was reset since it was found: this waits until it is there
+		if _, err := verbs.FindIndex(c, request.index.Name); err != nil {
+			return err
+		}
+		found = queryResult{}
+		err = c.DB.View(c.Ctx, run)
+	}
+	if err != nil {
 		return err
 	}
 	etag := found.etag()
