@@ -224,6 +224,10 @@ func TestComputed_SeveralEntries(t *testing.T) {
 		}
 		equal(t, fmt.Sprint("pages of ", size), strings.Join(pages, " "), "orders/3 orders/1 orders/2")
 	}
+	entries := h.want(200, "POST", "/databases/a/queries?debug=entries", `{"Query":"from index 'Orders/Lines' where Product = 'Nut' order by Total desc","PageSize":2}`)
+	equal(t, "entries", entries.compact(t, "Results")+entries.text(t, "TotalResults"), `[{"Company":"companies/1","Product":"Nut","Total":5,"id()":"orders/2"},{"Company":"companies/2","Product":"Nut","Total":3,"id()":"orders/3"}]4`)
+	h.checkProblem(h.do("POST", "/databases/a/queries?debug=entries", `{"Query":"from index 'Orders/Lines' select Total"}`), 400, "BadRequestException")
+	h.checkProblem(h.do("POST", "/databases/a/queries?debug=entries", `{"Query":"from Orders"}`), 501, "NotSupportedException")
 	a := h.asked(`from index 'Orders/Lines' where Total = 10 include Company`)
 	equal(t, "included", a.text(t, "Includes", "companies/1", "Name"), "Oak & Co")
 	stream := h.want(200, "GET", "/databases/a/streams/queries?query=from+index+'Orders/Lines'+order+by+Total", "")

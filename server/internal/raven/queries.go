@@ -45,6 +45,7 @@ type queryRequest struct {
 	index        *verbs.Computed // that the query names; nil for none
 	columns      *clientColumns  // set by answers
 	metadataOnly bool            // rows have their metadata only
+	entries      bool            // the answers are entries of the index
 }
 
 // answerQuery replies to a query in RQL.
@@ -60,11 +61,14 @@ func answerQuery(c *serve.Call) error {
 	if request.metadataOnly, err = c.Params.Flag("metadataOnly"); err != nil {
 		return err
 	}
-	if c.Params.Get("debug") == "explain" {
+	switch c.Params.Get("debug") {
+	case "explain":
 		return explainQuery(c, request)
+	case "entries":
+		request.entries = request.index != nil // an index of fields has no entries to be shown
 	}
 	for _, name := range []string{"debug", "diagnostics"} {
-		if value := c.Params.Get(name); value != "" {
+		if value := c.Params.Get(name); value != "" && (name != "debug" || !request.entries) {
 			return serve.NotSupported("%s=%.100s of a query is not there yet", name, value)
 		}
 	}
@@ -220,6 +224,17 @@ func (r *queryRequest) answers(c *serve.Call, tx *jay.Tx, given map[string]any) 
 	if r.index == nil {
 		return r.answersOf(tx, r.Query, given)
 	}
+	if r.entries {
+		text, err := r.index.Entries(r.Query, given)
+		if err != nil {
+			return nil, err
+		}
+		q, err := tx.RQL(text, nil)
+		if err != nil {
+			return nil, err
+		}
+		return r.paged(q), nil
+	}
 	asked, err := r.index.Ask(c, r.Query, given, r.behavior())
 	if err != nil {
 		return nil, err
@@ -259,9 +274,14 @@ func (r *queryRequest) answersOf(tx *jay.Tx, text string, given map[string]any) 
 	if r.columns != nil {
 		r.columns.metadataOnly = r.metadataOnly
 	}
+	return r.paged(q), nil
+}
+
+// paged returns the answers of a query on the page of the request.
+func (r *queryRequest) paged(q jay.Query[jay.Row]) *answers {
 	all := q.Skip(0).Limit(math.MaxInt)
 	q = r.QueryPage.Of(q)
-	return &answers{iterate: q.Iter, count: all.Count, explain: q.Explain}, nil
+	return &answers{iterate: q.Iter, count: all.Count, explain: q.Explain}
 }
 
 // runQuery runs the query, and counts all of its results.

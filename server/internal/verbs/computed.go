@@ -158,6 +158,30 @@ func (ix *Computed) Ask(c *serve.Call, text string, given map[string]any, behavi
 	return asked, err
 }
 
+// Entries returns the query of the entries that a query finds in the index: of its members, with the ID of the document, or of the results
+// of its reduce.
+func (ix *Computed) Entries(text string, given map[string]any) (string, error) {
+	q, err := query.Parse(text, given)
+	if err != nil {
+		return "", err
+	}
+	if len(q.Select) > 0 || q.Script != nil || len(q.Facets) > 0 || len(q.Include) > 0 {
+		return "", serve.BadRequest("the query selects or includes: entries of an index are shown as they are")
+	}
+	if ix.Reduce != nil {
+		return q.String(), nil
+	}
+	for _, name := range Results(ix.Computed) {
+		f, err := query.ParseExpression("field('" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(name) + "')")
+		if err != nil {
+			return "", err
+		}
+		q.Select = append(q.Select, query.Column{Name: name, Field: f})
+	}
+	q.Select = append(q.Select, query.Column{Name: "id()", Field: query.Field{Meta: query.MetaID}})
+	return q.String(), nil
+}
+
 // rowsOf returns which roots of columns are members of the index, and leaves out the columns that a behavior does not want.
 func (ix *Computed) rowsOf(q *query.Query, behavior string) (isMember func(name string) bool, err error) {
 	names := Results(ix.Computed)
