@@ -144,6 +144,33 @@ func AllWords() SearchOption { return func(e *query.Search) { e.All = true } }
 // case, and "ngram" finds parts of words. query.Analyzers has all names. Another name is ErrQuery.
 func WithAnalyzer(name string) SearchOption { return func(e *query.Search) { e.Analyzer = name } }
 
+// MoreLikeThis is true of documents that have words which tell much of another one: those that it has often, and few others have. With
+// OrderBy(Score) the most similar come first; the document itself is left out. The words are chosen when the query begins; pages after the first have
+// the same ones. If the document is not there, the query is ErrQuery and ErrNotFound when it runs.
+//
+// The words are of the fields of an index of kind text, or of those of the options. Without such an index all documents are read once more, to know
+// how frequent words are.
+func MoreLikeThis(id string, o MoreLikeThisOptions) Condition {
+	return Condition(builder.MoreLike(query.MoreLike{ID: id, Options: o}))
+}
+
+// MoreLikeThisOptions choose the words of MoreLikeThis: see MoreLikeOptions in package query. The zero value takes the 25 words that tell most, of those
+// that the document has twice and five documents have. Its fields:
+//
+//	Fields                           []string  none is those of an index of words
+//	MinimumTermFrequency             int       how often the document has a word at least; 0 is 2
+//	MinimumDocumentFrequency         int       how many documents have it at least; 0 is 5
+//	MaximumDocumentFrequency         int       and at most; 0 is no bound
+//	MaximumDocumentFrequencyPercent  int       and at most, of all documents; 0 is no bound
+//	MinimumWordLength                int       in characters
+//	MaximumWordLength                int       in characters; 0 is 64 bytes
+//	MaximumQueryTerms                int       how many words are searched for at most; 0 is 25
+//	MaximumNumberOfTokensParsed      int       how many words of each field are looked at; 0 is 5,000
+//	Boost                            bool      words count for scores by how much they tell
+//	BoostFactor                      float64   what the word counts that tells most, with Boost; 0 is 1
+//	StopWordsDocumentID              string    of a document with words to leave out, in the array StopWords
+type MoreLikeThisOptions = query.MoreLikeOptions
+
 // Score is the field of an order and of a column that says how well a document matches the searches of the query: OrderBy(Score) has the
 // best first. See Boost and docs/search.md.
 const Score = "score()"

@@ -1096,3 +1096,29 @@ func ExampleSuggestOptions() {
 	// Output:
 	// ashes 1
 }
+
+// Find what is like an article, the most similar first.
+func ExampleMoreLikeThisOptions() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	check(db.EnsureIndex(ctx, "Notes", jay.Index{Kind: "text", Fields: []string{"Text"}, Options: map[string]string{"analyzer": "english"}}))
+	for id, text := range map[string]string{
+		"notes/1": "A jay hides acorns, and finds the acorns again",
+		"notes/2": "Acorns of an oak",
+		"notes/3": "Oaks in winter",
+		"notes/4": "Finding acorns",
+	} {
+		_, err := db.Put(ctx, id, fmt.Appendf(nil, `{"Text":%q}`, text), jay.InCollection("Notes"))
+		check(err)
+	}
+	options := jay.MoreLikeThisOptions{MinimumTermFrequency: 1, MinimumDocumentFrequency: 1} // there are few articles
+	found, err := db.Query("Notes").Where(jay.MoreLikeThis("notes/1", options)).OrderBy(jay.Score).All(ctx)
+	check(err)
+	for _, doc := range found {
+		fmt.Println(doc.ID())
+	}
+	// Output:
+	// notes/4
+	// notes/2
+}

@@ -171,6 +171,8 @@ func (c *compiler) compile(e Expr) (condition, error) {
 		return c.compile(e.Expr)
 	case CompareFields:
 		return c.compareFields(e)
+	case MoreLike:
+		return condition{}, fmt.Errorf("%w: moreLikeThis() stands in the condition of a query for documents, and not on elements, on groups, or where documents are tested one by one", ErrCondition)
 	}
 
 	field, ok := fieldOf(e)

@@ -144,6 +144,9 @@ func (s *Size) count(e Expr) {
 		s.Bytes += len(e.Text)
 	case ElemMatch:
 		s.Elements++
+	case MoreLike:
+		s.Searches++
+		s.Bytes += len(e.Document)
 	case Search:
 		s.Searches++
 		s.Bytes += len(e.Text)

@@ -304,6 +304,8 @@ func writeLeaf(b *strings.Builder, e Expr) {
 		writeCall(b, "regex", e.Field, e.Pattern, e.Fold)
 	case Search:
 		writeSearch(b, e)
+	case MoreLike:
+		writeMoreLike(b, e)
 	case Exists:
 		b.WriteString("exists(" + e.Field.String() + ")")
 	case ElemMatch:

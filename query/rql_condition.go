@@ -72,6 +72,8 @@ func (p *parser) primary() (Expr, error) {
 		return p.comparison()
 	case p.tok.is("exact"):
 		return p.exactly()
+	case p.tok.is("moreLikeThis"):
+		return likes{p}.condition()
 	case p.tok.is("boost"):
 		return scores{p}.boost()
 	}

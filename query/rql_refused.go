@@ -43,13 +43,12 @@ var (
 		"between":      "time series are not there: keep documents with a date, and write where At as date between ... and ...",
 	}
 	refusedConditions = map[string]string{
-		"lucene":       "lucene() is not there; search(Text, 'oak tre* -rotten') finds words",
-		"score":        "score() is known when all answers are: it stands in order by and in select",
-		"fuzzy":        "fuzzy() is not there: write search(Text, 'oak~')",
-		"proximity":    "proximity() is not there: write search(Text, '\"oak leaves\"~5')",
-		"intersect":    "intersect() is not there: and means the same, as every condition looks at the whole document",
-		"morelikethis": "moreLikeThis() is not there until full text is",
-		"cmpxchg":      "cmpxchg() is not there: queries read no compare-exchange values; read the value first, and give it as a parameter",
+		"lucene":    "lucene() is not there; search(Text, 'oak tre* -rotten') finds words",
+		"score":     "score() is known when all answers are: it stands in order by and in select",
+		"fuzzy":     "fuzzy() is not there: write search(Text, 'oak~')",
+		"proximity": "proximity() is not there: write search(Text, '\"oak leaves\"~5')",
+		"intersect": "intersect() is not there: and means the same, as every condition looks at the whole document",
+		"cmpxchg":   "cmpxchg() is not there: queries read no compare-exchange values; read the value first, and give it as a parameter",
 	}
 	refusedOrders = map[string]string{
 		"random": "random() is not there; take the answers in any order and shuffle them",
@@ -62,7 +61,7 @@ var (
 		"timeseries":   "timeseries() is not there: Jay keeps no time series; keep documents with a date",
 		"counter":      "counter() is not there: Jay keeps no counters beside documents; keep a number in the document",
 		"cmpxchg":      "cmpxchg() is not there: queries read no compare-exchange values; read the value first, and give it as a parameter",
-		"morelikethis": "moreLikeThis() is not there until full text is",
+		"morelikethis": "moreLikeThis() is a condition: where moreLikeThis(id() = 'articles/1')",
 	}
 	refusedIncludes = map[string]string{
 		"counters":        "include counters() is not there: Jay keeps no counters beside documents",
@@ -72,7 +71,7 @@ var (
 		"timings":         "include timings() is not there: explain reports the time",
 		"suggestions":     "suggestions stand in select: select suggest(Text, 'acron')",
 		"id":              "include id() is not there: the document itself is the answer",
-		"morelikethis":    "include moreLikeThis() is not there until full text is",
+		"morelikethis":    "moreLikeThis() is a condition: where moreLikeThis(id() = 'articles/1')",
 		"facets":          "include facets() is not there yet",
 		"compareexchange": "include compareexchange() is not there: queries read no compare-exchange values; read them by their keys",
 	}

@@ -100,7 +100,8 @@ func writeSearch(b *strings.Builder, e Search) {
 // within the bounds.
 func Searches(e Expr) bool {
 	err := walk(e, func(e Expr, _ int) error {
-		if _, is := e.(Search); is {
+		switch e.(type) {
+		case Search, MoreLike:
 			return errFound
 		}
 		return nil

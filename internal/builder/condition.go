@@ -58,6 +58,14 @@ func Boost(c Condition, by float64) Condition {
 	return join([]Condition{c}, itself, func(all []query.Expr) query.Expr { return query.Boost{Expr: all[0], By: by} })
 }
 
+// MoreLike is a condition that a document is like another one.
+func MoreLike(e query.MoreLike) Condition {
+	if err := e.Check(); err != nil {
+		return Condition{err: fmt.Errorf("%w: %w", errs.ErrQuery, err)}
+	}
+	return newCondition(e)
+}
+
 // IgnoreCase makes every comparison of text in c disregard case.
 func IgnoreCase(c Condition) Condition {
 	c.expr = foldCase(c.expr)

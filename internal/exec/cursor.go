@@ -21,6 +21,8 @@ type Cursor struct {
 	Part  int    `json:"p,omitempty"` // of an entry: see entry
 	At    int    `json:"a,omitempty"`
 
+	Likes []string `json:"l,omitempty"` // what moreLikeThis() means, so that it means the same on all pages
+
 	Scores []byte `json:"s,omitempty"` // of a query with scores: score.Scores.AppendFrequencies, so that all pages have the same
 
 	Exact bool // the key decides; false if a value was cut
@@ -29,7 +31,7 @@ type Cursor struct {
 // cursorOf returns the position of a document.
 func (r *Run) cursorOf(doc *docs.Document) *Cursor {
 	key, exact := r.sorter.AppendKey(nil, r.doc(doc))
-	return &Cursor{Key: key, ID: doc.FoldedID(), Scores: r.scoring.bytes(), Exact: exact}
+	return &Cursor{Key: key, ID: doc.FoldedID(), Scores: r.scoring.bytes(), Likes: r.likes.resolved, Exact: exact}
 }
 
 // isAfter reports whether c comes after the position where the answers begin.

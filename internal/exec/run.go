@@ -73,6 +73,7 @@ type Run struct {
 	unweighed unweighed
 	scoring   scoring
 	shown     shown
+	likes     likes
 	words     *suggestions // of a query of words; else nil
 
 	overlay Overlay
@@ -261,6 +262,10 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 	if err := checkQuery(r.q); err != nil {
 		return err
 	}
+	r.meta.env = r.env
+	if err := r.likes.prepare(ctx, r, c); err != nil {
+		return err
+	}
 	if err := r.scoring.prepare(r, c); err != nil {
 		return err
 	}
@@ -274,7 +279,6 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 		return fmt.Errorf("%w: %.300s%s", errs.ErrNoIndex, r.q, r.suggestionText()+lost("; ", r.plan))
 	}
 	r.stats.keys = int64(r.plan.Keys)
-	r.meta.env = r.env
 
 	if r.q.Script != nil {
 		r.scripted = &scripted{r: r, left: -1, steps: query.MaxProjectionSteps}

@@ -75,18 +75,25 @@ func (s *scoring) prepare(r *Run, c *catalog.Catalog) (err error) {
 	if s.scores, err = score.New(where); err != nil {
 		return err
 	}
-	if !r.q.NoIndex && r.q.From != "" {
-		collection := format.FoldName(r.q.From)
-		for _, ix := range c.All {
-			if k, is := ix.Keeper.(catalog.Ranker); is && ix.Collection == collection && ix.Info.State == index.Ready && ix.Filter == nil {
-				s.rankers = append(s.rankers, ranker{k, ix.Info.Name})
-			}
-		}
-	}
+	s.rankers = rankersOf(r.q, c)
 	if after := r.options.After; after != nil {
 		return s.goOn(r.q, after)
 	}
 	return nil
+}
+
+// rankersOf returns the indexes that know how frequent words are in the collection of a query.
+func rankersOf(q *query.Query, c *catalog.Catalog) (rankers []ranker) {
+	if q.NoIndex || q.From == "" {
+		return nil
+	}
+	collection := format.FoldName(q.From)
+	for _, ix := range c.All {
+		if k, is := ix.Keeper.(catalog.Ranker); is && ix.Collection == collection && ix.Info.State == index.Ready && ix.Filter == nil {
+			rankers = append(rankers, ranker{k, ix.Info.Name})
+		}
+	}
+	return rankers
 }
 
 // goOn makes the scores those that a cursor began with.
@@ -117,6 +124,11 @@ func (s *scoring) begin(ctx context.Context, r *Run) (err error) {
 			return err
 		}
 	}
+	return s.know(ctx, r)
+}
+
+// know finds out how frequent the words are.
+func (s *scoring) know(ctx context.Context, r *Run) (err error) {
 	if r.meta.scorer, err = s.scores.NewScorer(&r.pace, queryOptions(r.env)...); err != nil {
 		return err
 	}

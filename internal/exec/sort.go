@@ -105,7 +105,7 @@ func (r *Run) sortedAnswers(ctx context.Context) (answers, error) {
 		}
 		item := h.items[0]
 		h.items = h.items[1:]
-		row := &Row{Document: item.doc, Cursor: &Cursor{Key: item.key, ID: item.doc.FoldedID(), Scores: r.scoring.bytes(), Exact: item.exact}}
+		row := &Row{Document: item.doc, Cursor: &Cursor{Key: item.key, ID: item.doc.FoldedID(), Scores: r.scoring.bytes(), Likes: r.likes.resolved, Exact: item.exact}}
 		return r.project(row)
 	}, nil
 }

@@ -338,7 +338,7 @@ func TestVocabulary_Hostile(t *testing.T) {
 		}
 		e, err := explain(db, "from Notes select suggest(Text, 'w12345x')")
 		jaytest.Must(t, err)
-		if e.Keys > 20_000 {
+		if e.Keys > 40_000 {
 			t.Errorf("%d keys were examined for a suggestion", e.Keys)
 		}
 		_, err = db.Query("Notes").Complete(ctx, "Text", "w", jay.SuggestOptions{})

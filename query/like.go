@@ -1,0 +1,264 @@
+package query
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// MoreLike is true of documents that have words which tell much of another document: those that it has often, and few others have. It is resolved
+// when a query begins, as a search for these words; nowhere else it has a meaning. The document itself is left out.
+type MoreLike struct {
+	ID       string // of the document; "" for Document
+	Document string // a JSON object
+	Options  MoreLikeOptions
+}
+
+func (MoreLike) expr() {}
+
+// MoreLikeOptions choose the words of a MoreLike, and of which fields. The zero value is that of none: the fields are those of an index of words.
+type MoreLikeOptions struct {
+	Fields                          []string // up to MaxLikeFields; none is those of an index of words
+	MinimumTermFrequency            int      // how often the document has a word at least; 0 is 2
+	MinimumDocumentFrequency        int      // how many documents have it at least; 0 is 5
+	MaximumDocumentFrequency        int      // and at most; 0 is no bound
+	MaximumDocumentFrequencyPercent int      // and at most, in percent of all; 0 is no bound
+	MinimumWordLength               int      // in characters
+	MaximumWordLength               int      // in characters; 0 is MaxLikeWord
+	MaximumQueryTerms               int      // how many words are searched for at most, up to MaxLikeTerms; 0 is 25
+	MaximumNumberOfTokensParsed     int      // how many words of each field are looked at, from the first on, up to MaxLikeTokens; 0 is 5,000
+	Boost                           bool     // words count for scores by how much they tell, and not alike
+	BoostFactor                     float64  // what the word counts that tells most, with Boost; 0 is 1
+	StopWordsDocumentID             string   // of a document with words to leave out, in the array StopWords; "" for none
+}
+
+// Bounds of a MoreLike.
+const (
+	MaxLikes      = 4 // of one condition
+	MaxLikeFields = 16
+	MaxLikeTerms  = 256
+	MaxLikeTokens = 100_000
+	MaxLikeWord   = 64       // bytes
+	MaxLikeBytes  = 16 << 20 // of a document that is given
+)
+
+// likeOptions are the options as RavenDB's clients send them.
+type likeOptions struct {
+	Fields                             []string `json:",omitempty"`
+	MinimumTermFrequency               *int     `json:",omitempty"`
+	MinimumDocumentFrequency           *int     `json:",omitempty"`
+	MaximumDocumentFrequency           *int     `json:",omitempty"`
+	MaximumDocumentFrequencyPercentage *int     `json:",omitempty"`
+	MinimumWordLength                  *int     `json:",omitempty"`
+	MaximumWordLength                  *int     `json:",omitempty"`
+	MaximumQueryTerms                  *int     `json:",omitempty"`
+	MaximumNumberOfTokensParsed        *int     `json:",omitempty"`
+	Boost                              *bool    `json:",omitempty"`
+	BoostFactor                        *float64 `json:",omitempty"`
+	StopWordsDocumentId                *string  `json:",omitempty"`
+}
+
+// numbers returns the options that are numbers, as they are kept and as they are sent.
+func (o *MoreLikeOptions) numbers(given *likeOptions) map[*int]**int {
+	return map[*int]**int{
+		&o.MinimumTermFrequency:            &given.MinimumTermFrequency,
+		&o.MinimumDocumentFrequency:        &given.MinimumDocumentFrequency,
+		&o.MaximumDocumentFrequency:        &given.MaximumDocumentFrequency,
+		&o.MaximumDocumentFrequencyPercent: &given.MaximumDocumentFrequencyPercentage,
+		&o.MinimumWordLength:               &given.MinimumWordLength,
+		&o.MaximumWordLength:               &given.MaximumWordLength,
+		&o.MaximumQueryTerms:               &given.MaximumQueryTerms,
+		&o.MaximumNumberOfTokensParsed:     &given.MaximumNumberOfTokensParsed,
+	}
+}
+
+// ParseMoreLikeOptions parses options as RavenDB's clients send them. A least frequency of 0 is one of 1 there. It returns ErrCondition for others.
+func ParseMoreLikeOptions(raw []byte) (o MoreLikeOptions, err error) {
+	var given likeOptions
+	if err := decodeOptions(raw, &given); err != nil {
+		return o, fmt.Errorf("%w: options of moreLikeThis(): %w", ErrCondition, err)
+	}
+	for _, least := range []*int{given.MinimumTermFrequency, given.MinimumDocumentFrequency} {
+		if least != nil && *least == 0 {
+			*least = 1
+		}
+	}
+	for to, from := range o.numbers(&given) {
+		if *from != nil {
+			*to = **from
+		}
+	}
+	if o.MaximumDocumentFrequency == 1<<31-1 { // which is none in the C# client
+		o.MaximumDocumentFrequency = 0
+	}
+	o.Fields = given.Fields
+	if given.Boost != nil {
+		o.Boost = *given.Boost
+	}
+	if given.BoostFactor != nil {
+		o.BoostFactor = *given.BoostFactor
+	}
+	if given.StopWordsDocumentId != nil {
+		o.StopWordsDocumentID = *given.StopWordsDocumentId
+	}
+	return o, nil
+}
+
+// json is the inverse of ParseMoreLikeOptions.
+func (o MoreLikeOptions) json() []byte {
+	given := likeOptions{Fields: o.Fields}
+	for from, to := range o.numbers(&given) {
+		if n := *from; n != 0 {
+			*to = &n
+		}
+	}
+	if o.Boost {
+		given.Boost = &o.Boost
+	}
+	if o.BoostFactor != 0 {
+		given.BoostFactor = &o.BoostFactor
+	}
+	if o.StopWordsDocumentID != "" {
+		given.StopWordsDocumentId = &o.StopWordsDocumentID
+	}
+	return marshalOptions(given)
+}
+
+// Check returns ErrCondition for a MoreLike that has no meaning.
+func (e MoreLike) Check() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: moreLikeThis(): %s", ErrCondition, fmt.Sprintf(format, args...))
+	}
+	o := &e.Options
+	switch {
+	case (e.ID == "") == (e.Document == ""):
+		return bad("it is of a document that has an ID, or that is given as JSON")
+	case len(e.Document) > MaxLikeBytes:
+		return bad("a document of %d bytes, %d are the most", len(e.Document), MaxLikeBytes)
+	case e.Document != "" && (!json.Valid([]byte(e.Document)) || strings.TrimLeft(e.Document, " \t\r\n")[0] != '{'):
+		return bad("the document is a JSON object, or id() = and an ID")
+	case len(o.Fields) > MaxLikeFields:
+		return bad("%d fields, %d are the most", len(o.Fields), MaxLikeFields)
+	case o.MaximumQueryTerms > MaxLikeTerms:
+		return bad("MaximumQueryTerms %d, %d are the most", o.MaximumQueryTerms, MaxLikeTerms)
+	case o.MaximumNumberOfTokensParsed > MaxLikeTokens:
+		return bad("MaximumNumberOfTokensParsed %d, %d are the most", o.MaximumNumberOfTokensParsed, MaxLikeTokens)
+	case o.MaximumDocumentFrequencyPercent > 100:
+		return bad("MaximumDocumentFrequencyPercentage %d", o.MaximumDocumentFrequencyPercent)
+	case !(o.BoostFactor >= 0 && o.BoostFactor <= MaxBoost):
+		return bad("BoostFactor %v, which is a number above 0 and up to %d", o.BoostFactor, MaxBoost)
+	}
+	for n := range o.numbers(new(likeOptions)) {
+		if *n < 0 {
+			return bad("%d, and no number of its options is below 0", *n)
+		}
+	}
+	return nil
+}
+
+// writeMoreLike writes a MoreLike as RQL.
+func writeMoreLike(b *strings.Builder, e MoreLike) {
+	b.WriteString("moreLikeThis(")
+	if e.ID != "" {
+		b.WriteString("id() = " + quote(e.ID))
+	} else {
+		b.WriteString(quote(e.Document))
+	}
+	if options := string(e.Options.json()); options != "{}" {
+		b.WriteString(", " + quote(options))
+	}
+	b.WriteString(")")
+}
+
+// ResolveLikes returns a condition with what fn makes of each MoreLike in its place, and how many there were. The depth of e must be within the bounds.
+func ResolveLikes(e Expr, fn func(MoreLike) (Expr, error)) (_ Expr, n int, err error) {
+	if !hasLikes(e) {
+		return e, 0, nil
+	}
+	list := func(in []Expr) ([]Expr, error) {
+		out := make([]Expr, len(in))
+		for i := range in {
+			var more int
+			if out[i], more, err = ResolveLikes(in[i], fn); err != nil {
+				return nil, err
+			}
+			n += more
+		}
+		return out, nil
+	}
+	switch e := e.(type) {
+	case And:
+		all, err := list(e)
+		return And(all), n, err
+	case Or:
+		all, err := list(e)
+		return Or(all), n, err
+	case Not:
+		e.Expr, n, err = ResolveLikes(e.Expr, fn)
+		return e, n, err
+	case Boost:
+		e.Expr, n, err = ResolveLikes(e.Expr, fn)
+		return e, n, err
+	case MoreLike:
+		out, err := fn(e)
+		return out, 1, err
+	}
+	return e, 0, nil // an ElemMatch, which Compile refuses
+}
+
+var errLike = errors.New("it is like another document")
+
+// hasLikes reports whether a condition has a MoreLike.
+func hasLikes(e Expr) bool {
+	return walk(e, func(e Expr, _ int) error {
+		if _, is := e.(MoreLike); is {
+			return errLike
+		}
+		return nil
+	}) != nil
+}
+
+// likes parses moreLikeThis().
+type likes struct{ *parser }
+
+// like = "moreLikeThis" "(" ( "id" "(" ")" "=" text | text ) [ "," options ] ")" .
+func (p likes) condition() (Expr, error) {
+	at := p.tok.offset
+	p.advance()
+	p.advance()
+	var e MoreLike
+	var err error
+	if p.tok.is("id") && p.atCall() {
+		p.advance()
+		p.advance()
+		if err := p.expectSymbol(")", "behind id("); err != nil {
+			return nil, err
+		}
+		if !p.acceptSymbol("=") && !p.acceptSymbol("==") {
+			return nil, p.unexpected(`"=" and the ID of a document`)
+		}
+		e.ID, err = p.textValue("the ID of a document")
+	} else if p.tok.kind == tokenText || p.tok.kind == tokenParameter {
+		e.Document, err = p.textValue("a document as JSON")
+	} else {
+		err = p.unexpected("id() = and the ID of a document, or one as JSON")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if p.acceptSymbol(",") {
+		at := p.tok.offset
+		raw, err := (beside{p.parser}).options("moreLikeThis()", `'{"MinimumTermFrequency":1}'`)
+		if err != nil {
+			return nil, err
+		}
+		if e.Options, err = ParseMoreLikeOptions(raw); err != nil {
+			return nil, p.fail(at, "%v", err).because(err)
+		}
+	}
+	if err := e.Check(); err != nil {
+		return nil, p.fail(at, "%v", err).because(err)
+	}
+	return e, p.expectSymbol(")", "behind the options of moreLikeThis()")
+}
