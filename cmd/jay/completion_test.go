@@ -56,7 +56,7 @@ func TestComplete(t *testing.T) {
 		want      []string
 	}{
 		{[]string{"expo"}, completeWords, []string{"export"}},
-		{[]string{"index", ""}, completeWords, []string{"create", "list", "drop", "computed", "errors"}},
+		{[]string{"index", ""}, completeWords, []string{"create", "list", "drop", "computed", "errors", "terms"}},
 		{[]string{"collections", "re"}, completeWords, []string{"rename"}},
 		{[]string{"--js"}, completeWords, []string{"--json"}},
 		{[]string{"get", "--js"}, completeWords, []string{"--json"}},
@@ -146,7 +146,7 @@ func TestComplete_Bash(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"jay expo":                  "export",
-		"jay index ":                "computed create drop errors list",
+		"jay index ":                "computed create drop errors list terms",
 		"jay get users/b":           "users/bob",
 		"jay put --collection=U":    "Users",
 		"jay put --collection My":   `My\ People`,

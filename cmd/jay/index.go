@@ -18,6 +18,7 @@ type indexCommand struct {
 	Drop     dropIndexCommand   `cmd:"" help:"Remove an index."`
 	Computed computedCommand    `cmd:"" help:"Create, preview, list, show and drop computed indexes: members, counts and sums of several collections under one name."`
 	Errors   indexErrorsCommand `cmd:"" help:"List documents for which an expression of an index fails."`
+	Terms    indexTermsCommand  `cmd:"" help:"List the words that an index of kind text has."`
 }
 
 // createIndexCommand creates an index.
@@ -297,6 +298,55 @@ func (c *indexErrorsCommand) Run(ctx context.Context, a *app) error {
 		t.words = true
 		for _, e := range list {
 			t.add(fit(e.ID, tableCell), fit(e.Field, tableCell), fit(e.Reason, 2*tableCell))
+		}
+		return a.print(t.render(a.width) + "\n")
+	})
+}
+
+// indexTermsCommand lists the terms of an index of words.
+type indexTermsCommand struct {
+	Field      string `placeholder:"FIELD" help:"Field of the index. The default is its first one."`
+	Prefix     string `placeholder:"TEXT" help:"Only words that begin so."`
+	After      string `placeholder:"WORD" help:"Only words behind this one, which may be the last one of another list."`
+	Limit      int    `default:"100" placeholder:"N" help:"At most so many words, up to 10,000."`
+	Collection string `arg:"" help:"The collection."`
+	Name       string `arg:"" help:"Name of the index, as jay index list shows it."`
+}
+
+// Help is shown by jay index terms --help.
+func (*indexTermsCommand) Help() string {
+	return `Words are as the analyzer of the field makes them: in lower case, and of a language the stems. Beside each stands how many documents have it now. They come in the order of their bytes.
+
+Examples:
+
+    jay index terms Articles Words --prefix oak
+    jay index terms Articles Words --field Title --limit 10000 --json | jq -r .term`
+}
+
+// Run prints the terms.
+func (c *indexTermsCommand) Run(ctx context.Context, a *app) error {
+	if c.Limit < 1 {
+		return usageError{text: fmt.Sprintf("--limit %d: it is a number from 1 to 10,000", c.Limit)}
+	}
+	return a.withDatabase(false, func(db *jay.DB) error {
+		list, err := jay.IndexOf(db, c.Collection, strings.TrimSpace(c.Name)).Terms(ctx, jay.IndexTermList{Field: c.Field, Prefix: c.Prefix, After: c.After, Limit: c.Limit})
+		if err != nil {
+			return err
+		}
+		if a.json {
+			for _, term := range list {
+				if err := a.printLine(term); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		if len(list) == 0 {
+			return a.print("no words\n")
+		}
+		t := newFigures("Word", "Documents")
+		for _, term := range list {
+			t.add(fit(term.Text, tableCell), thousands(term.Documents))
 		}
 		return a.print(t.render(a.width) + "\n")
 	})

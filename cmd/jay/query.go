@@ -32,6 +32,8 @@ Examples:
 
     jay query 'from Packages where Standard = true order by Name limit 5'
     jay query "from Users where Name = 'ann'" --json | jq .Name
+    jay query "from Articles where search(Text, 'oak') order by score() include highlight(Text), explanations()"
+    jay query "from Articles select suggest(Text, 'acron'), complete(Text, 'ac')"
     jay query 'from Orders where Total > $least select Company, Total' --param least=100
     jay query 'from Orders where Company in ($ids)' --param 'ids=["companies/1-A","companies/2-A"]'
     jay query --file report.rql --explain`

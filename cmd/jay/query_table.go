@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -54,14 +56,24 @@ const (
 
 // add adds a row, and prints the batch when it is full.
 func (t *answerTable) add(row *jay.Row) error {
+	body, id := []byte(row.JSON), ""
 	if row.Document != nil {
-		return t.addRow(row.Document.ID(), true, gjson.ParseBytes(row.Document.Body()))
+		body, id = row.Document.Body(), row.Document.ID()
 	}
-	return t.addRow("", false, gjson.ParseBytes(row.JSON))
+	cells := make(map[string]cell)
+	for field, fragments := range row.Highlights {
+		cells["highlight("+field+")"] = cell{text: fit(strings.Join(fragments, " … "), tableCell), scalar: true}
+	}
+	if row.Explanation != nil {
+		text := strconv.FormatFloat(row.Explanation.Score, 'f', 4, 64)
+		cells["score()"] = cell{text: text, scalar: true, number: true}
+	}
+	return t.addRow(id, row.Document != nil, gjson.ParseBytes(body), cells)
 }
 
 // addRow adds a document with its ID, or a row.
-func (t *answerTable) addRow(id string, document bool, members gjson.Result) error {
+// Behind its members come those of what it includes.
+func (t *answerTable) addRow(id string, document bool, members gjson.Result, included map[string]cell) error {
 	if t.byName == nil {
 		t.byName = make(map[string]*tableColumn)
 	}
@@ -75,6 +87,9 @@ func (t *answerTable) addRow(id string, document bool, members gjson.Result) err
 		t.set(cells, fit(key.String(), tableCell), newCell(value))
 		return true
 	})
+	for _, name := range slices.Sorted(maps.Keys(included)) {
+		t.set(cells, fit(name, tableCell), included[name])
+	}
 	t.pending = append(t.pending, cells)
 	if len(t.pending) == tableBatch {
 		return t.printBatch()

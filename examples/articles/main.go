@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
@@ -28,6 +29,9 @@ type Found struct {
 	Score float64
 }
 
+// maxFragment is how many characters of a text are shown below a title.
+const maxFragment = 50
+
 func main() {
 	if err := run(context.Background()); err != nil {
 		log.Fatal(err)
@@ -48,7 +52,7 @@ func run(ctx context.Context) (err error) {
 	if err := fill(ctx, db); err != nil {
 		return err
 	}
-	for _, typed := range []string{"falling leaves", `"acorns of oaks"`, "jay* -acorn", "acron~"} {
+	for _, typed := range []string{"falling leaves", `"acorns of oaks"`, "jay* -acorn", "acron~", "acrons"} {
 		if err := show(ctx, db, typed); err != nil {
 			return err
 		}
@@ -69,6 +73,10 @@ func fill(ctx context.Context, db *jay.DB) error {
 	if err != nil {
 		return err
 	}
+	// Suggestions are whole words, and no stems of a language.
+	if err := db.EnsureIndex(ctx, "Articles", jay.Index{Name: "Spelling", Kind: "text", Fields: []string{"Text"}}); err != nil {
+		return err
+	}
 	articles, err := jay.CollectionOf[Article](db)
 	if err != nil {
 		return err
@@ -87,30 +95,55 @@ func fill(ctx context.Context, db *jay.DB) error {
 }
 
 // found asks for articles with the words of a search in a title or a text.
-func found(db *jay.DB, typed string) jay.Query[Found] {
+func found(db *jay.DB, typed string) jay.Query[jay.Row] {
 	english := jay.WithAnalyzer("english") // as the index has it
 	q := db.Query("Articles").
 		Where(jay.Or(jay.Search("Title", typed, english), jay.Search("Text", typed, english))).
 		OrderBy(jay.Score).
 		NoScan(). // the index must answer
 		Limit(2)  // on a page
-	return jay.Select[Found](q, "Title", "score() as Score")
+	shown := jay.Highlight{Field: "Text", Length: maxFragment}
+	return jay.Select[Found](q, "Title", "score() as Score").Highlight(shown).Rows()
 }
 
 // show prints the pages of what is found.
 func show(ctx context.Context, db *jay.DB, typed string) error {
 	fmt.Println(typed)
+	shown := 0
 	for q, cursor := found(db, typed), ""; ; {
 		page, err := q.After(cursor).Page(ctx)
 		if err != nil {
 			return err
 		}
-		for _, a := range page.Items {
+		for _, row := range page.Items {
+			var a Found
+			if err := json.Unmarshal(row.JSON, &a); err != nil {
+				return err
+			}
 			fmt.Printf("   %.2f  %s\n", a.Score, a.Title)
+			for _, fragment := range row.Highlights["Text"] {
+				fmt.Printf("         %s\n", fragment)
+			}
+			shown++
 		}
 		if cursor = page.Next; cursor == "" {
+			if shown == 0 {
+				return suggest(ctx, db, typed)
+			}
 			return nil
 		}
 		fmt.Println("   next page")
 	}
+}
+
+// suggest shows a word that was perhaps meant.
+func suggest(ctx context.Context, db *jay.DB, word string) error {
+	meant, err := db.Query("Articles").UseIndex("Spelling").Suggest(ctx, "Text", word, jay.SuggestOptions{Size: 1})
+	if err != nil {
+		return err
+	}
+	for _, s := range meant {
+		fmt.Printf("   did you mean %s?\n", s.Word)
+	}
+	return nil
 }
