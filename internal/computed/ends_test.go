@@ -288,6 +288,10 @@ func TestEnds_AlongIndexes(t *testing.T) {
 				}
 			}
 		}
+		text := "from A%s select facet(K, first(V order by T), last(V order by T))"
+		if got, want := jaytest.Rows(t, db, fmt.Sprintf(text, "")), jaytest.Rows(t, db, fmt.Sprintf(text, " use no index")); !slices.Equal(got, want) || !strings.Contains(got[0], `"First":`) {
+			t.Errorf("%v: facets: got %v, want %v", fields, got, want)
+		}
 		q, err := db.RQL("from A group by K select K, first(V order by T)", nil)
 		jaytest.Must(t, err)
 		x, err := q.Explain(t.Context())
@@ -295,5 +299,33 @@ func TestEnds_AlongIndexes(t *testing.T) {
 		if used := fields[1] == "-T" || fields[2] == "V"; used != strings.Contains(x.String(), "from the ends of each group") {
 			t.Errorf("%v: %s", fields, x)
 		}
+	}
+}
+
+// Ensure that a condition on members of which the first is free narrows the walk over extremes, and that groups that the kept counts have beside
+// are left out, and are no damage.
+func TestComputed_Ends_Narrow(t *testing.T) {
+	ctx, db := t.Context(), jaytest.Memory(t, nil)
+	c := ends()
+	c.Maps = c.Maps[:1]
+	c.Reduce = &index.Reduce{GroupBy: []string{"Who", "State"}, Select: []index.Member{{Name: "Who"}, {Name: "State"}, {Name: "Count", Expression: "count()"}, {Name: "Most", Expression: "max(N)"}}}
+	jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, c))
+	for i := range 12 {
+		jaytest.Put(t, db, fmt.Sprint("orders/", i), fmt.Sprintf(`{"Who":"w%d","S":"s%d","N":%d}`, i%2, i%3, i), jay.InCollection("Orders"))
+	}
+	for where, want := range map[string]string{
+		"State = 's1'":                 `[{"Who":"w0","State":"s1","Count":2,"Most":10} {"Who":"w1","State":"s1","Count":2,"Most":7}]`,
+		"State > 's1' and Who != 'w1'": `[{"Who":"w0","State":"s2","Count":2,"Most":8}]`,
+		"State = 's9'":                 `[]`,
+	} {
+		q, err := db.RQL("from index 'Ends' where "+where+" order by Who", nil)
+		jaytest.Must(t, err)
+		rows, err := q.NoScan().All(ctx)
+		jaytest.Must(t, err)
+		var got []string
+		for _, row := range rows {
+			got = append(got, string(row.JSON))
+		}
+		jaytest.Equal(t, fmt.Sprint(got), want)
 	}
 }

@@ -80,7 +80,7 @@ var computedIndexes = []mutation{
 	{
 		name:  "computed: groups that a condition leaves out are called damage",
 		edits: []edit{{"internal/exec/kept.go", " && !b.Narrow {", " {"}},
-		tests: []tests{{"internal/computed", "TestComputed_Ends_History"}},
+		tests: []tests{{"internal/computed", "TestComputed_Ends_Narrow"}},
 	},
 	{
 		name:  "computed: a preview has elements that the map leaves out",
