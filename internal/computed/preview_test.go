@@ -150,4 +150,11 @@ func TestComputed_Errors(t *testing.T) {
 	if _, err := jay.ComputedOf(db).Errors(ctx, "means", 10_001); !errors.Is(err, jay.ErrUsage) {
 		t.Errorf("got %v", err)
 	}
+	jaytest.Must(t, db.Close())
+	if _, err := jay.ComputedOf(db).Errors(ctx, "means", 0); !errors.Is(err, jay.ErrClosed) {
+		t.Errorf("closed: got %v", err)
+	}
+	if _, err := jay.ComputedOf(db).Preview(ctx, c); !errors.Is(err, jay.ErrClosed) {
+		t.Errorf("closed: got %v", err)
+	}
 }

@@ -111,15 +111,12 @@ func (db ComputedIndexes) previewed(ctx context.Context, d *computed.Definition,
 // Errors returns the documents for which expressions of a computed index fail, at most limit for each of its parts, by collection and
 // folded ID: see ComputedIndexes.Errors of package jay.
 func (db ComputedIndexes) Errors(ctx context.Context, name string, limit int) ([]index.ComputedFailure, error) {
-	c := db.Indexes.Load().FindComputed(name)
-	switch {
-	case c == nil:
-		return nil, fmt.Errorf("%w: there is no computed index %q", errs.ErrIndex, errs.Shorten(name))
-	case c.Unknown != nil:
-		return nil, fmt.Errorf("%w: computed index %q: this version does not understand its declaration: %w", errs.ErrIndex, c.Name, c.Unknown)
+	parts, err := db.partsOf(name)
+	if err != nil {
+		return nil, err
 	}
 	all := []index.ComputedFailure{}
-	for _, part := range db.Indexes.Load().PartsOf(c.Declared) {
+	for _, part := range parts {
 		list, err := db.IndexErrors(ctx, part.Info.Collection, part.Info.Name, "", limit)
 		if err != nil {
 			return nil, err
@@ -138,4 +135,21 @@ func (db ComputedIndexes) Errors(ctx context.Context, name string, limit int) ([
 		return strings.Compare(db.Env.Rules.Fold(a.ID), db.Env.Rules.Fold(b.ID))
 	})
 	return all, nil
+}
+
+// partsOf returns the parts of a computed index.
+func (db ComputedIndexes) partsOf(name string) ([]*catalog.Index, error) {
+	if err := db.Env.Enter(); err != nil {
+		return nil, err
+	}
+	defer db.Env.Exit()
+	current := db.Indexes.Load()
+	c := current.FindComputed(name)
+	switch {
+	case c == nil:
+		return nil, fmt.Errorf("%w: there is no computed index %q", errs.ErrIndex, errs.Shorten(name))
+	case c.Unknown != nil:
+		return nil, fmt.Errorf("%w: computed index %q: this version does not understand its declaration: %w", errs.ErrIndex, c.Name, c.Unknown)
+	}
+	return current.PartsOf(c.Declared), nil
 }

@@ -5,9 +5,9 @@ const CLAUSES = ['from', 'group by', 'where', 'order by', 'select', 'include', '
 const WORDS = new Set(('from group by where order select include limit offset as use no index distinct and or not in all between exact true false null ' +
   'asc ascending desc descending update load declare function filter').split(' '));
 const RESERVED = new Set('from group where order load update filter select include limit offset declare and or not in between all as distinct true false null'.split(' '));
-const FUNCTIONS = ['exists', 'startsWith', 'endsWith', 'contains', 'regex', 'elemMatch', 'size', 'type', 'exact', 'id', 'count', 'sum', 'avg', 'min', 'max', 'key', 'year', 'month', 'day', 'hour', 'field',
+const FUNCTIONS = ['exists', 'startsWith', 'endsWith', 'contains', 'regex', 'elemMatch', 'size', 'type', 'exact', 'id', 'count', 'sum', 'avg', 'min', 'max', 'first', 'last', 'key', 'year', 'month', 'day', 'hour', 'field',
   'abs', 'ceiling', 'coalesce', 'concat', 'dateDiff', 'datePart', 'dateTrunc', 'floor', 'if', 'length', 'lower', 'number', 'replace', 'round', 'substring', 'text', 'trim', 'upper'];
-const GROUPS = ['count()', 'sum(', 'avg(', 'min(', 'max(', 'key()'];
+const GROUPS = ['count()', 'sum(', 'avg(', 'min(', 'max(', 'first(', 'last(', 'key()'];
 const META = ['@metadata.@id', '@metadata.@collection', '@metadata.@etag', '@metadata.@last-modified', '@metadata.@change-vector'];
 
 const PART = /(\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$))|('(?:[^'\\]|\\[\s\S]|'')*(?:'|$)|"(?:[^"\\]|\\[\s\S]|"")*(?:"|$))|(-?[0-9](?:_?[0-9])*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)|(\$[\p{L}\p{N}_]+)|(@[\p{L}\p{N}_-]+|[\p{L}_][\p{L}\p{N}_]*)|([=!<>]=|<>|[=<>()[\]{},.*;])/gu;
@@ -65,7 +65,7 @@ export function aliasOf(text) {
 // grouped reports whether the answers are groups or distinct rows, which have no pages.
 export function grouped(text) {
   return meaningful(text).some((t, i, all) => (t.kind === 'word' && ((t.lower === 'group' && all[i + 1]?.lower === 'by') || t.lower === 'distinct')) ||
-    (t.kind === 'function' && ['count', 'sum', 'avg', 'min', 'max', 'key'].includes(t.lower)));
+    (t.kind === 'function' && ['count', 'sum', 'avg', 'min', 'max', 'first', 'last', 'key'].includes(t.lower)));
 }
 
 // limitOf returns the limit of a query: null if it has neither limit nor offset, 0 if the number
