@@ -41,6 +41,20 @@ func counted() jay.Computed {
 	return c
 }
 
+// latest is an index of deliveries with extremes and values of an order, which ordered indexes keep.
+func latest() jay.Computed {
+	return jay.Computed{
+		Name: "Latest",
+		Maps: []index.Map{{Collection: "Deliveries", Select: []index.Member{{Name: "Product"}, {Name: "N"}, {Name: "At", Expression: "N * -1"}}}},
+		Reduce: &index.Reduce{GroupBy: []string{"Product"}, Select: []index.Member{
+			{Name: "Product"}, {Name: "Times", Expression: "count()"}, {Name: "Last", Expression: "last(N order by At)"}, {Name: "Most", Expression: "max(N)"},
+		}},
+	}
+}
+
+// latestOfFilled is what it says of what fill stores.
+const latestOfFilled = `{"Product":"p0","Times":3,"Last":0,"Most":4} {"Product":"p1","Times":3,"Last":1,"Most":5}`
+
 func fill(t testing.TB, db *jay.DB) {
 	t.Helper()
 	for i := range 6 {
@@ -168,6 +182,7 @@ func TestComputed_RestoreAndRepair(t *testing.T) {
 	db := jaytest.Open(t, filepath.Join(dir, "a"), nil)
 	fill(t, db)
 	jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, stock()))
+	jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, latest()))
 	_, backup := jaytest.BackUp(t, db)
 	jaytest.Close(t, db)
 	_, err := jay.Restore(ctx, filepath.Join(dir, "b"), jay.RestoreOptions{CopyTag: "C"}, bytes.NewReader(backup))
@@ -177,7 +192,11 @@ func TestComputed_RestoreAndRepair(t *testing.T) {
 	for _, name := range []string{"b", "c"} {
 		db := jaytest.Open(t, filepath.Join(dir, name), nil)
 		jaytest.Equal(t, says(t, db, "Stock"), filled)
-		jaytest.Equal(t, fmt.Sprint(partsOf(t, db)), "[Deliveries ready Orders ready]")
+		jaytest.Equal(t, says(t, db, "Latest"), latestOfFilled)
+		_, err := jay.QueryIndex[json.RawMessage](db, "Latest").NoScan().All(ctx)
+		jaytest.Must(t, err)
+		jaytest.Equal(t, fmt.Sprint(partsOf(t, db)), "[Deliveries ready Deliveries ready Deliveries ready Deliveries ready Orders ready]")
+		jaytest.Must(t, jay.ComputedOf(db).Drop(ctx, "Latest"))
 		jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, counted(), jay.ReplaceIndex()))
 		checks.WaitIndexTasks(db)
 		jaytest.Equal(t, fmt.Sprint(partsOf(t, db)), "[Deliveries ready]")
@@ -227,6 +246,17 @@ func TestComputed_Shared(t *testing.T) {
 	fill(t, dbs[0])
 	jaytest.Must(t, jay.ComputedOf(dbs[0]).Ensure(ctx, stock()))
 	jaytest.Must(t, jay.ComputedOf(dbs[1]).Ensure(ctx, stock()))
+	p, err := jay.ComputedOf(dbs[1]).Preview(ctx, latest())
+	jaytest.Must(t, err)
+	jaytest.Equal(t, len(p.Results), 2)
+	jaytest.Must(t, jay.ComputedOf(dbs[1]).Ensure(ctx, latest()))
+	for _, db := range dbs {
+		jaytest.Equal(t, says(t, db, "Latest"), latestOfFilled)
+		list, err := jay.ComputedOf(db).Errors(ctx, "Latest", 0)
+		jaytest.Must(t, err)
+		jaytest.Equal(t, len(list), 0)
+	}
+	jaytest.Must(t, jay.ComputedOf(dbs[0]).Drop(ctx, "Latest"))
 	for _, db := range dbs {
 		jaytest.Equal(t, says(t, db, "Stock"), filled)
 		jaytest.Equal(t, fmt.Sprint(partsOf(t, db)), "[Deliveries ready Orders ready]")
