@@ -1,5 +1,5 @@
-// Package computed decides what a computed index means: which queries of documents a query of the index is, and which
-// indexes keep its answers. It reads and stores nothing.
+// Package computed decides what a computed index means: which queries of documents a query of the index is, which
+// indexes keep its answers, and what it makes of single documents. It reads and stores nothing.
 package computed
 
 import (

@@ -357,3 +357,17 @@ func TestComputed_Rename_Crash(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a computed index that is declared, replaced and dropped leaves no warning in the log.
+func TestComputed_NoWarnings(t *testing.T) {
+	ctx := t.Context()
+	var log bytes.Buffer
+	db, err := jay.Open("db", &jay.Options{Engine: &memory.Driver{}, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	jaytest.Must(t, err)
+	fill(t, db)
+	jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, stock()))
+	jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, counted(), jay.ReplaceIndex()))
+	jaytest.Must(t, jay.ComputedOf(db).Drop(ctx, "Stock"))
+	jaytest.Close(t, db)
+	jaytest.Equal(t, log.String(), "")
+}
