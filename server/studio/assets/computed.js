@@ -69,7 +69,7 @@ const sample = `{
 export function newComputed(db, app) {
   return dialog('New computed index', (close) => {
     const failed = h('div'), shown = h('div', {class: 'computed-preview', 'aria-live': 'polite'});
-    const text = editor({label: 'Declaration', language: 'json', value: sample, grow: [15, 15]});
+    const text = editor({label: 'Declaration', language: 'json', value: sample, grow: [15, 15], input: () => fill(failed)});
     const id = h('input', {type: 'text', class: 'mono', autocomplete: 'off', spellcheck: 'false'});
     const replace = h('input', {type: 'checkbox'});
     const declared = () => {

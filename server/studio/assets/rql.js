@@ -55,6 +55,13 @@ export function collectionOf(text) {
   return next.kind === 'name' ? next.text : null;
 }
 
+// indexOf returns the name of the computed index that a query reads, or ''.
+export function indexOf(text) {
+  const all = meaningful(text);
+  const i = all.findIndex((t) => t.lower === 'from');
+  return i >= 0 && all[i + 1]?.lower === 'index' && all[i + 2]?.kind === 'string' ? unquote(all[i + 2].text) : '';
+}
+
 // aliasOf returns the name that the query gives a document, or ''.
 export function aliasOf(text) {
   const all = meaningful(text);
@@ -129,7 +136,7 @@ export function offsetOf(text, line, column) {
 // completions returns what can stand at the caret: {start, end, items} where each item,
 // {text, kind, note}, replaces the text from start to end. known has what the server knows:
 // { collections: [{name, documents}], fields: [{path, types}] of the query's collection,
-// indexes: [{name, collection}], parameters: [names] }. Nothing of RQL stands in a script or after it.
+// indexes: [{name, collection}], computed: computed indexes, as the server lists them, parameters: [names] }. Nothing of RQL stands in a script or after it.
 export function completions(text, caret, known = {}) {
   const all = meaningful(text.slice(0, caret));
   const last = all[all.length - 1];
@@ -199,7 +206,8 @@ function candidates(before, text, known, typed, quoted) {
     return [...new Set([...(known.parameters ?? []), ...parameters(text).filter((p) => '$' + p !== typed)])].map((p) => ({text: '$' + p, kind: 'parameter', note: ''}));
   }
   if (before.length === 0) return quoted ? [] : [keyword('from')];
-  if (last.lower === 'from') return collections(known);
+  if (last.lower === 'from') return [...collections(known), ...(known.computed?.length > 0 ? [keyword('index', 'a computed one')] : [])];
+  if (last.lower === 'index' && before[before.length - 2].lower === 'from') return (known.computed ?? []).map((i) => ({text: literal(i.name), name: i.name, kind: 'index', note: 'computed'}));
   if (clause.name === 'from') {
     if (last.lower === 'as') return [];
     if (last.lower === 'use') return [keyword('index'), keyword('no index')];
@@ -229,11 +237,11 @@ function candidates(before, text, known, typed, quoted) {
       if (last.lower === 'as') return ['long', 'double', 'string', 'date', 'utc'].map((w) => keyword(w));
       if (behind || ['long', 'double', 'string', 'date', 'utc'].includes(last.lower)) return [keyword('desc'), keyword('asc'), keyword('as long'), keyword('as double'), keyword('as date'), keyword('as utc'), ...following('order by')];
       if (['desc', 'asc', 'descending', 'ascending'].includes(last.lower)) return following('order by');
-      return [...fields(), ...GROUPS.map((g) => ({text: g, kind: 'function', note: 'of a group'}))];
+      return [...fields(), ...groupFunctions(text)];
     case 'select':
       if (last.lower === 'as') return [];
       if (behind) return [keyword('as'), ...following('select')];
-      return [...(last.lower === 'select' ? [keyword('distinct'), keyword('*')] : []), ...fields(), ...GROUPS.map((g) => ({text: g, kind: 'function', note: 'of a group'}))];
+      return [...(last.lower === 'select' ? [keyword('distinct'), keyword('*')] : []), ...fields(), ...groupFunctions(text)];
     case 'include':
       return behind ? following('include') : fields();
     case 'limit':
@@ -276,8 +284,15 @@ function collections(known) {
 function fieldItems(text, known) {
   const alias = aliasOf(text);
   const prefix = alias === '' ? '' : alias + '.';
+  const computed = known.computed?.find((i) => i.name.toLowerCase() === indexOf(text).toLowerCase());
+  if (computed) return (computed.reduce ?? computed.maps?.[0])?.select.map((m) => ({text: prefix + name(m.name), kind: 'field', note: m.expression ?? ''})) ?? [];
   const out = (known.fields ?? []).map((f) => ({text: prefix + f.path, kind: 'field', note: (f.types ?? []).join(', ')}));
   return [...out, {text: 'id()', kind: 'function', note: 'the ID'}, ...META.map((m) => ({text: m, kind: 'field', note: 'metadata'}))];
+}
+
+// groupFunctions are those of groups, which a query of a computed index has not.
+function groupFunctions(text) {
+  return indexOf(text) === '' ? GROUPS.map((g) => ({text: g, kind: 'function', note: 'of a group'})) : [];
 }
 
 function functions() {

@@ -56,6 +56,17 @@ test('completion follows the grammar', () => {
   assert.deepEqual(at("from Orders where Company = 'Or|").texts, []);
 });
 
+test('computed indexes are completed, and the members of what they give', () => {
+  const computed = [{name: "Sales/By day", maps: [{collection: 'Orders', select: [{name: 'Day'}, {name: 'N'}]}], reduce: {groupBy: ['Day'], select: [{name: 'Day'}, {name: 'The sum', expression: 'sum(N)'}]}}, {name: 'Plain', maps: [{collection: 'Orders', select: [{name: 'Total'}]}]}];
+  const texts = (text) => rql.completions(text.replace('|', ''), text.indexOf('|'), {...known, computed}).items.map((i) => i.text);
+  assert.ok(texts('from |').includes('index'));
+  assert.ok(!at('from |').texts.includes('index')); // there is none
+  assert.deepEqual(texts('from index |'), ["'Sales/By day'", "'Plain'"]);
+  assert.deepEqual(texts("from index 'Sales/By day' where |").slice(0, 2), ['Day', "'The sum'"]);
+  assert.deepEqual(texts("from index 'plain' order by T|"), ['Total']);
+  assert.equal(rql.collectionOf("from index 'Plain'"), null);
+});
+
 test('a completion replaces the word at the caret', () => {
   assert.equal(at('from Orders where Comp|ny = 1').apply(0), 'from Orders where Company = 1');
   assert.equal(at("from 'My|").apply(0), "from 'My things'");

@@ -81,8 +81,9 @@ class QueryPage {
   async learn() {
     const {app, db} = this;
     try {
-      const [{collections}, {indexes}] = await Promise.all([api.get(api.jay(db, 'collections'), {signal: app.signal}), api.get(api.jay(db, 'indexes'), {signal: app.signal})]);
+      const [{collections}, {indexes}, {computed}] = await Promise.all(['collections', 'indexes', 'indexes/computed'].map((path) => api.get(api.jay(db, path), {signal: app.signal})));
       this.known.collections = collections;
+      this.known.computed = computed;
       this.allIndexes = indexes;
       if (this.result === null && this.editor.value.trim() === '') this.showStart();
       await this.learnFields();
