@@ -31,8 +31,8 @@ func (q Definition) Suggest(ctx context.Context, field, word string, complete bo
 	if err != nil {
 		return nil, err
 	}
-	if len(q.Query.Suggests) > 0 || q.cursor != "" {
-		return nil, fmt.Errorf("%w: the query asks for words already, or has a cursor", errs.ErrQuery)
+	if len(q.Query.Suggests) > 0 || q.cursor != "" || q.Query.HasLimit || q.Query.Offset > 0 {
+		return nil, fmt.Errorf("%w: the query asks for words already, or has a page: SuggestOptions.Size is for that", errs.ErrQuery)
 	}
 	q.Query.Suggests = []query.Suggest{{Name: field, Field: f, Words: []string{word}, Complete: complete, Options: o}}
 	found := []query.Suggestion{}

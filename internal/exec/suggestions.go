@@ -24,10 +24,13 @@ type suggestions struct {
 
 // startSuggestions is Start of a query of words.
 func startSuggestions(ctx context.Context, db Database, q *query.Query, overlay Overlay, o Options) (*Run, error) {
-	if q.Where != nil || len(q.OrderBy) > 0 || len(q.GroupBy) > 0 || q.Projects() || len(q.Facets) > 0 || q.IncludesMore() || q.HasLimit || q.Offset > 0 || !q.Each.IsZero() || q.NoIndex {
-		return nil, fmt.Errorf("%w: %w: a query of words has neither a condition, an order, columns, a page nor includes", errs.ErrQuery, query.ErrSuggest)
+	if q.Where != nil || len(q.OrderBy) > 0 || len(q.GroupBy) > 0 || q.Projects() || len(q.Facets) > 0 || q.IncludesMore() || !q.Each.IsZero() || q.NoIndex {
+		return nil, fmt.Errorf("%w: %w: a query of words has neither a condition, an order, columns nor includes", errs.ErrQuery, query.ErrSuggest)
 	}
-	r := &Run{env: db.Env, docs: db.Docs.For(ctx), q: q, snapshot: db.Snapshot, owned: db.Owned, overlay: overlay, options: o, moment: db.Moment, payer: budget.NewPayer(ctx), plan: &plan.Plan{}, source: &noSource{}, left: -1, started: time.Now()}
+	r := &Run{env: db.Env, docs: db.Docs.For(ctx), q: q, snapshot: db.Snapshot, owned: db.Owned, overlay: overlay, options: o, moment: db.Moment, payer: budget.NewPayer(ctx), plan: &plan.Plan{}, source: &noSource{}, skip: q.Offset, left: -1, started: time.Now()}
+	if q.HasLimit { // of results, as RavenDB's clients may ask for all of them by one
+		r.left = q.Limit
+	}
 	if err := r.findGone(db.DueFrom); err != nil {
 		return nil, err
 	}

@@ -833,7 +833,49 @@ async function clusterWide() {
     store.dispose();
 }
 
-for (const part of [databases, sessions, ids, concurrency, includes, commands, queries, bulk, changes, attachments, revisions, patches, indexes, computed, compareExchange, clusterWide, many]) {
+// Searches, and what is around them: fragments, suggestions, documents like one, and why an answer has its score.
+async function texts() {
+    const store = open("Acorns");
+    const put = store.openSession();
+    for (const [id, title, text] of [["articles/1", "Jays", "A jay hides acorns and finds most of the acorns again"], ["articles/2", "Oaks", "Acorns of <oaks>"], ["articles/3", "Ashes", "The ash has no acorn"]]) {
+        await put.store({ title, text, "@metadata": { "@collection": "Articles" } }, id);
+    }
+    await put.saveChanges();
+    const created = await fetch(`${url}/jay/v1/databases/Acorns/indexes`, { method: "PUT", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ collection: "Articles", index: { name: "Words", kind: "text", fields: ["text", "title"] } }) });
+    check("an index of words", created.ok, `${created.status} ${await created.text()}`);
+
+    let session = store.openSession();
+    let shown, tagged, why;
+    const found = await session.query({ collection: "Articles" }).search("text", "acorns").orderByScore()
+        .highlight({ fieldName: "text", fragmentLength: 30, fragmentCount: 2 }, h => shown = h)
+        .includeExplanations(e => why = e).all();
+    equal("searched, the best first", found.map(a => a.id), ["articles/2", "articles/1"]);
+    equal("fragments", [shown.getFragments("articles/1"), shown.getFragments("articles/2")], [["A jay hides <b>acorns</b> and finds", "most of the <b>acorns</b> again"], ["<b>Acorns</b> of &lt;oaks&gt;"]]);
+    check("explained", why.explanations["articles/2"][0].includes("rarity"), JSON.stringify(why.explanations));
+    await session.query({ collection: "Articles" }).search("text", "acorns").selectFields(["title"])
+        .highlight({ fieldName: "text", fragmentLength: 30, fragmentCount: 1, preTags: ["<i>"], postTags: ["</i>"] }, h => tagged = h).all();
+    equal("fragments of a projection", tagged.getFragments("articles/2"), ["<i>Acorns</i> of &lt;oaks&gt;"]);
+    equal("a boost", (await session.query({ collection: "Articles" }).search("text", "acorns").orElse().search("title", "ashes").boost(10).orderByScore().first()).id, "articles/3");
+
+    const meant = await session.query({ collection: "Articles" }).suggestUsing(b => b.byField("text", "acrons")).execute();
+    equal("suggestions", meant.text.suggestions, ["acorns", "acorn"]);
+    const several = await session.query({ collection: "Articles" })
+        .suggestUsing(b => b.byField("text", ["acrons", "oka"]).withDisplayName("meant").withOptions({ pageSize: 1, accuracy: 0.4, sortMode: "Popularity", distance: "Levenshtein" })).execute();
+    equal("suggestions for several words", several.meant.suggestions, ["acorns", "oaks"]);
+
+    session = store.openSession();
+    const like = await session.query({ collection: "Articles" })
+        .moreLikeThis(f => f.usingDocument(b => b.whereEquals("id()", "articles/1")).withOptions({ minimumTermFrequency: 1, minimumDocumentFrequency: 1, minimumWordLength: 4, fields: ["text"] })).all();
+    equal("documents like one", like.map(a => a.id), ["articles/2"]);
+    const given = await session.query({ collection: "Articles" })
+        .moreLikeThis(f => f.usingDocument(JSON.stringify({ text: "ash" })).withOptions({ minimumTermFrequency: 1, minimumDocumentFrequency: 1, fields: ["text"] })).all();
+    equal("documents like one that is given", given.map(a => a.id), ["articles/3"]);
+    for (const a of await session.query({ collection: "Articles" }).all()) await session.delete(a.id);
+    await session.saveChanges();
+    store.dispose();
+}
+
+for (const part of [databases, sessions, ids, concurrency, includes, commands, queries, texts, bulk, changes, attachments, revisions, patches, indexes, computed, compareExchange, clusterWide, many]) {
     try {
         await part();
     } catch (err) {
