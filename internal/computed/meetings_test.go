@@ -295,23 +295,6 @@ func TestComputed_Writers(t *testing.T) {
 	jaytest.Verify(t, db)
 }
 
-// Ensure that dropping a computed index warns of nothing: it is no failure of its parts, for which no call waits.
-func TestComputed_DropWarnsOfNothing(t *testing.T) {
-	t.Parallel()
-	var log bytes.Buffer
-	db, err := jay.OpenMemory(&jay.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	jaytest.Must(t, err)
-	declared := jay.Computed{Name: "Sums", Maps: []index.Map{{Collection: "As", Select: []index.Member{{Name: "N", Expression: "A + 1"}, {Name: "M", Expression: "A + 2"}}}}}
-	for range 3 {
-		jaytest.Must(t, jay.ComputedOf(db).Ensure(t.Context(), declared))
-		jaytest.Must(t, jay.ComputedOf(db).Drop(t.Context(), "Sums"))
-	}
-	jaytest.Must(t, db.Close())
-	if strings.Contains(log.String(), "WARN") {
-		t.Error(log.String())
-	}
-}
-
 // Ensure that a loss of power at any sync of a rename leaves each document counted once, and parts from which the index answers; and that the
 // rename goes on where it was, after which the index is of the new name only.
 func TestComputed_Rename_Crash(t *testing.T) {

@@ -237,11 +237,7 @@ func (in *Indexer) runTask(t *Task, build bool) {
 	default: // only what was left of an index that has been replaced
 		t.BuildErr, t.DropErr = removeErr, removeErr
 	}
-	failed := errs.First(t.DropErr, t.BuildErr)
-	if isDropped && !build {
-		failed = removeErr // that it is gone is what was asked for
-	}
-	in.logTask(t, failed)
+	in.logTask(t, errs.First(t.DropErr, t.BuildErr))
 }
 
 // joined is errors.Join, but returns an only error as it is.
