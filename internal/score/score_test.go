@@ -135,6 +135,7 @@ var conditions = []asked{
 	{"search(Text, 'w1*')", []naive{{"Text", []string{"w1*"}, 1, false}}, true},
 	{"search(Text, 'w2') and boost(search(Title, 'w2 w1'), 2.5)", []naive{{"Text", []string{"w2"}, 1, false}, {"Title", []string{"w2", "w1"}, 2.5, false}}, true},
 	{"search(Text, 'w3') or boost(search(Title, 'w3') or search(Title, 'w1'), 3)", []naive{{"Text", []string{"w3"}, 1, false}, {"Title", []string{"w3"}, 3, false}, {"Title", []string{"w1"}, 3, false}}, false},
+	{"search(Text, 'w1 w0', and) or search(Title, 'w1')", []naive{{"Text", []string{"w1", "w0"}, 1, true}, {"Title", []string{"w1"}, 1, false}}, false},
 	{"search(Text, 'nothing')", []naive{{"Text", []string{"nothing"}, 1, false}}, true},
 }
 

@@ -35,6 +35,9 @@ func (a asked) explained(t *testing.T, db *jay.DB, notes map[string]note, all []
 		}
 		sum := 0.0
 		for _, p := range e.Parts {
+			if strings.HasSuffix(p.Condition, ", and)") && len(p.Words) < 2 {
+				t.Fatalf("%s: %s is explained by %+v, which is not true", a.rql, row.ID, p)
+			}
 			words := 0.0
 			for _, w := range p.Words {
 				clause := strings.Trim(w.Text, `"`)

@@ -175,6 +175,22 @@ func TestMarker_Random(t *testing.T) {
 	}
 }
 
+// Ensure that a word which may go on behind the part of a text that is looked at is not marked, and that a phrase with many words that are left out
+// is not marked from one text into the next.
+func TestMarker_Ends(t *testing.T) {
+	t.Parallel()
+	blank := strings.Repeat(" ", text.MaxMarkedBytes-3)
+	for end, want := range map[string]int{"oak": 1, "oakwood": 0, "oak wood": 0} {
+		if got := len(fragments(t, "standard", "oak", 18, 1, blank+end)); got != want {
+			t.Errorf("%q at the end: %d fragments, want %d", end, got, want)
+		}
+	}
+	long := `"oak` + strings.Repeat(" the", text.ValueGap) + ` ash"`
+	if got := highlight(t, "english", long, 18, 1, &bold, "oak", "ash"); len(got) > 0 {
+		t.Errorf("a phrase over two texts: %q", got)
+	}
+}
+
 // FuzzFragments ensures that fragments are parts of the texts, within their bounds, whatever the texts and searches are.
 func FuzzFragments(f *testing.F) {
 	f.Add("oak leaves", "The oak's leaves & <b>more</b> oak leaves", uint8(20), uint8(2))

@@ -138,7 +138,7 @@ export const refused = [
     ["a reduce that filters", sums, unsupported, "does not filter", `from r in results where r.n > 1 group r by r.company into g select new { company = g.Key, n = g.Sum(x => x.n) }`],
     ["a reduce that compares", sums, unsupported, "", `from r in results group r by r.company into g select new { company = g.Key, n = g.Sum(x => x.n) > 1 }`],
     ["a reduce that chooses", sums, unsupported, "choice", `from r in results group r by r.company into g select new { company = g.Key, n = g.Sum(x => x.n) == 0 ? 0 : 1 }`],
-    ["the first entry of a group", sums, unsupported, "entries of a group have no order", `from r in results group r by r.company into g select new { company = g.Key, n = g.First().n }`],
+    ["the first entry of a group", sums, unsupported, "the documents of a group have no order", `from r in results group r by r.company into g select new { company = g.Key, n = g.First().n }`],
     ["a text that is not C#", [`from s in docs.Sales select { s.city }`], broken, "does not compile"],
     ["a text that is not JavaScript", [`map('Sales', s => ({ t: s. }))`], broken, "does not compile"],
     ["two languages", [`from s in docs.Sales select new { s.city }`, `map('Refunds', r => ({ city: r.city }))`], broken, "one language"],
