@@ -61,7 +61,7 @@ func testsIn(t *testing.T, dir string) (names []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
