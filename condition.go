@@ -172,7 +172,7 @@ func MoreLikeThis(id string, o MoreLikeThisOptions) Condition {
 type MoreLikeThisOptions = query.MoreLikeOptions
 
 // Score is the field of an order and of a column that says how well a document matches the searches of the query: OrderBy(Score) has the
-// best first. See Boost and docs/search.md.
+// best first, OrderBy("-score()") the worst. See Boost and docs/search.md.
 const Score = "score()"
 
 // Boost is true if c is, and multiplies what the searches in c count for Score by a number above 0 and up to 1,000. A condition

@@ -178,8 +178,8 @@ func (q Query[T]) Having(conditions ...Condition) Query[T] {
 }
 
 // OrderBy orders the answers by fields, the first one first; "-Total" is
-// descending, and "At as date" orders text by the time that it spells. It replaces an
-// order given before.
+// descending, and "At as date" orders text by the time that it spells. Score has the best
+// answers first, and "-score()" the worst. It replaces an order given before.
 func (q Query[T]) OrderBy(fields ...string) Query[T] {
 	q.def.OrderBy(fields)
 	return q

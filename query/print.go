@@ -189,7 +189,7 @@ func printOrder(o Order) string {
 	switch {
 	case o.Field.Meta == MetaScore && o.Column == "": // the best first, if nothing is said
 		if !o.Descending {
-			s += " asc"
+			s += " desc"
 		}
 	case o.Descending:
 		s += " desc"

@@ -101,15 +101,12 @@ func (p scores) term() (term, error) {
 	return at, nil
 }
 
-// order parses the direction of an order by score(): the best come first, unless it says asc.
+// order parses the direction of an order by score(): the best come first, with desc the worst, as in RavenDB.
 func (p scores) order(o *Order, at int) error {
 	if o.As != CastNone {
 		return p.fail(at, "score() is a number")
 	}
-	o.Descending = !p.accept("asc") && !p.accept("ascending")
-	if o.Descending {
-		p.descending()
-	}
+	o.Descending = !p.descending() // from the greatest score on
 	return nil
 }
 

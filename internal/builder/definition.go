@@ -150,7 +150,7 @@ func (q *Definition) OrderBy(fields []string) {
 				return
 			}
 		}
-		q.Query.OrderBy = append(q.Query.OrderBy, query.Order{Field: f, Descending: descending || f.Meta == query.MetaScore})
+		q.Query.OrderBy = append(q.Query.OrderBy, query.Order{Field: f, Descending: descending != (f.Meta == query.MetaScore)})
 	}
 }
 

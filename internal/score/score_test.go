@@ -421,8 +421,8 @@ func TestScores_Boosts(t *testing.T) {
 	}
 	for rql, want := range map[string]string{
 		"where search(Text, 'oak') order by score()":                                         "1042",
-		"where search(Text, 'oak') order by score() desc":                                    "1042",
-		"where search(Text, 'oak') order by score() asc":                                     "2401",
+		"where search(Text, 'oak') order by score() asc":                                     "1042",
+		"where search(Text, 'oak') order by score() desc":                                    "2401",
 		"where search(Text, 'oak') and N < 3 order by score()":                               "102",
 		"where search(Text, 'oak') or boost(N = 5, 9) order by score()":                      "51042",
 		"where search(Text, 'oak') and (N > 3 or boost(N = 2, 9) or N < 2) order by score()": "2104",
