@@ -249,7 +249,7 @@ func (p likes) condition() (Expr, error) {
 	}
 	if p.acceptSymbol(",") {
 		at := p.tok.offset
-		raw, err := (beside{p.parser}).options("moreLikeThis()", `'{"MinimumTermFrequency":1}'`)
+		raw, err := beside(p).options("moreLikeThis()", `'{"MinimumTermFrequency":1}'`)
 		if err != nil {
 			return nil, err
 		}

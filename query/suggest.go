@@ -183,7 +183,7 @@ func (p suggests) one(q *Query) (err error) {
 	}
 	if p.acceptSymbol(",") {
 		at := p.tok.offset
-		raw, err := (beside{p.parser}).options(s.function()+"()", `'{"PageSize":5}'`)
+		raw, err := beside(p).options(s.function()+"()", `'{"PageSize":5}'`)
 		if err == nil {
 			s.Options, err = ParseSuggestOptions(raw)
 		}
