@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/jaydb/jay"
@@ -159,7 +160,7 @@ func (n notes) listed(t *testing.T, db *jay.DB, prefix string, limit int) {
 }
 
 // Ensure that terms, completions and suggestions are those of a plain look at all documents, after each step of random histories: with tails of each
-// length, documents that changed, sweeps, documents that have expired, and what a transaction has written.
+// length, documents that changed, sweeps, and what a transaction has written.
 func TestVocabulary_Histories(t *testing.T) {
 	quickly(t)
 	for seed := range uint64(6) {
@@ -221,6 +222,32 @@ func TestVocabulary_Histories(t *testing.T) {
 		}); !errors.Is(err, enough) {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Ensure that words of documents that have expired are not suggested, from the tail and from blocks.
+func TestVocabulary_Expired(t *testing.T) {
+	quickly(t)
+	for _, settled := range []bool{false, true} {
+		clock := jaytest.NewClock()
+		db := jaytest.Memory(t, &jay.Options{Now: clock.Now, ExactExpiry: true})
+		jaytest.Must(t, db.EnsureIndex(ctx, "Notes", jay.Index{Name: "Words", Kind: "text", Fields: []string{"Text"}}))
+		jaytest.Put(t, db, "notes/1", `{"Text":"acorn oaks"}`, jay.InCollection("Notes"))
+		jaytest.Put(t, db, "notes/2", `{"Text":"acorn acorns"}`, jay.InCollection("Notes"), jay.ExpiresAt(clock.Now().Add(time.Minute)))
+		if settled {
+			jaytest.Must(t, checks.Settle(db))
+			jaytest.Must(t, db.Flush(ctx))
+		}
+		says := func() string {
+			near, err := db.Query("Notes").Suggest(ctx, "Text", "acrn", jay.SuggestOptions{})
+			jaytest.Must(t, err)
+			whole, err := db.Query("Notes").Complete(ctx, "Text", "ac", jay.SuggestOptions{})
+			jaytest.Must(t, err)
+			return fmt.Sprint(near, whole)
+		}
+		jaytest.Equal(t, says(), "[{acorn 2 1} {acorns 1 2}] [{acorn 2 0} {acorns 1 0}]")
+		clock.Advance(time.Hour)
+		jaytest.Equal(t, says(), "[{acorn 1 1}] [{acorn 1 0}]")
 	}
 }
 
