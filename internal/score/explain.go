@@ -27,7 +27,7 @@ func constant(p *Part) query.ExplainedPart {
 
 // explain returns what the conditions in a part count that are true; nothing if it is not. The words of the document have been read.
 func (r *Scorer) explain(p *Part, doc query.Doc) (parts []query.ExplainedPart) {
-	if _, is := r.part(p, doc); !is {
+	if _, is := p.Score(func(p *Part) (float64, bool) { return r.part(p, doc) }); !is {
 		return nil
 	}
 	switch {
