@@ -23,12 +23,9 @@ func (q Definition) Filter() (*exec.Filter, error) {
 	if plain.Index == "" {
 		return exec.NewFilter(db.Env, &plain)
 	}
-	c := db.Indexes.Load().FindComputed(plain.Index)
-	switch {
-	case c == nil:
-		return nil, fmt.Errorf("%w: there is no computed index %q", errs.ErrNoIndex, errs.Shorten(plain.Index))
-	case c.Unknown != nil:
-		return nil, fmt.Errorf("%w: computed index %q: this version does not understand its declaration: %w", errs.ErrNoIndex, c.Name, c.Unknown)
+	c, err := db.Indexes.Load().KnownComputed(plain.Index, errs.ErrNoIndex)
+	if err != nil {
+		return nil, err
 	}
 	return exec.NewEntryFilter(db.Env, c.Declared, &plain)
 }

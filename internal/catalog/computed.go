@@ -99,6 +99,18 @@ func (c *Catalog) FindComputed(name string) *Computed {
 	return findComputed(c.Computed, name)
 }
 
+// KnownComputed returns the computed index of a name, or an error that is missing if there is none, or this version does not understand it.
+func (c *Catalog) KnownComputed(name string, missing error) (*Computed, error) {
+	found := c.FindComputed(name)
+	switch {
+	case found == nil:
+		return nil, fmt.Errorf("%w: there is no computed index %q", missing, errs.Shorten(name))
+	case found.Unknown != nil:
+		return nil, fmt.Errorf("%w: computed index %q: this version does not understand its declaration: %w", missing, found.Name, found.Unknown)
+	}
+	return found, nil
+}
+
 func findComputed(all []*Computed, name string) *Computed {
 	i := slices.IndexFunc(all, func(one *Computed) bool { return format.FoldName(one.Name) == format.FoldName(name) })
 	if i < 0 {

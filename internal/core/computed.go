@@ -2,7 +2,6 @@ package core
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -62,12 +61,9 @@ func (db ComputedIndexes) find(ctx context.Context, name string) (*computed.Defi
 		return nil, err
 	}
 	defer db.Env.Exit()
-	c := db.Indexes.Load().FindComputed(name)
-	switch {
-	case c == nil:
-		return nil, fmt.Errorf("%w: there is no computed index %q", errs.ErrNoIndex, errs.Shorten(name))
-	case c.Unknown != nil:
-		return nil, fmt.Errorf("%w: computed index %q: this version does not understand its declaration: %w", errs.ErrNoIndex, c.Name, c.Unknown)
+	c, err := db.Indexes.Load().KnownComputed(name, errs.ErrNoIndex)
+	if err != nil {
+		return nil, err
 	}
 	return c.Declared, nil
 }

@@ -37,12 +37,9 @@ func (s *noSource) close() (err error) {
 
 // startIndex is Start of a query of a computed index.
 func startIndex(ctx context.Context, db Database, q *query.Query, overlay Overlay, o Options) (*Run, error) {
-	c := db.Catalog.FindComputed(q.Index)
-	switch {
-	case c == nil:
-		return nil, fmt.Errorf("%w: there is no computed index %q", errs.ErrNoIndex, errs.Shorten(q.Index))
-	case c.Unknown != nil:
-		return nil, fmt.Errorf("%w: computed index %q: this version does not understand its declaration: %w", errs.ErrNoIndex, c.Name, c.Unknown)
+	c, err := db.Catalog.KnownComputed(q.Index, errs.ErrNoIndex)
+	if err != nil {
+		return nil, err
 	}
 	if q.Script != nil {
 		return nil, fmt.Errorf("%w: computed index %q: JavaScript is of documents, and not of what an index gives", errs.ErrQuery, c.Name)
