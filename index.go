@@ -115,13 +115,12 @@ func (db *DB) Indexes(ctx context.Context, collection string) ([]IndexInfo, erro
 type IndexError = index.Failure
 
 // IndexView reads what one index has: see IndexOf. It is safe for concurrent use.
-type IndexView struct {
-	db               *DB
-	collection, name string
-}
+type IndexView struct{ of core.IndexView }
 
 // IndexOf returns a view of an index of a collection. Whether there is such an index is found out by its methods.
-func IndexOf(db *DB, collection, name string) IndexView { return IndexView{db, collection, name} }
+func IndexOf(db *DB, collection, name string) IndexView {
+	return IndexView{core.IndexView{DB: &db.core, Collection: collection, Name: name}}
+}
 
 // Errors returns the documents for which expressions of an index fail, in the order of their folded IDs, those behind the ID after, which
 // may be "". It returns an IndexError for each expression that fails for one of at most limit documents; 0 is 100, and
@@ -130,7 +129,7 @@ func IndexOf(db *DB, collection, name string) IndexView { return IndexView{db, c
 // An index has the errors of all its documents, from the commit that makes one to the commit that changes or deletes the document. A document
 // that has expired counts until it is deleted. ErrIndex is returned if the collection has no such index.
 func (v IndexView) Errors(ctx context.Context, after string, limit int) ([]IndexError, error) {
-	return v.db.core.IndexErrors(ctx, v.collection, v.name, after, limit)
+	return v.of.Errors(ctx, after, limit)
 }
 
 // IndexTerm is a term that an index of words has, as its analyzer makes it of a word: see Term in package index. Its fields:
@@ -151,7 +150,7 @@ type IndexTermList = index.TermList
 // now: a call with the last term of the one before continues it. A document that has expired counts until it is deleted. ErrIndex is returned if
 // the collection has no such index, or it is not ready.
 func (v IndexView) Terms(ctx context.Context, list IndexTermList) ([]IndexTerm, error) {
-	return core.IndexTerms(ctx, &v.db.core, v.collection, v.name, list)
+	return v.of.Terms(ctx, list)
 }
 
 // IndexOption changes one EnsureIndex.

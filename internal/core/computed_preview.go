@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -117,7 +118,10 @@ func (db ComputedIndexes) Errors(ctx context.Context, name string, limit int) ([
 	}
 	all := []index.ComputedFailure{}
 	for _, part := range parts {
-		list, err := db.IndexErrors(ctx, part.Info.Collection, part.Info.Name, "", limit)
+		list, err := IndexView{db.Database, part.Info.Collection, part.Info.Name}.Errors(ctx, "", limit)
+		if errors.Is(err, errs.ErrIndex) { // it was dropped or replaced meanwhile
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -144,12 +148,9 @@ func (db ComputedIndexes) partsOf(name string) ([]*catalog.Index, error) {
 	}
 	defer db.Env.Exit()
 	current := db.Indexes.Load()
-	c := current.FindComputed(name)
-	switch {
-	case c == nil:
-		return nil, fmt.Errorf("%w: there is no computed index %q", errs.ErrIndex, errs.Shorten(name))
-	case c.Unknown != nil:
-		return nil, fmt.Errorf("%w: computed index %q: this version does not understand its declaration: %w", errs.ErrIndex, c.Name, c.Unknown)
+	c, err := current.KnownComputed(name, errs.ErrIndex)
+	if err != nil {
+		return nil, err
 	}
 	return current.PartsOf(c.Declared), nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/env"
@@ -16,52 +15,36 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Bounds of IndexErrors.
-const (
-	UsualIndexErrors = 100    // without a limit
-	MaxIndexErrors   = 10_000 // documents of one call
-)
+// Errors returns documents for which expressions of the index fail, in the order of their folded IDs, behind after: see
+// IndexView.Errors of package jay.
+func (v IndexView) Errors(ctx context.Context, after string, limit int) (list []index.Failure, err error) {
+	if after != "" {
+		after = v.DB.Env.Rules.Fold(after)
+	}
+	err = v.listed(ctx, "errors", limit, func(ix *catalog.Index, r storage.Reader, limit int) (err error) {
+		list, err = errorsOf(ctx, ix, r, after, limit)
+		return err
+	})
+	return list, err
+}
 
-// IndexErrors returns documents for which expressions of an index fail, in the order of their folded IDs, behind after: see
-// IndexErrors of package jay.
-func (db *Database) IndexErrors(ctx context.Context, collection, name, after string, limit int) (list []index.Failure, err error) {
-	switch {
-	case limit < 0 || limit > MaxIndexErrors:
-		return nil, fmt.Errorf("%w: %d errors of an index: 0 to %d can be asked for", ids.ErrUsage, limit, MaxIndexErrors)
-	case limit == 0:
-		limit = UsualIndexErrors
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if err := db.Env.Enter(); err != nil {
-		return nil, err
-	}
-	defer db.Env.Exit()
-	c, snapshot, err := db.View(db.Env.Engine.Snapshot)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errs.First(err, snapshot.Close()) }()
-	ix := c.Find(collection, name)
-	if ix == nil {
-		return nil, fmt.Errorf("%w: %s has no index %.100q", errs.ErrIndex, collection, name)
-	}
+// errorsOf returns the errors of at most limit documents behind a folded ID.
+func errorsOf(ctx context.Context, ix *catalog.Index, r storage.Reader, after string, limit int) (list []index.Failure, err error) {
 	list = []index.Failure{}
 	if !ix.Errors {
 		return list, nil
 	}
 	lo, hi := format.ErrorsOf(ix.Number)
 	if after != "" {
-		lo = append(append(lo, db.Env.Rules.Fold(after)...), 0, 0)
+		lo = append(append(lo, after...), 0, 0)
 	}
 	reader := ix.NewFailureReader()
 	enough := errors.New("enough")
-	err = env.Each(snapshot, lo, hi, func(key, _ []byte) (err error) {
+	err = env.Each(r, lo, hi, func(key, _ []byte) (err error) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if list, err = appendFailures(list, snapshot, reader, key); err != nil {
+		if list, err = appendFailures(list, r, reader, key); err != nil {
 			return err
 		}
 		if limit--; limit == 0 {
