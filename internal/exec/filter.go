@@ -16,21 +16,40 @@ import (
 // Filter decides whether single documents satisfy the condition of a query and are in
 // its collection. It is not safe for concurrent use.
 type Filter struct {
-	collection string // folded; "" for all
-	matcher    *query.Matcher
-	projector  *query.Projector // nil for whole documents
-	meta       docMeta
-	pace       query.Pace
-	limit      int // of the bytes of a row
-
-	entries []entryFilter // of a computed index: one of these decides
+	entries   []entryFilter    // one of these decides
+	projector *query.Projector // nil for whole documents
+	meta      docMeta
+	pace      query.Pace
+	limit     int // of the bytes of a row
 }
 
-// entryFilter decides whether a document has an entry of a map of a computed index, of which the condition of the query is true.
+// entryFilter decides whether a document is an answer of a query, or has an entry of a map of a computed index that is.
 type entryFilter struct {
 	collection string          // folded; "" for all
 	elements   *query.Elements // nil for one entry of each document
 	matcher    *query.Matcher  // nil for no condition
+}
+
+// newFilter returns a Filter that decides by nothing yet.
+func newFilter(e *env.Env) *Filter { return &Filter{meta: docMeta{env: e}, limit: e.MaxQueryBytes} }
+
+// add adds documents that a query finds.
+func (f *Filter) add(q *query.Query) (err error) {
+	var one entryFilter
+	if q.From != "" {
+		one.collection = format.CollectionKey(q.From)
+	}
+	if !q.Each.IsZero() {
+		one.elements = query.NewElements(q.Each)
+	}
+	if q.Where != nil {
+		if one.matcher, err = query.Compile(q.Where, queryOptions(f.meta.env)...); err != nil {
+			return fmt.Errorf("%w: %w", errs.ErrQuery, err)
+		}
+		one.matcher.SetPace(&f.pace)
+	}
+	f.entries = append(f.entries, one)
+	return nil
 }
 
 // NewEntryFilter returns the Filter of a query of a computed index without a reduce. A document satisfies it that has an entry of which the condition is true.
@@ -42,22 +61,11 @@ func NewEntryFilter(e *env.Env, d *computed.Definition, q *query.Query) (*Filter
 	if err != nil {
 		return nil, err
 	}
-	f := &Filter{meta: docMeta{env: e}, limit: e.MaxQueryBytes}
+	f := newFilter(e)
 	for _, p := range resolved.Parts {
-		var one entryFilter
-		if p.Query.From != "" {
-			one.collection = format.CollectionKey(p.Query.From)
+		if err := f.add(p.Query); err != nil {
+			return nil, err
 		}
-		if !p.Query.Each.IsZero() {
-			one.elements = query.NewElements(p.Query.Each)
-		}
-		if p.Query.Where != nil {
-			if one.matcher, err = query.Compile(p.Query.Where, queryOptions(e)...); err != nil {
-				return nil, fmt.Errorf("%w: %w", errs.ErrQuery, err)
-			}
-			one.matcher.SetPace(&f.pace)
-		}
-		f.entries = append(f.entries, one)
 	}
 	return f, nil
 }
@@ -65,11 +73,8 @@ func NewEntryFilter(e *env.Env, d *computed.Definition, q *query.Query) (*Filter
 // errFound ends a walk over elements.
 var errFound = errors.New("an element has been found")
 
-// match reports whether a document has an entry of which the condition is true.
-func (f *entryFilter) match(d *docs.Document, doc query.Doc, pace *query.Pace) (bool, error) {
-	if f.collection != "" && !d.IsIn(f.collection) {
-		return false, nil
-	}
+// match reports whether a document of the collection is an answer.
+func (f *entryFilter) match(doc query.Doc, pace *query.Pace) (bool, error) {
 	if f.elements == nil {
 		return f.matcher == nil || f.matcher.Match(doc), pace.Err()
 	}
@@ -99,10 +104,7 @@ func NewFilter(e *env.Env, q *query.Query) (*Filter, error) {
 	if q.Script != nil {
 		return nil, fmt.Errorf("%w: a query with JavaScript reads other documents, and changes of these would not be noticed", errs.ErrQuery)
 	}
-	f := &Filter{meta: docMeta{env: e}, limit: e.MaxQueryBytes}
-	if q.From != "" {
-		f.collection = format.CollectionKey(q.From)
-	}
+	f := newFilter(e)
 	var err error
 	if len(q.Select) > 0 {
 		if f.projector, err = query.NewProjector(q.Select); err != nil {
@@ -110,39 +112,35 @@ func NewFilter(e *env.Env, q *query.Query) (*Filter, error) {
 		}
 		f.projector.SetPace(&f.pace)
 	}
-	if q.Where == nil {
-		return f, nil
+	if err := f.add(q); err != nil {
+		return nil, err
 	}
-	if f.matcher, err = query.Compile(q.Where, queryOptions(e)...); err != nil {
-		return nil, fmt.Errorf("%w: %w", errs.ErrQuery, err)
-	}
-	f.matcher.SetPace(&f.pace)
 	return f, nil
 }
 
 // Match reports whether a document satisfies the condition.
 func (f *Filter) Match(ctx context.Context, d *docs.Document) (bool, error) {
-	if f.collection != "" && !d.IsIn(f.collection) {
-		return false, nil
-	}
-	if f.matcher == nil && f.entries == nil {
-		return true, nil
-	}
-	f.pace.Begin(ctx)
-	if !f.pace.Spend(len(d.JSON())) {
-		return false, f.pace.Err()
-	}
-	f.meta.look(d)
+	begun := false
 	for i := range f.entries {
-		if found, err := f.entries[i].match(d, query.Doc{Body: d.JSON(), Meta: &f.meta}, &f.pace); found || err != nil {
+		e := &f.entries[i]
+		switch {
+		case e.collection != "" && !d.IsIn(e.collection):
+			continue
+		case e.matcher == nil && e.elements == nil:
+			return true, nil
+		case !begun:
+			begun = true
+			f.pace.Begin(ctx)
+			if !f.pace.Spend(len(d.JSON())) {
+				return false, f.pace.Err()
+			}
+			f.meta.look(d)
+		}
+		if found, err := e.match(query.Doc{Body: d.JSON(), Meta: &f.meta}, &f.pace); found || err != nil {
 			return found, err
 		}
 	}
-	if f.entries != nil {
-		return false, nil
-	}
-	matches := f.matcher.Match(query.Doc{Body: d.JSON(), Meta: &f.meta})
-	return matches, f.pace.Err()
+	return false, nil
 }
 
 // Project returns what the query selects of a document: nil for a query that selects

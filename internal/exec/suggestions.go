@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/jaydb/jay/index"
-	"github.com/jaydb/jay/internal/budget"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
@@ -27,10 +26,8 @@ func startSuggestions(ctx context.Context, db Database, q *query.Query, overlay 
 	if q.Where != nil || len(q.OrderBy) > 0 || len(q.GroupBy) > 0 || q.Projects() || len(q.Facets) > 0 || q.IncludesMore() || !q.Each.IsZero() || q.NoIndex {
 		return nil, fmt.Errorf("%w: %w: a query of words has neither a condition, an order, columns nor includes", errs.ErrQuery, query.ErrSuggest)
 	}
-	r := &Run{env: db.Env, docs: db.Docs.For(ctx), q: q, snapshot: db.Snapshot, owned: db.Owned, overlay: overlay, options: o, moment: db.Moment, payer: budget.NewPayer(ctx), plan: &plan.Plan{}, source: &noSource{}, skip: q.Offset, left: -1, started: time.Now()}
-	if q.HasLimit { // of results, as RavenDB's clients may ask for all of them by one
-		r.left = q.Limit
-	}
+	r := newRun(ctx, db, q, overlay, o)
+	r.plan, r.source, r.started = &plan.Plan{}, &noSource{}, time.Now()
 	if err := r.findGone(db.DueFrom); err != nil {
 		return nil, err
 	}
