@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/index"
@@ -140,10 +139,7 @@ func TestComputed_Ends_History(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 174))
-	clock := jaytest.NewClock()
-	db := jaytest.Memory(t, &jay.Options{ExactExpiry: true, Now: clock.Now})
-	jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, ends()))
-	bodies := make(map[string]string)
+	h := begin(t, ends())
 	body := func() string {
 		at := fmt.Sprintf(`,"At":%d`, r.IntN(4))
 		if r.IntN(5) == 0 {
@@ -161,53 +157,35 @@ func TestComputed_Ends_History(t *testing.T) {
 		text := body()
 		switch r.IntN(7) {
 		case 0:
-			if err := db.Delete(ctx, id); err != nil && !errors.Is(err, jay.ErrNotFound) {
-				t.Fatal(err)
-			}
-			delete(bodies, id)
+			h.remove(id)
 		case 1:
-			_, err := db.Put(ctx, id, json.RawMessage(text), in, jay.ExpiresAt(clock.Now().Add(time.Minute)))
-			jaytest.Must(t, err)
-			clock.Advance(2 * time.Minute)
-			delete(bodies, id)
+			h.expire(id, text, in)
 		case 2:
-			err := jay.ErrConflict
-			for errors.Is(err, jay.ErrConflict) { // with the worker that deletes what has expired
-				err = db.Update(ctx, func(tx *jay.Tx) error {
-					if _, err := tx.Put(ctx, id, json.RawMessage(text), in); err != nil {
-						return err
-					}
-					bodies[id] = text
-					compareEnds(t, tx, bodies)
-					return nil
-				})
-			}
-			jaytest.Must(t, err)
+			h.transact(id, text, in, func(tx *jay.Tx) { compareEnds(t, tx, h.bodies) })
 		case 3:
 			c := ends()
 			if r.IntN(2) == 0 {
 				c.Reduce.Select = c.Reduce.Select[:4]
-				jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, c, jay.ReplaceIndex()))
+				jaytest.Must(t, jay.ComputedOf(h.db).Ensure(ctx, c, jay.ReplaceIndex()))
 			}
-			jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, ends(), jay.ReplaceIndex()))
+			jaytest.Must(t, jay.ComputedOf(h.db).Ensure(ctx, ends(), jay.ReplaceIndex()))
 		default:
 			for range 1 + r.IntN(40) { // more than are walked over before the others are jumped over
-				_, err := db.Put(ctx, id, json.RawMessage(text), in)
-				jaytest.Must(t, err)
-				bodies[id], text = text, body()
+				h.put(id, text, in)
+				text = body()
 				id = fmt.Sprint(id[:strings.IndexByte(id, '/')+1], r.IntN(60))
 			}
 		}
-		compareEnds(t, db, bodies)
+		compareEnds(t, h.db, h.bodies)
 		if t.Failed() {
 			t.Fatalf("after step %d", step)
 		}
-		if _, err := jay.QueryIndex[json.RawMessage](db, "Ends").NoScan().All(ctx); err != nil {
+		if _, err := jay.QueryIndex[json.RawMessage](h.db, "Ends").NoScan().All(ctx); err != nil {
 			t.Fatalf("after step %d: %v", step, err)
 		}
 	}
-	jaytest.Verify(t, db)
-	jaytest.Must(t, checks.Indexes(db))
+	jaytest.Verify(t, h.db)
+	jaytest.Must(t, checks.Indexes(h.db))
 }
 
 // Ensure which parts an index has for functions that no sum keeps, and which declarations have none, with the reason.

@@ -74,6 +74,66 @@ func model(bodies map[string]string) map[string][2]int {
 	return out
 }
 
+// history is a database of a random history, and the bodies that it must have.
+type history struct {
+	t      *testing.T
+	db     *jay.DB
+	clock  *jaytest.Clock
+	bodies map[string]string
+}
+
+// begin opens the database of a history, with a computed index.
+func begin(t *testing.T, c jay.Computed) *history {
+	t.Helper()
+	h := &history{t: t, clock: jaytest.NewClock(), bodies: make(map[string]string)}
+	h.db = jaytest.Memory(t, &jay.Options{ExactExpiry: true, Now: h.clock.Now})
+	jaytest.Must(t, jay.ComputedOf(h.db).Ensure(t.Context(), c))
+	return h
+}
+
+// remove deletes a document, if it is there.
+func (h *history) remove(id string) {
+	h.t.Helper()
+	if err := h.db.Delete(h.t.Context(), id); err != nil && !errors.Is(err, jay.ErrNotFound) {
+		h.t.Fatal(err)
+	}
+	delete(h.bodies, id)
+}
+
+// expire writes a document, and goes on to when it has expired.
+func (h *history) expire(id, body string, in jay.WriteOption) {
+	h.t.Helper()
+	_, err := h.db.Put(h.t.Context(), id, json.RawMessage(body), in, jay.ExpiresAt(h.clock.Now().Add(time.Minute)))
+	jaytest.Must(h.t, err)
+	h.clock.Advance(2 * time.Minute)
+	delete(h.bodies, id)
+}
+
+// transact writes a document in a transaction, and calls check in it.
+func (h *history) transact(id, body string, in jay.WriteOption, check func(tx *jay.Tx)) {
+	h.t.Helper()
+	err := jay.ErrConflict
+	for errors.Is(err, jay.ErrConflict) { // with the worker that deletes what has expired
+		err = h.db.Update(h.t.Context(), func(tx *jay.Tx) error {
+			if _, err := tx.Put(h.t.Context(), id, json.RawMessage(body), in); err != nil {
+				return err
+			}
+			h.bodies[id] = body
+			check(tx)
+			return nil
+		})
+	}
+	jaytest.Must(h.t, err)
+}
+
+// put writes a document.
+func (h *history) put(id, body string, in jay.WriteOption) {
+	h.t.Helper()
+	_, err := h.db.Put(h.t.Context(), id, json.RawMessage(body), in)
+	jaytest.Must(h.t, err)
+	h.bodies[id] = body
+}
+
 // Ensure that after random histories of writes, transactions, expiry and replacements the answers are those that are computed from all
 // bodies, kept and scanned, with every kind of condition, in transactions and outside.
 func TestComputed_History(t *testing.T) {
@@ -81,10 +141,7 @@ func TestComputed_History(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 163))
-	clock := jaytest.NewClock()
-	db := jaytest.Memory(t, &jay.Options{ExactExpiry: true, Now: clock.Now})
-	jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, tagged()))
-	bodies := make(map[string]string)
+	h := begin(t, tagged())
 	body := func(id string) string {
 		if strings.HasPrefix(id, "orders") {
 			var lines []string
@@ -117,45 +174,26 @@ func TestComputed_History(t *testing.T) {
 		text := body(id)
 		switch r.IntN(6) {
 		case 0:
-			if err := db.Delete(ctx, id); err != nil && !errors.Is(err, jay.ErrNotFound) {
-				t.Fatal(err)
-			}
-			delete(bodies, id)
+			h.remove(id)
 		case 1:
-			_, err := db.Put(ctx, id, json.RawMessage(text), in, jay.ExpiresAt(clock.Now().Add(time.Minute)))
-			jaytest.Must(t, err)
-			clock.Advance(2 * time.Minute)
-			delete(bodies, id)
+			h.expire(id, text, in)
 		case 2:
-			err := jay.ErrConflict
-			for errors.Is(err, jay.ErrConflict) { // with the worker that deletes what has expired
-				err = db.Update(ctx, func(tx *jay.Tx) error {
-					if _, err := tx.Put(ctx, id, json.RawMessage(text), in); err != nil {
-						return err
-					}
-					bodies[id] = text
-					compare(t, tx, bodies)
-					return nil
-				})
-			}
-			jaytest.Must(t, err)
+			h.transact(id, text, in, func(tx *jay.Tx) { compare(t, tx, h.bodies) })
 		case 3:
 			c := tagged()
 			if r.IntN(2) == 0 {
 				c.Reduce.Select = append(c.Reduce.Select, index.Member{Name: "Twice", Expression: "sum(N * 2)"})
 			}
-			jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, c, jay.ReplaceIndex()))
+			jaytest.Must(t, jay.ComputedOf(h.db).Ensure(ctx, c, jay.ReplaceIndex()))
 		default:
-			_, err := db.Put(ctx, id, json.RawMessage(text), in)
-			jaytest.Must(t, err)
-			bodies[id] = text
+			h.put(id, text, in)
 		}
-		compare(t, db, bodies)
+		compare(t, h.db, h.bodies)
 		if t.Failed() {
 			t.Fatalf("after step %d", step)
 		}
 	}
-	jaytest.Verify(t, db)
+	jaytest.Verify(t, h.db)
 }
 
 // compare compares the answers of several queries with the model.

@@ -96,15 +96,7 @@ type search struct {
 
 // look looks up the searches of some parts in the blocks.
 func (k *keeper) look(r storage.Reader, scores *score.Scores, parts []*score.Part) (*lookup, error) {
-	value, err := catalog.ValueAt(r, k.stateKey())
-	if err != nil {
-		return nil, err
-	}
-	s, err := decodeState(value)
-	if err == nil {
-		err = k.check(s)
-	}
-	if err != nil {
+	if err := k.checkState(r); err != nil {
 		return nil, err
 	}
 	l := &lookup{k: k, r: r, scores: scores, searches: make([]*search, len(scores.Searches))}

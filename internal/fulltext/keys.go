@@ -172,6 +172,19 @@ func decodeState(value []byte) (s state, err error) {
 	return s, nil
 }
 
+// checkState refuses blocks that r shows if they are of other versions of the analyzers.
+func (k *keeper) checkState(r storage.Reader) error {
+	value, err := catalog.ValueAt(r, k.stateKey())
+	if err != nil {
+		return err
+	}
+	s, err := decodeState(value)
+	if err != nil {
+		return err
+	}
+	return k.check(s)
+}
+
 // check refuses blocks of other versions of the analyzers.
 func (k *keeper) check(s state) error {
 	if s.version != "" && s.version != k.version {

@@ -25,11 +25,10 @@ func sentence(r *rand.Rand) string {
 
 // Ensure that an index of words is a kind of index, and finds what a scan finds.
 func TestText(t *testing.T) {
-	least, most, dead, blocks, bytes, texts := fulltext.MinTail, fulltext.PartDocuments, fulltext.MinDead, fulltext.MinBlocks, fulltext.KeptBytes, fulltext.KeptTexts
-	fulltext.MinTail, fulltext.PartDocuments, fulltext.MinDead, fulltext.MinBlocks, fulltext.KeptBytes, fulltext.KeptTexts = 1, 5, 3, 40, 3000, 30
-	t.Cleanup(func() {
-		fulltext.MinTail, fulltext.PartDocuments, fulltext.MinDead, fulltext.MinBlocks, fulltext.KeptBytes, fulltext.KeptTexts = least, most, dead, blocks, bytes, texts
-	})
+	t.Cleanup(fulltext.Quickly())
+	bytes, texts := fulltext.KeptBytes, fulltext.KeptTexts
+	fulltext.KeptBytes, fulltext.KeptTexts = 3000, 30
+	t.Cleanup(func() { fulltext.KeptBytes, fulltext.KeptTexts = bytes, texts })
 	kindtest.Run(t, kindtest.Subject{
 		Name:  fulltext.Name,
 		Kind:  catalog.Kind{Options: fulltext.Kind.Options},

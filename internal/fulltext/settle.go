@@ -21,6 +21,13 @@ var (
 	PartDocuments = 512
 )
 
+// Quickly makes parts small and sweeps frequent, for tests, and returns what undoes it.
+func Quickly() (restore func()) {
+	least, most, dead, blocks := MinTail, PartDocuments, MinDead, MinBlocks
+	MinTail, PartDocuments, MinDead, MinBlocks = 1, 5, 3, 40
+	return func() { MinTail, PartDocuments, MinDead, MinBlocks = least, most, dead, blocks }
+}
+
 // moved is a document that a part moves from the tail to the blocks.
 type moved struct {
 	folded  string

@@ -23,11 +23,7 @@ var ctx = context.Background()
 
 // quickly makes parts small and sweeps frequent until the test ends. It must not run beside others.
 func quickly(t *testing.T) {
-	least, most, dead, blocks := fulltext.MinTail, fulltext.PartDocuments, fulltext.MinDead, fulltext.MinBlocks
-	fulltext.MinTail, fulltext.PartDocuments, fulltext.MinDead, fulltext.MinBlocks = 1, 5, 3, 40
-	t.Cleanup(func() {
-		fulltext.MinTail, fulltext.PartDocuments, fulltext.MinDead, fulltext.MinBlocks = least, most, dead, blocks
-	})
+	t.Cleanup(fulltext.Quickly())
 	t.Cleanup(checks.NoSettler())
 }
 

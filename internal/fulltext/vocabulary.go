@@ -39,15 +39,7 @@ type terms struct {
 
 // Terms implements catalog.Vocabulary.
 func (k *keeper) Terms(r storage.Reader, o *catalog.TermOptions) (catalog.Terms, error) {
-	value, err := catalog.ValueAt(r, k.stateKey())
-	if err != nil {
-		return nil, err
-	}
-	s, err := decodeState(value)
-	if err == nil {
-		err = k.check(s)
-	}
-	if err != nil {
+	if err := k.checkState(r); err != nil {
 		return nil, err
 	}
 	t := &terms{k: k, r: r, o: o, field: o.Field, tail: make(map[string]int64)}
@@ -60,6 +52,7 @@ func (k *keeper) Terms(r storage.Reader, o *catalog.TermOptions) (catalog.Terms,
 	t.order = slices.Sorted(maps.Keys(t.tail))
 	lo := append(k.key(keyBlock), byte(t.field))
 	t.end = format.PrefixEnd(lo)
+	var err error
 	t.it, err = r.Iterate(lo, t.end)
 	return t, err
 }
@@ -100,15 +93,11 @@ func (t *terms) count() error {
 	own := make(map[string]bool) // terms of one document
 	for ok := it.First(); ok && err == nil; ok = it.Next() {
 		t.keys++
-		if key := it.Key(); t.o.Changes.Hidden[string(key[6:len(key)-1])] {
+		folded := tailID(it.Key())
+		if t.o.Changes.Hidden[string(folded)] {
 			continue
 		}
-		err = t.k.eachText(it.Value(), func(field int, s string) {
-			if field == t.field {
-				t.read(s, own)
-			}
-		})
-		err = errs.First(err, t.add(own))
+		err = errs.First(t.document(folded, it.Value(), own), t.add(own))
 	}
 	if err = errs.First(errs.First(err, it.Error()), it.Close()); err != nil {
 		return err
@@ -129,14 +118,41 @@ func (t *terms) count() error {
 	return nil
 }
 
+// document adds the terms of a document of the tail that are wanted.
+func (t *terms) document(folded, texts []byte, own map[string]bool) error {
+	words, err := t.k.wordsIn(folded, texts)
+	if err != nil {
+		return err
+	}
+	if words == nil {
+		return t.k.eachText(texts, func(field int, s string) {
+			if field == t.field {
+				t.read(s, own)
+			}
+		})
+	}
+	w := &words.fields[t.field]
+	for i := range w.ends {
+		term, _ := w.term(i)
+		t.want(term, own)
+	}
+	t.o.Spend(len(w.names)) // t.o.Err says if it ends
+	return nil
+}
+
 // read adds the terms of a text that are wanted.
 func (t *terms) read(s string, own map[string]bool) {
 	t.k.analyzers[t.field].Each(s, func(token text.Token) bool {
-		if (t.last == "" || string(token.Term) <= t.last) && t.o.Wants(token.Term) {
-			own[string(token.Term)] = true
-		}
+		t.want(token.Term, own)
 		return t.o.Spend(1 + token.End - token.Start)
 	})
+}
+
+// want adds a term if it is wanted.
+func (t *terms) want(term []byte, own map[string]bool) {
+	if (t.last == "" || string(term) <= t.last) && t.o.Wants(term) {
+		own[string(term)] = true
+	}
 }
 
 // add counts a document with some terms, and removes these. Of the terms of the tail only the first ones are kept if no more are asked for.

@@ -49,7 +49,7 @@ var around = []mutation{
 	},
 	{
 		name:  "around text: an explanation has conditions that are not true",
-		edits: []edit{{"internal/score/explain.go", "if _, is := r.part(p, doc); !is {", "if false {"}},
+		edits: []edit{{"internal/score/explain.go", "if _, is := p.Score(func(p *Part) (float64, bool) { return r.part(p, doc) }); !is {", "if false {"}},
 		tests: []tests{{"internal/score", "TestScores_Histories"}},
 	},
 	{
@@ -59,7 +59,7 @@ var around = []mutation{
 	},
 	{
 		name:  "around text: the tail has no words to suggest",
-		edits: []edit{{"internal/fulltext/vocabulary.go", "err = errs.First(err, t.add(own))\n", "clear(own)\n"}},
+		edits: []edit{{"internal/fulltext/vocabulary.go", "err = errs.First(t.document(folded, it.Value(), own), t.add(own))\n", "clear(own)\n"}},
 		tests: []tests{{"internal/vocabulary", "TestVocabulary_Histories"}},
 	},
 	{
