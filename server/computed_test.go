@@ -1,10 +1,8 @@
 package server_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -421,20 +419,7 @@ func TestComputed_BackupRenameReadOnly(t *testing.T) {
 	check(h, full)
 	h.stop()
 
-	files := filepath.Join(dir, "databases", "a")
-	db, err := jay.Open(files, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stream bytes.Buffer
-	_, err = db.Backup(t.Context(), &stream)
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
-	restored := filepath.Join(t.TempDir(), "restored")
-	if _, err := jay.Restore(t.Context(), restored, jay.RestoreOptions{CopyTag: "R"}, &stream); err != nil {
-		t.Fatal(err)
-	}
+	restored := restoredCopy(t, filepath.Join(dir, "databases", "a"))
 	h = start(t, func(o *server.Options) { o.Directories = map[string]string{"a": restored} })
 	check(h, full)
 	h.want(201, "PUT", "/databases/a/docs?id=users/9", `{"First":"Ann","Last":"Lee","Town":"towns/3","@metadata":{"@collection":"People"}}`)
@@ -454,17 +439,24 @@ func TestComputed_BackupRenameReadOnly(t *testing.T) {
 	h.checkProblem(h.do("PUT", "/databases/a/indexes", `{"Indexes":[{"Name":"New","Maps":["map('People', u => ({ n: u.n + 1 }))"]}]}`), 403, "AuthorizationException")
 }
 
-// Ensure that clients see the computed indexes that a program has declared, with all of their members, and that a definition which computes takes
-// the place of one.
-func TestComputed_OfPrograms(t *testing.T) {
-	t.Parallel()
+// mountedShop returns a server that has a database of this program, with the documents of a shop.
+func mountedShop(t *testing.T) (*host, *jay.DB) {
+	t.Helper()
 	db, err := jay.OpenMemory(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = db.Close() }()
+	t.Cleanup(func() { _ = db.Close() })
 	h := mountAt(t, "", anAdmin, func(o *server.Options) { o.Mounted["a"] = db })
 	h.shop()
+	return h, db
+}
+
+// Ensure that clients see the computed indexes that a program has declared, with all of their members, and that a definition which computes takes
+// the place of one.
+func TestComputed_OfPrograms(t *testing.T) {
+	t.Parallel()
+	h, db := mountedShop(t)
 	if err := jay.ComputedOf(db).Ensure(t.Context(), jay.Computed{Name: "Shop's", Maps: []index.Map{{Collection: "Orders", Each: "Lines", As: "l", Where: "l.Q > 1", Select: []index.Member{{Name: "Product", Expression: "l.Product"}, {Name: "Total", Expression: "l.Q * l.P"}}}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -584,13 +576,7 @@ func TestComputed_ManyErrors(t *testing.T) {
 // Ensure that a definition which documents refuse leaves the computed index of a program that has its name.
 func TestComputed_RefusedOverPrograms(t *testing.T) {
 	t.Parallel()
-	db, err := jay.OpenMemory(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
-	h := mountAt(t, "", anAdmin, func(o *server.Options) { o.Mounted["a"] = db })
-	h.shop()
+	h, db := mountedShop(t)
 	if err := jay.ComputedOf(db).Ensure(t.Context(), jay.Computed{Name: "X", Maps: []index.Map{{Collection: "Users", Select: []index.Member{{Name: "Next", Expression: "Age + 1"}}}}}); err != nil {
 		t.Fatal(err)
 	}

@@ -37,6 +37,25 @@ func checkDefined(t *testing.T, h *host, name string) {
 	equal(t, "record", record.text(t, "Expiration", "DeleteFrequencyInSec")+record.text(t, "Refresh", "RefreshFrequencyInSec"), "6070")
 }
 
+// restoredCopy backs up the database in a directory, and returns the directory of one that was restored from the backup.
+func restoredCopy(t *testing.T, dir string) string {
+	t.Helper()
+	db, err := jay.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stream bytes.Buffer
+	_, err = db.Backup(t.Context(), &stream)
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	restored := filepath.Join(t.TempDir(), "restored")
+	if _, err := jay.Restore(t.Context(), restored, jay.RestoreOptions{CopyTag: "R"}, &stream); err != nil {
+		t.Fatal(err)
+	}
+	return restored
+}
+
 // Ensure that a database has its definitions with it: another server that mounts its directory, or a restored backup of
 // it, has them, and no client sees them among the documents.
 func TestDefinitions_InDatabase(t *testing.T) {
@@ -50,19 +69,7 @@ func TestDefinitions_InDatabase(t *testing.T) {
 	h.stop()
 
 	files := filepath.Join(dir, "databases", "a")
-	db, err := jay.Open(files, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stream bytes.Buffer
-	_, err = db.Backup(t.Context(), &stream)
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
-	restored := filepath.Join(t.TempDir(), "restored")
-	if _, err := jay.Restore(t.Context(), restored, jay.RestoreOptions{CopyTag: "R"}, &stream); err != nil {
-		t.Fatal(err)
-	}
+	restored := restoredCopy(t, files)
 	h = start(t, func(o *server.Options) { o.Directories = map[string]string{"here": files, "there": restored} })
 	checkDefined(t, h, "here")
 	checkDefined(t, h, "there")

@@ -153,5 +153,5 @@ func rqlName(name string) string {
 	if rqlWord.MatchString(name) && !slices.Contains(rqlKeywords, strings.ToLower(name)) {
 		return name
 	}
-	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(name) + "'"
+	return serve.Quote(name)
 }

@@ -53,7 +53,7 @@ func columnsForClients(q jay.Query[jay.Row], text string, given map[string]any) 
 		if groups && (c.Func == query.FuncSum && c.Name == "sum("+field+")" || c.Func == query.FuncNone && c.Name == "key()") && !named(field) {
 			out.names[string(serve.MustJSON(c.Name))] = field
 		}
-		columns = append(columns, field+" as '"+strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(c.Name)+"'")
+		columns = append(columns, field+" as "+serve.Quote(c.Name))
 	}
 	if groups || parsed.Index != "" || parsed.Distinct || named(idColumn) || len(columns) == query.MaxColumns {
 		return q, out, nil

@@ -60,10 +60,10 @@ func indexTerms(c *serve.Call) error {
 
 // termsOf returns the different values of a field as RavenDB's texts, sorted.
 func termsOf(c *serve.Call, ix verbs.Index, field string) ([]string, error) {
-	path, collection := pathInQuery(field), escapeQuery(ix.Collection)
+	path, collection := pathInQuery(field), serve.Quote(ix.Collection)
 	terms := []string{}
 	err := c.DB.View(c.Ctx, func(tx *jay.Tx) error {
-		groups, err := tx.RQL(fmt.Sprintf("from '%s' group by %s where exists(%s) select %s as Term limit %d", collection, path, path, path, maxTerms+1), nil)
+		groups, err := tx.RQL(fmt.Sprintf("from %s group by %s where exists(%s) select %s as Term limit %d", collection, path, path, path, maxTerms+1), nil)
 		if err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func termsOf(c *serve.Call, ix verbs.Index, field string) ([]string, error) {
 				terms = append(terms, term)
 			}
 		}
-		nulls, err := tx.RQL(fmt.Sprintf("from '%s' where %s = null", collection, path), nil) // an empty array is in the group of null, too
+		nulls, err := tx.RQL(fmt.Sprintf("from %s where %s = null", collection, path), nil) // an empty array is in the group of null, too
 		if err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func termsOf(c *serve.Call, ix verbs.Index, field string) ([]string, error) {
 // termsOfMember returns the different values of a member of a computed index, those of the elements of arrays among them, as RavenDB's
 // texts, sorted.
 func termsOfMember(c *serve.Call, name, member string) ([]string, error) {
-	path, from := "'"+escapeQuery(member)+"'", "from index '"+escapeQuery(name)+"'"
+	path, from := serve.Quote(member), "from index "+serve.Quote(name)
 	found := make(map[string]bool)
 	add := func(term string) error {
 		if found[term] {
@@ -172,13 +172,9 @@ func termOf(row json.RawMessage) (term string, found bool) {
 func pathInQuery(path string) string {
 	names := strings.Split(path, ".")
 	for i, name := range names {
-		names[i] = "'" + escapeQuery(name) + "'"
+		names[i] = serve.Quote(name)
 	}
 	return strings.Join(names, ".")
-}
-
-func escapeQuery(name string) string {
-	return strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(name)
 }
 
 // disableIndex takes an index out of commits and queries: its entries are gone, its definition stays.

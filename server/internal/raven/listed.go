@@ -261,7 +261,7 @@ func (ix *listedIndex) figures(c *serve.Call, documents int64) (entries, failed 
 	for _, part := range ix.computed.Parts {
 		failed += part.Errors
 	}
-	q, err := c.DB.RQL("from index '"+escapeQuery(ix.computed.Name)+"'", nil)
+	q, err := c.DB.RQL("from index "+serve.Quote(ix.computed.Name), nil)
 	if err == nil {
 		entries, err = q.Count(c.Reading(c.Ctx, 1))
 	}
@@ -271,35 +271,28 @@ func (ix *listedIndex) figures(c *serve.Call, documents int64) (entries, failed 
 	return entries, failed, err
 }
 
-// errors returns the first errors of the index in the format of clients, each once, though several parts may have it.
+// errors returns the first errors of the index in the format of clients.
 func (ix *listedIndex) errors(c *serve.Call) ([]any, error) {
 	list := []any{}
 	if ix.computed == nil {
 		return list, nil
 	}
-	seen := make(map[jay.IndexError]bool)
-	for _, part := range ix.computed.Parts {
-		failures, err := jay.IndexOf(c.DB, part.Collection, part.Name).Errors(c.Ctx, "", maxIndexErrors)
-		if errors.Is(err, jay.ErrIndex) { // it was dropped meanwhile
-			continue
+	failures, err := jay.ComputedOf(c.DB).Errors(c.Ctx, ix.computed.Name, maxIndexErrors)
+	if errors.Is(err, jay.ErrIndex) { // it was dropped meanwhile
+		return list, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range failures[:min(len(failures), maxIndexErrors)] {
+		if err := c.Take(4 * int64(len(one.ID)+len(one.Field)+len(one.Reason)+256)); err != nil {
+			return nil, err
 		}
+		at, err := writtenAt(c, one.ID)
 		if err != nil {
 			return nil, err
 		}
-		for _, one := range failures {
-			if seen[one] || len(list) == maxIndexErrors {
-				continue
-			}
-			seen[one] = true
-			if err := c.Take(4 * int64(len(one.ID)+len(one.Field)+len(one.Reason)+256)); err != nil {
-				return nil, err
-			}
-			at, err := writtenAt(c, one.ID)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, map[string]any{"Timestamp": at, "Document": one.ID, "Action": "Map", "Error": "Failed to execute mapping function on " + one.ID + ": " + one.Field + ": " + one.Reason})
-		}
+		list = append(list, map[string]any{"Timestamp": at, "Document": one.ID, "Action": "Map", "Error": "Failed to execute mapping function on " + one.ID + ": " + one.Field + ": " + one.Reason})
 	}
 	return list, nil
 }

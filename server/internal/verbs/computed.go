@@ -172,7 +172,7 @@ func (ix *Computed) Entries(text string, given map[string]any) (string, error) {
 		return q.String(), nil
 	}
 	for _, name := range Results(ix.Computed) {
-		f, err := query.ParseExpression("field('" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(name) + "')")
+		f, err := query.ParseExpression("field(" + serve.Quote(name) + ")")
 		if err != nil {
 			return "", err
 		}

@@ -37,8 +37,7 @@ func FromIndex(c *serve.Call, text string) (string, *Computed, error) {
 	} else {
 		name = found.Collection
 	}
-	quoted := "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(name) + "'"
-	return text[m[2]:m[3]] + source + quoted + text[m[1]:], found.Computed, nil
+	return text[m[2]:m[3]] + source + serve.Quote(name) + text[m[1]:], found.Computed, nil
 }
 
 // Index is an index that a request names: of a definition of fields, of queries, or a computed one.
