@@ -112,33 +112,8 @@ func (c *compiler) visit(e Expr) {
 
 // fieldOf returns the field of a condition that has one, and the first of two.
 func fieldOf(e Expr) (Field, bool) {
-	switch e := e.(type) {
-	case Compare:
-		return e.Field, true
-	case CompareFields:
-		return e.Field, true
-	case Between:
-		return e.Field, true
-	case In:
-		return e.Field, true
-	case StartsWith:
-		return e.Field, true
-	case EndsWith:
-		return e.Field, true
-	case Contains:
-		return e.Field, true
-	case Regexp:
-		return e.Field, true
-	case Search:
-		return e.Field, true
-	case Exists:
-		return e.Field, true
-	case ElemMatch:
-		return e.Field, true
-	case HasSize:
-		return e.Field, true
-	case HasType:
-		return e.Field, true
+	if l, is := e.(leaf); is {
+		return l.on()
 	}
 	return Field{}, false
 }
@@ -171,13 +146,14 @@ func (c *compiler) compile(e Expr) (condition, error) {
 		return c.compile(e.Expr)
 	case CompareFields:
 		return c.compareFields(e)
-	case MoreLike:
-		return condition{}, fmt.Errorf("%w: moreLikeThis() stands in the condition of a query for documents, and not on elements, on groups, or where documents are tested one by one", ErrCondition)
 	}
-
-	field, ok := fieldOf(e)
-	if !ok {
+	l, is := e.(leaf)
+	if !is {
 		return condition{}, fmt.Errorf("%w: %T", ErrCondition, e)
+	}
+	field, is := l.on()
+	if !is {
+		return l.complete(c, condition{}, false)
 	}
 	if field.Meta == MetaScore {
 		return condition{}, fmt.Errorf("%w: score() is known when all answers are: it stands in orders and columns", ErrCondition)
@@ -209,7 +185,7 @@ func (c *compiler) compile(e Expr) (condition, error) {
 		}
 		field.ends = true
 	}
-	return c.leaf(e, condition{slot: c.slot(field)}, c.folds(field))
+	return l.complete(c, condition{slot: c.slot(field)}, c.folds(field))
 }
 
 // checkDate refuses a condition that compares instants with anything else. It would
@@ -266,54 +242,6 @@ func (c *compiler) join(op op, kids []Expr) (condition, error) {
 		}
 	}
 	return joined, nil
-}
-
-// leaf completes to, which has its slot, as the condition e on a field.
-func (c *compiler) leaf(e Expr, to condition, folds bool) (condition, error) {
-	switch e := e.(type) {
-	case Compare:
-		if e.Op > GreaterOrEqual {
-			return to, fmt.Errorf("%w: no comparison %d", ErrCondition, e.Op)
-		}
-		to.op, to.fold = opEqual+op(e.Op-Equal), folds || e.Fold // both enums have the same order
-		return c.with(to, e.Value)
-	case Between:
-		to.op, to.fold = opBetween, folds || e.Fold
-		return c.with(to, e.Lo, e.Hi)
-	case In:
-		to.op, to.fold = opIn, folds || e.Fold
-		if e.All {
-			to.op = opAll
-		}
-		return c.in(to, e.Values)
-	case StartsWith:
-		return textCondition(to, opStartsWith, e.Text, folds || e.Fold), nil
-	case EndsWith:
-		return textCondition(to, opEndsWith, e.Text, folds || e.Fold), nil
-	case Contains:
-		return textCondition(to, opContains, e.Text, folds || e.Fold), nil
-	case Regexp:
-		to.op = opRegexp
-		var err error
-		to.regexp, err = c.regexps.compile(e.Pattern, folds || e.Fold)
-		return to, err
-	case Search:
-		return c.search(to, e)
-	}
-	to.op = opExists
-	switch e := e.(type) {
-	case HasSize:
-		if e.Op > GreaterOrEqual || e.N < 0 {
-			return to, fmt.Errorf("%w: no size %d", ErrCondition, e.N)
-		}
-		to.op, to.relation, to.size = opSize, e.Op, e.N
-	case HasType:
-		if err := checkType(e.Type); err != nil {
-			return to, err
-		}
-		to.op, to.kind = opType, e.Type
-	}
-	return to, nil
 }
 
 // with adds operands to a condition. It refuses values that cannot be compared.

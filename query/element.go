@@ -2,6 +2,8 @@ package query
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/jaydb/jay/internal/jsonpath"
 )
@@ -34,6 +36,77 @@ type HasType struct {
 func (ElemMatch) expr() {}
 func (HasSize) expr()   {}
 func (HasType) expr()   {}
+
+func (e ElemMatch) on() (Field, bool) { return e.Field, true }
+
+func (e ElemMatch) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) {
+	e.Field, err = fn(e.Field)
+	return e, err
+}
+
+func (ElemMatch) measure(s *Size) { s.Elements++ }
+
+func (e ElemMatch) write(b *strings.Builder) {
+	b.WriteString("elemMatch(" + e.Field.String() + ", ")
+	if e.Where == nil {
+		e.Where = And{}
+	}
+	writeExpr(b, e.Where, bindsOr)
+	b.WriteString(")")
+}
+
+func (ElemMatch) looksAtValues() bool { return false }
+
+// complete is nothing for an ElemMatch, which has a compiler of its own: see compiler.element.
+func (e ElemMatch) complete(_ *compiler, to condition, _ bool) (condition, error) {
+	return to, fmt.Errorf("%w: %T", ErrCondition, e)
+}
+
+func (e HasSize) on() (Field, bool) { return e.Field, true }
+
+func (e HasSize) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) {
+	e.Field, err = fn(e.Field)
+	return e, err
+}
+
+func (HasSize) measure(*Size) {}
+
+func (e HasSize) write(b *strings.Builder) {
+	b.WriteString("size(" + e.Field.String() + ") " + opNames[e.Op] + " " + strconv.Itoa(e.N))
+}
+
+func (HasSize) looksAtValues() bool { return false }
+
+func (e HasSize) complete(_ *compiler, to condition, _ bool) (condition, error) {
+	if e.Op > GreaterOrEqual || e.N < 0 {
+		return to, fmt.Errorf("%w: no size %d", ErrCondition, e.N)
+	}
+	to.op, to.relation, to.size = opSize, e.Op, e.N
+	return to, nil
+}
+
+func (e HasType) on() (Field, bool) { return e.Field, true }
+
+func (e HasType) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) {
+	e.Field, err = fn(e.Field)
+	return e, err
+}
+
+func (HasType) measure(*Size) {}
+
+func (e HasType) write(b *strings.Builder) {
+	b.WriteString("type(" + e.Field.String() + ") = " + quote(e.Type))
+}
+
+func (HasType) looksAtValues() bool { return false }
+
+func (e HasType) complete(_ *compiler, to condition, _ bool) (condition, error) {
+	if err := checkType(e.Type); err != nil {
+		return to, err
+	}
+	to.op, to.kind = opType, e.Type
+	return to, nil
+}
 
 // jsonTypes are the types of HasType, by kind. Missing is none, and no kind of a value at
 // a path is an instant.

@@ -3,6 +3,7 @@ package query
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // CompareFields is true if Field reaches a value that stands in this relation to a value
@@ -19,6 +20,29 @@ type CompareFields struct {
 }
 
 func (CompareFields) expr() {}
+
+func (e CompareFields) on() (Field, bool) { return e.Field, true }
+
+func (e CompareFields) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) {
+	if e.Field, err = fn(e.Field); err != nil {
+		return e, err
+	}
+	e.Other, err = fn(e.Other)
+	return e, err
+}
+
+func (CompareFields) measure(*Size) {}
+
+func (e CompareFields) write(b *strings.Builder) {
+	writeExact(b, e.Fold, e.Field.String()+" "+opNames[e.Op]+" "+otherString(e.Other))
+}
+
+func (CompareFields) looksAtValues() bool { return true }
+
+// complete is nothing for a CompareFields, which has two slots: see compiler.compareFields.
+func (e CompareFields) complete(_ *compiler, to condition, _ bool) (condition, error) {
+	return to, fmt.Errorf("%w: %T", ErrCondition, e)
+}
 
 // DatedFields prepares the comparison of two fields: if one of them is read as a date, so
 // is the other. It returns ErrValue for a field that cannot be.

@@ -17,6 +17,21 @@ type MoreLike struct {
 
 func (MoreLike) expr() {}
 
+func (MoreLike) on() (Field, bool) { return Field{}, false }
+
+func (e MoreLike) mapFields(func(Field) (Field, error)) (Expr, error) { return e, nil }
+
+func (e MoreLike) measure(s *Size) {
+	s.Searches++
+	s.Bytes += len(e.Document)
+}
+
+func (MoreLike) looksAtValues() bool { return false }
+
+func (MoreLike) complete(_ *compiler, to condition, _ bool) (condition, error) {
+	return to, fmt.Errorf("%w: moreLikeThis() stands in the condition of a query for documents, and not on elements, on groups, or where documents are tested one by one", ErrCondition)
+}
+
 // MoreLikeOptions choose the words of a MoreLike, and of which fields. The zero value is that of none: the fields are those of an index of words.
 type MoreLikeOptions struct {
 	Fields                          []string // up to MaxLikeFields; none is those of an index of words
@@ -157,8 +172,7 @@ func (e MoreLike) Check() error {
 	return nil
 }
 
-// writeMoreLike writes a MoreLike as RQL.
-func writeMoreLike(b *strings.Builder, e MoreLike) {
+func (e MoreLike) write(b *strings.Builder) {
 	b.WriteString("moreLikeThis(")
 	if e.ID != "" {
 		b.WriteString("id() = " + quote(e.ID))

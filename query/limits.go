@@ -124,35 +124,8 @@ func walk(e Expr, fn func(e Expr, depth int) error) error {
 // count adds one condition, without its children.
 func (s *Size) count(e Expr) {
 	s.Conditions++
-	switch e := e.(type) {
-	case Compare:
-		s.Bytes += len(e.Value.raw)
-	case Between:
-		s.Bytes += len(e.Lo.raw) + len(e.Hi.raw)
-	case In:
-		if s.Values += len(e.Values); s.Values > MaxValues { // already refused: skip the loop
-			return
-		}
-		for _, v := range e.Values {
-			s.Bytes += len(v.raw)
-		}
-	case StartsWith:
-		s.Bytes += len(e.Text)
-	case EndsWith:
-		s.Bytes += len(e.Text)
-	case Contains:
-		s.Bytes += len(e.Text)
-	case ElemMatch:
-		s.Elements++
-	case MoreLike:
-		s.Searches++
-		s.Bytes += len(e.Document)
-	case Search:
-		s.Searches++
-		s.Bytes += len(e.Text)
-	case Regexp:
-		s.Regexps++
-		s.Bytes += len(e.Pattern)
+	if l, is := e.(leaf); is {
+		l.measure(s)
 	}
 }
 

@@ -256,8 +256,10 @@ func writeExpr(b *strings.Builder, e Expr, binds int) {
 		b.WriteString("boost(")
 		writeExpr(b, e.Expr, bindsOr)
 		b.WriteString(", " + strconv.FormatFloat(e.By, 'f', -1, 64) + ")")
+	case leaf:
+		e.write(b)
 	default:
-		writeLeaf(b, e)
+		fmt.Fprintf(b, "<%T>", e)
 	}
 }
 
@@ -280,47 +282,6 @@ func writeExprs(b *strings.Builder, list []Expr, word, none string, own, binds i
 			b.WriteString(word)
 		}
 		writeExpr(b, e, own+1)
-	}
-}
-
-// writeLeaf writes a condition on a field.
-func writeLeaf(b *strings.Builder, e Expr) {
-	switch e := e.(type) {
-	case Compare:
-		writeExact(b, e.Fold || !isText(e.Value), e.Field.String()+" "+opNames[e.Op]+" "+literal(e.Value))
-	case CompareFields:
-		writeExact(b, e.Fold, e.Field.String()+" "+opNames[e.Op]+" "+otherString(e.Other))
-	case Between:
-		writeExact(b, e.Fold || !isText(e.Lo), e.Field.String()+" between "+literal(e.Lo)+" and "+literal(e.Hi))
-	case In:
-		writeIn(b, e)
-	case StartsWith:
-		writeCall(b, "startsWith", e.Field, e.Text, e.Fold)
-	case EndsWith:
-		writeCall(b, "endsWith", e.Field, e.Text, e.Fold)
-	case Contains:
-		writeCall(b, "contains", e.Field, e.Text, e.Fold)
-	case Regexp:
-		writeCall(b, "regex", e.Field, e.Pattern, e.Fold)
-	case Search:
-		writeSearch(b, e)
-	case MoreLike:
-		writeMoreLike(b, e)
-	case Exists:
-		b.WriteString("exists(" + e.Field.String() + ")")
-	case ElemMatch:
-		b.WriteString("elemMatch(" + e.Field.String() + ", ")
-		if e.Where == nil {
-			e.Where = And{}
-		}
-		writeExpr(b, e.Where, bindsOr)
-		b.WriteString(")")
-	case HasSize:
-		b.WriteString("size(" + e.Field.String() + ") " + opNames[e.Op] + " " + strconv.Itoa(e.N))
-	case HasType:
-		b.WriteString("type(" + e.Field.String() + ") = " + quote(e.Type))
-	default:
-		fmt.Fprintf(b, "<%T>", e)
 	}
 }
 

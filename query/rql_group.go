@@ -347,48 +347,8 @@ func MapFields(e Expr, fn func(Field) (Field, error)) (Expr, error) {
 	case Boost:
 		e.Expr, err = MapFields(e.Expr, fn)
 		return e, err
-	case Compare:
-		e.Field, err = fn(e.Field)
-		return e, err
-	case CompareFields:
-		if e.Field, err = fn(e.Field); err != nil {
-			return e, err
-		}
-		e.Other, err = fn(e.Other)
-		return e, err
-	case Between:
-		e.Field, err = fn(e.Field)
-		return e, err
-	case In:
-		e.Field, err = fn(e.Field)
-		return e, err
-	case StartsWith:
-		e.Field, err = fn(e.Field)
-		return e, err
-	case EndsWith:
-		e.Field, err = fn(e.Field)
-		return e, err
-	case Contains:
-		e.Field, err = fn(e.Field)
-		return e, err
-	case Regexp:
-		e.Field, err = fn(e.Field)
-		return e, err
-	case Search:
-		e.Field, err = fn(e.Field)
-		return e, err
-	case Exists:
-		e.Field, err = fn(e.Field)
-		return e, err
-	case ElemMatch:
-		e.Field, err = fn(e.Field)
-		return e, err
-	case HasSize:
-		e.Field, err = fn(e.Field)
-		return e, err
-	case HasType:
-		e.Field, err = fn(e.Field)
-		return e, err
+	case leaf:
+		return e.mapFields(fn)
 	}
 	return e, nil
 }

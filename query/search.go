@@ -26,6 +26,20 @@ type Search struct {
 
 func (Search) expr() {}
 
+func (e Search) on() (Field, bool) { return e.Field, true }
+
+func (e Search) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) {
+	e.Field, err = fn(e.Field)
+	return e, err
+}
+
+func (e Search) measure(s *Size) {
+	s.Searches++
+	s.Bytes += len(e.Text)
+}
+
+func (Search) looksAtValues() bool { return true }
+
 // DefaultAnalyzer is the analyzer of a Search without one.
 const DefaultAnalyzer = "standard"
 
@@ -60,8 +74,7 @@ func (s search) clone() search {
 	return search{s.analyzer, s.parsed, text.NewDocument(s.analyzer, s.parsed)}
 }
 
-// search compiles a Search.
-func (c *compiler) search(to condition, e Search) (condition, error) {
+func (e Search) complete(c *compiler, to condition, _ bool) (condition, error) {
 	a, parsed, err := e.parse()
 	if err != nil {
 		return to, err
@@ -84,8 +97,7 @@ func (m *Matcher) finds(c *condition) bool {
 	return s.parsed.Matches(s.words.Count)
 }
 
-// writeSearch writes a Search as RQL.
-func writeSearch(b *strings.Builder, e Search) {
+func (e Search) write(b *strings.Builder) {
 	b.WriteString("search(" + e.Field.String() + ", " + quote(e.Text))
 	if e.All {
 		b.WriteString(", and")

@@ -206,8 +206,8 @@ func looksAtValues(e Expr) bool {
 		return looksAtValues(e.Expr)
 	case Boost:
 		return looksAtValues(e.Expr)
-	case Compare, CompareFields, Between, In, StartsWith, EndsWith, Contains, Regexp, Search:
-		return true
+	case leaf:
+		return e.looksAtValues()
 	}
 	return false
 }

@@ -1,0 +1,192 @@
+package query
+
+import (
+	"fmt"
+	"strings"
+)
+
+// leaf is a condition that joins no others. All that the package needs to know of one is here, so that another kind of condition is a type with
+// these methods, and a part of the parser.
+type leaf interface {
+	Expr
+
+	// on returns the field that the condition is on, the first of several, and whether it has one.
+	on() (Field, bool)
+
+	// mapFields returns the condition with what fn returns for each field in its place.
+	mapFields(fn func(Field) (Field, error)) (Expr, error)
+
+	// measure adds what is bounded of the condition.
+	measure(s *Size)
+
+	// write writes the condition as RQL.
+	write(b *strings.Builder)
+
+	// looksAtValues reports whether the condition looks at nothing but the values that its fields reach.
+	looksAtValues() bool
+
+	// complete completes to, which has the slot of the field, as the condition. folds says that comparisons of the field ignore case anyway.
+	complete(c *compiler, to condition, folds bool) (condition, error)
+}
+
+func (e Compare) on() (Field, bool) { return e.Field, true }
+
+func (e Compare) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) {
+	e.Field, err = fn(e.Field)
+	return e, err
+}
+
+func (e Compare) measure(s *Size) { s.Bytes += len(e.Value.raw) }
+
+func (e Compare) write(b *strings.Builder) {
+	writeExact(b, e.Fold || !isText(e.Value), e.Field.String()+" "+opNames[e.Op]+" "+literal(e.Value))
+}
+
+func (Compare) looksAtValues() bool { return true }
+
+func (e Compare) complete(c *compiler, to condition, folds bool) (condition, error) {
+	if e.Op > GreaterOrEqual {
+		return to, fmt.Errorf("%w: no comparison %d", ErrCondition, e.Op)
+	}
+	to.op, to.fold = opEqual+op(e.Op-Equal), folds || e.Fold // both enums have the same order
+	return c.with(to, e.Value)
+}
+
+func (e Between) on() (Field, bool) { return e.Field, true }
+
+func (e Between) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) {
+	e.Field, err = fn(e.Field)
+	return e, err
+}
+
+func (e Between) measure(s *Size) { s.Bytes += len(e.Lo.raw) + len(e.Hi.raw) }
+
+func (e Between) write(b *strings.Builder) {
+	writeExact(b, e.Fold || !isText(e.Lo), e.Field.String()+" between "+literal(e.Lo)+" and "+literal(e.Hi))
+}
+
+func (Between) looksAtValues() bool { return true }
+
+func (e Between) complete(c *compiler, to condition, folds bool) (condition, error) {
+	to.op, to.fold = opBetween, folds || e.Fold
+	return c.with(to, e.Lo, e.Hi)
+}
+
+func (e In) on() (Field, bool) { return e.Field, true }
+
+func (e In) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) {
+	e.Field, err = fn(e.Field)
+	return e, err
+}
+
+func (e In) measure(s *Size) {
+	if s.Values += len(e.Values); s.Values > MaxValues { // already refused: skip the loop
+		return
+	}
+	for _, v := range e.Values {
+		s.Bytes += len(v.raw)
+	}
+}
+
+func (e In) write(b *strings.Builder) { writeIn(b, e) }
+
+func (In) looksAtValues() bool { return true }
+
+func (e In) complete(c *compiler, to condition, folds bool) (condition, error) {
+	to.op, to.fold = opIn, folds || e.Fold
+	if e.All {
+		to.op = opAll
+	}
+	return c.in(to, e.Values)
+}
+
+func (e StartsWith) on() (Field, bool) { return e.Field, true }
+
+func (e StartsWith) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) {
+	e.Field, err = fn(e.Field)
+	return e, err
+}
+
+func (e StartsWith) measure(s *Size) { s.Bytes += len(e.Text) }
+
+func (e StartsWith) write(b *strings.Builder) { writeCall(b, "startsWith", e.Field, e.Text, e.Fold) }
+
+func (StartsWith) looksAtValues() bool { return true }
+
+func (e StartsWith) complete(_ *compiler, to condition, folds bool) (condition, error) {
+	return textCondition(to, opStartsWith, e.Text, folds || e.Fold), nil
+}
+
+func (e EndsWith) on() (Field, bool) { return e.Field, true }
+
+func (e EndsWith) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) {
+	e.Field, err = fn(e.Field)
+	return e, err
+}
+
+func (e EndsWith) measure(s *Size) { s.Bytes += len(e.Text) }
+
+func (e EndsWith) write(b *strings.Builder) { writeCall(b, "endsWith", e.Field, e.Text, e.Fold) }
+
+func (EndsWith) looksAtValues() bool { return true }
+
+func (e EndsWith) complete(_ *compiler, to condition, folds bool) (condition, error) {
+	return textCondition(to, opEndsWith, e.Text, folds || e.Fold), nil
+}
+
+func (e Contains) on() (Field, bool) { return e.Field, true }
+
+func (e Contains) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) {
+	e.Field, err = fn(e.Field)
+	return e, err
+}
+
+func (e Contains) measure(s *Size) { s.Bytes += len(e.Text) }
+
+func (e Contains) write(b *strings.Builder) { writeCall(b, "contains", e.Field, e.Text, e.Fold) }
+
+func (Contains) looksAtValues() bool { return true }
+
+func (e Contains) complete(_ *compiler, to condition, folds bool) (condition, error) {
+	return textCondition(to, opContains, e.Text, folds || e.Fold), nil
+}
+
+func (e Regexp) on() (Field, bool) { return e.Field, true }
+
+func (e Regexp) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) {
+	e.Field, err = fn(e.Field)
+	return e, err
+}
+
+func (e Regexp) measure(s *Size) {
+	s.Regexps++
+	s.Bytes += len(e.Pattern)
+}
+
+func (e Regexp) write(b *strings.Builder) { writeCall(b, "regex", e.Field, e.Pattern, e.Fold) }
+
+func (Regexp) looksAtValues() bool { return true }
+
+func (e Regexp) complete(c *compiler, to condition, folds bool) (_ condition, err error) {
+	to.op = opRegexp
+	to.regexp, err = c.regexps.compile(e.Pattern, folds || e.Fold)
+	return to, err
+}
+
+func (e Exists) on() (Field, bool) { return e.Field, true }
+
+func (e Exists) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) {
+	e.Field, err = fn(e.Field)
+	return e, err
+}
+
+func (Exists) measure(*Size) {}
+
+func (e Exists) write(b *strings.Builder) { b.WriteString("exists(" + e.Field.String() + ")") }
+
+func (Exists) looksAtValues() bool { return false }
+
+func (Exists) complete(_ *compiler, to condition, _ bool) (condition, error) {
+	to.op = opExists
+	return to, nil
+}
