@@ -44,7 +44,10 @@ func (e ElemMatch) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) 
 	return e, err
 }
 
-func (ElemMatch) measure(s *Size) { s.Elements++ }
+func (ElemMatch) measure(s Size) Size {
+	s.Elements++
+	return s
+}
 
 func (e ElemMatch) write(b *strings.Builder) {
 	b.WriteString("elemMatch(" + e.Field.String() + ", ")
@@ -69,7 +72,7 @@ func (e HasSize) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) {
 	return e, err
 }
 
-func (HasSize) measure(*Size) {}
+func (HasSize) measure(s Size) Size { return s }
 
 func (e HasSize) write(b *strings.Builder) {
 	b.WriteString("size(" + e.Field.String() + ") " + opNames[e.Op] + " " + strconv.Itoa(e.N))
@@ -92,7 +95,7 @@ func (e HasType) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) {
 	return e, err
 }
 
-func (HasType) measure(*Size) {}
+func (HasType) measure(s Size) Size { return s }
 
 func (e HasType) write(b *strings.Builder) {
 	b.WriteString("type(" + e.Field.String() + ") = " + quote(e.Type))

@@ -31,7 +31,7 @@ func (e CompareFields) mapFields(fn func(Field) (Field, error)) (_ Expr, err err
 	return e, err
 }
 
-func (CompareFields) measure(*Size) {}
+func (CompareFields) measure(s Size) Size { return s }
 
 func (e CompareFields) write(b *strings.Builder) {
 	writeExact(b, e.Fold, e.Field.String()+" "+opNames[e.Op]+" "+otherString(e.Other))

@@ -16,8 +16,8 @@ type leaf interface {
 	// mapFields returns the condition with what fn returns for each field in its place.
 	mapFields(fn func(Field) (Field, error)) (Expr, error)
 
-	// measure adds what is bounded of the condition.
-	measure(s *Size)
+	// measure returns s with what is bounded of the condition added. (A pointer to s would escape.)
+	measure(s Size) Size
 
 	// write writes the condition as RQL.
 	write(b *strings.Builder)
@@ -36,7 +36,10 @@ func (e Compare) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) {
 	return e, err
 }
 
-func (e Compare) measure(s *Size) { s.Bytes += len(e.Value.raw) }
+func (e Compare) measure(s Size) Size {
+	s.Bytes += len(e.Value.raw)
+	return s
+}
 
 func (e Compare) write(b *strings.Builder) {
 	writeExact(b, e.Fold || !isText(e.Value), e.Field.String()+" "+opNames[e.Op]+" "+literal(e.Value))
@@ -59,7 +62,10 @@ func (e Between) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) {
 	return e, err
 }
 
-func (e Between) measure(s *Size) { s.Bytes += len(e.Lo.raw) + len(e.Hi.raw) }
+func (e Between) measure(s Size) Size {
+	s.Bytes += len(e.Lo.raw) + len(e.Hi.raw)
+	return s
+}
 
 func (e Between) write(b *strings.Builder) {
 	writeExact(b, e.Fold || !isText(e.Lo), e.Field.String()+" between "+literal(e.Lo)+" and "+literal(e.Hi))
@@ -79,13 +85,14 @@ func (e In) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) {
 	return e, err
 }
 
-func (e In) measure(s *Size) {
+func (e In) measure(s Size) Size {
 	if s.Values += len(e.Values); s.Values > MaxValues { // already refused: skip the loop
-		return
+		return s
 	}
 	for _, v := range e.Values {
 		s.Bytes += len(v.raw)
 	}
+	return s
 }
 
 func (e In) write(b *strings.Builder) { writeIn(b, e) }
@@ -107,7 +114,10 @@ func (e StartsWith) mapFields(fn func(Field) (Field, error)) (_ Expr, err error)
 	return e, err
 }
 
-func (e StartsWith) measure(s *Size) { s.Bytes += len(e.Text) }
+func (e StartsWith) measure(s Size) Size {
+	s.Bytes += len(e.Text)
+	return s
+}
 
 func (e StartsWith) write(b *strings.Builder) { writeCall(b, "startsWith", e.Field, e.Text, e.Fold) }
 
@@ -124,7 +134,10 @@ func (e EndsWith) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) {
 	return e, err
 }
 
-func (e EndsWith) measure(s *Size) { s.Bytes += len(e.Text) }
+func (e EndsWith) measure(s Size) Size {
+	s.Bytes += len(e.Text)
+	return s
+}
 
 func (e EndsWith) write(b *strings.Builder) { writeCall(b, "endsWith", e.Field, e.Text, e.Fold) }
 
@@ -141,7 +154,10 @@ func (e Contains) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) {
 	return e, err
 }
 
-func (e Contains) measure(s *Size) { s.Bytes += len(e.Text) }
+func (e Contains) measure(s Size) Size {
+	s.Bytes += len(e.Text)
+	return s
+}
 
 func (e Contains) write(b *strings.Builder) { writeCall(b, "contains", e.Field, e.Text, e.Fold) }
 
@@ -158,9 +174,10 @@ func (e Regexp) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) {
 	return e, err
 }
 
-func (e Regexp) measure(s *Size) {
+func (e Regexp) measure(s Size) Size {
 	s.Regexps++
 	s.Bytes += len(e.Pattern)
+	return s
 }
 
 func (e Regexp) write(b *strings.Builder) { writeCall(b, "regex", e.Field, e.Pattern, e.Fold) }
@@ -180,7 +197,7 @@ func (e Exists) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) {
 	return e, err
 }
 
-func (Exists) measure(*Size) {}
+func (Exists) measure(s Size) Size { return s }
 
 func (e Exists) write(b *strings.Builder) { b.WriteString("exists(" + e.Field.String() + ")") }
 

@@ -21,9 +21,10 @@ func (MoreLike) on() (Field, bool) { return Field{}, false }
 
 func (e MoreLike) mapFields(func(Field) (Field, error)) (Expr, error) { return e, nil }
 
-func (e MoreLike) measure(s *Size) {
+func (e MoreLike) measure(s Size) Size {
 	s.Searches++
 	s.Bytes += len(e.Document)
+	return s
 }
 
 func (MoreLike) looksAtValues() bool { return false }

@@ -125,7 +125,7 @@ func walk(e Expr, fn func(e Expr, depth int) error) error {
 func (s *Size) count(e Expr) {
 	s.Conditions++
 	if l, is := e.(leaf); is {
-		l.measure(s)
+		*s = l.measure(*s)
 	}
 }
 

@@ -33,9 +33,10 @@ func (e Search) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) {
 	return e, err
 }
 
-func (e Search) measure(s *Size) {
+func (e Search) measure(s Size) Size {
 	s.Searches++
 	s.Bytes += len(e.Text)
+	return s
 }
 
 func (Search) looksAtValues() bool { return true }
