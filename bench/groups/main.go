@@ -1,6 +1,6 @@
 // Command groups measures groups that are made along an index, beside those of a scan.
 //
-//	go run ./groups [-n DOCUMENTS] [-groups G] [-pairs P] [-dir DIR] [-smoke]
+//	go run ./groups [-n DOCUMENTS] [-groups G] [-pairs P] [-dir DIR] [-builds] [-smoke]
 //
 // One database has an index on the customer and the total of each order. Each query runs with the index and without it in turns, and both must
 // answer alike, to the last byte. Behind that, computed indexes are built and dropped, in turn with an ordinary index on the same field. The figures are
@@ -28,12 +28,13 @@ func main() {
 	groups := flag.Int("groups", 1000, "groups")
 	pairs := flag.Int("pairs", 20, "runs of each query, with the index and without it in turn")
 	dir := flag.String("dir", os.TempDir(), "where the database is put, and removed")
+	onlyBuilds := flag.Bool("builds", false, "only the table of builds")
 	smoke := flag.Bool("smoke", false, "few documents and one pair, to see that it works")
 	flag.Parse()
 	if *smoke {
 		*n, *groups, *pairs = 2000, 50, 1
 	}
-	if err := run(context.Background(), *n, *groups, *pairs, *dir); err != nil {
+	if err := run(context.Background(), *n, *groups, *pairs, *dir, *onlyBuilds); err != nil {
 		fmt.Fprintln(os.Stderr, "groups:", err)
 		os.Exit(1)
 	}
@@ -58,7 +59,7 @@ var kept = []struct{ name, text string }{
 	{"kept count and sum, last in an order beside", "from Orders group by Customer order by Customer select Customer, count() as n, sum(Total) as s, last(Total order by At) as last"},
 }
 
-func run(ctx context.Context, n, groups, pairs int, parent string) (err error) {
+func run(ctx context.Context, n, groups, pairs int, parent string, onlyBuilds bool) (err error) {
 	dir, err := os.MkdirTemp(parent, "jay-groups-")
 	if err != nil {
 		return err
@@ -75,6 +76,10 @@ func run(ctx context.Context, n, groups, pairs int, parent string) (err error) {
 	machine, err := report.ThisMachine(dir)
 	if err != nil {
 		return err
+	}
+	if onlyBuilds {
+		fmt.Printf("%s\n\n%d documents, %d groups, %d pairs\n", machine.String(), n, groups, pairs)
+		return builds(ctx, db, pairs)
 	}
 	fmt.Printf("%s\n\n%d documents, %d groups, %d pairs\n\n| | scan | along the index | ratio (least–most) |\n|---|---:|---:|---:|\n", machine.String(), n, groups, pairs)
 	for _, q := range queries {

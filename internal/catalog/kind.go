@@ -77,7 +77,7 @@ type Decoder interface {
 	AppendID(dst, key, value []byte) ([]byte, error)
 }
 
-// Stager is a Keeper that stages its keys itself. It is built by commits, never by tables.
+// Stager is a Keeper that stages its keys itself. It is built by commits, unless it is a Tabler.
 type Stager interface {
 	// Stage stages that a document gives these entries, and no others, whatever it gave before. That may
 	// be the same, or not be known to the caller: a Stager keeps for each document what it has staged for it. It
@@ -96,6 +96,23 @@ type Stager interface {
 type NewStager interface {
 	// StageNew is Stage for a document of which nothing is staged: the index is ready, and there is no document of this ID.
 	StageNew(tx storage.Tx, folded string, given []Entry) error
+}
+
+// Tabler is a Stager of which an index over many documents is built by tables: what it stages for a document that was not there before
+// follows from that document alone, and is keys with values, and additions to numbers.
+type Tabler interface {
+	Stager
+
+	// Fill stages what a document gives of which nothing is staged, as Stage does. The same keys are set for no other document; numbers may be
+	// added at keys of others. It is safe for concurrent use.
+	Fill(s Staging, folded string, given []Entry) error
+}
+
+// Staging is the part of storage.Tx that reads nothing.
+type Staging interface {
+	Set(key, head, tail []byte)
+	Delete(key []byte)
+	Add(key []byte, deltas ...int64)
 }
 
 // Settler is a Stager with work in the background. Its Stage does little for each document, such as noting in a tail what

@@ -61,6 +61,7 @@ type keeper struct {
 	fan     query.Each
 	only    query.Expr // on elements; nil for none
 	readers *sync.Pool // of *reader
+	fillers *sync.Pool // of *filler
 
 	computed []int // which of the members, and of the sums behind them, are expressions
 }
@@ -123,6 +124,7 @@ func open(ix *catalog.Index) (catalog.Keeper, error) {
 	if _, err := query.NewShares(k.members, k.sums); err != nil {
 		return nil, fmt.Errorf("%w: %w", errs.ErrIndex, err)
 	}
+	k.fillers = &sync.Pool{New: func() any { return new(filler) }}
 	k.readers = &sync.Pool{New: func() any { return k.newReader() }}
 	return k, nil
 }

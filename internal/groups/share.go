@@ -118,16 +118,25 @@ func (d *decoder) bytes() []byte {
 }
 
 // decode returns the share with this key and value, whose memory it keeps.
-func (k keeper) decode(key, value []byte) (share, error) {
-	s := share{key: key, elements: 1, sums: make([]query.SumShare, len(k.sums))}
-	bad := fmt.Errorf("the share %x of group %x: %w", value, key, errs.ErrCorrupt)
-	if len(value) == 0 || value[0]&^(flagOthers|flagLong|flagCount) != 0 {
-		return s, bad
+func (k keeper) decode(key, value []byte) (s share, err error) {
+	return s, k.decodeInto(&s, key, value)
+}
+
+// decodeInto is decode in the memory of s.
+func (k keeper) decodeInto(s *share, key, value []byte) error {
+	*s = share{key: key, elements: 1, sums: append(s.sums[:0], make([]query.SumShare, len(k.sums))...)}
+	if len(value) > 0 && value[0]&^(flagOthers|flagLong|flagCount) == 0 && k.decodeValue(s, value) {
+		return nil
 	}
+	return fmt.Errorf("the share %x of group %x: %w", value, key, errs.ErrCorrupt)
+}
+
+// decodeValue decodes a value whose flags are known; false if it is not valid.
+func (k keeper) decodeValue(s *share, value []byte) bool {
 	d := decoder{rest: value[1:]}
 	if value[0]&flagCount != 0 {
 		if s.elements = int64(d.uvarint()); s.elements < 2 {
-			return s, bad
+			return false
 		}
 	}
 	for i := range s.sums {
@@ -148,10 +157,7 @@ func (k keeper) decode(key, value []byte) (share, error) {
 			s.long = append(s.long, d.bytes())
 		}
 	}
-	if d.bad || len(d.rest) > 0 {
-		return s, bad
-	}
-	return s, nil
+	return !d.bad && len(d.rest) == 0
 }
 
 // cutKey returns the part of a key that names a group, and what follows it.

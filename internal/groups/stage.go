@@ -86,8 +86,42 @@ func (k keeper) StageNew(tx storage.Tx, folded string, given []catalog.Entry) er
 	return k.stage(tx, folded, nil, given)
 }
 
+// Fill implements catalog.Tabler.
+func (k keeper) Fill(s catalog.Staging, folded string, given []catalog.Entry) error {
+	if len(given) == 0 {
+		return nil
+	}
+	f := k.fillers.Get().(*filler)
+	defer k.fillers.Put(f)
+	f.value = f.value[:0]
+	for i := range given {
+		group, value := given[i].Given()
+		f.value = appendBytes(appendBytes(f.value, group), value)
+		if note, is := given[i].Note(); is {
+			s.Set(catalog.AppendErrorKey(nil, k.ix.Number, folded), note, nil)
+			continue
+		}
+		if err := k.decodeInto(&f.share, group, value); err != nil {
+			return err
+		}
+		if isRest(value) {
+			s.Set(k.restKey(group, value, folded), value, nil)
+		}
+		f.key = k.stageGroup(s, f.key, nil, &f.share)
+	}
+	f.key = append(append(append(format.AppendIndexPrefix(f.key[:0], k.ix.Number), keyMember), folded...), 0)
+	s.Set(f.key, f.value, nil)
+	return nil
+}
+
+// filler is the memory of a call of Fill.
+type filler struct {
+	value, key []byte
+	share      share
+}
+
 // stage is Stage for a document whose record is before, nil for none.
-func (k keeper) stage(tx storage.Tx, folded string, before []byte, given []catalog.Entry) error {
+func (k keeper) stage(tx catalog.Staging, folded string, before []byte, given []catalog.Entry) error {
 	mine := k.memberKey(folded)
 	var value []byte
 	for i := range given {
@@ -136,7 +170,7 @@ func (k keeper) stage(tx storage.Tx, folded string, before []byte, given []catal
 		if order >= 0 {
 			to, now = &now[0].share, now[1:]
 		}
-		k.stageGroup(tx, from, to)
+		k.stageGroup(tx, nil, from, to)
 	}
 	return nil
 }
@@ -152,8 +186,9 @@ func compareFirst(old, now []stored) int {
 	return bytes.Compare(old[0].key, now[0].key)
 }
 
-// stageGroup stages that a document has given one share to a group, nil for none, and now gives another one.
-func (k keeper) stageGroup(tx storage.Tx, from, to *share) {
+// stageGroup stages that a document has given one share to a group, nil for none, and now gives another one. It makes keys in the memory of
+// key, and returns it.
+func (k keeper) stageGroup(tx catalog.Staging, key []byte, from, to *share) []byte {
 	group := to
 	if to == nil {
 		group = from
@@ -174,25 +209,27 @@ func (k keeper) stageGroup(tx storage.Tx, from, to *share) {
 			}
 		}
 		if most > 0 {
-			tx.Add(append(append(k.appendKey(nil, keyGroup), group.key...), byte(i)), deltas[:most]...)
+			key = append(append(append(format.AppendIndexPrefix(key[:0], k.ix.Number), keyGroup), group.key...), byte(i))
+			tx.Add(key, deltas[:most]...)
 		}
 	}
+	return key
 }
 
 // sharesIn returns what a document has added, and its note, nil for none, in the memory of value.
 func (k keeper) sharesIn(value []byte) (list []stored, note []byte, err error) {
-	bad := fmt.Errorf("the shares %x: %w", value, errs.ErrCorrupt)
+	bad := func() error { return fmt.Errorf("the shares %x: %w", value, errs.ErrCorrupt) }
 	d := decoder{rest: value}
 	for len(d.rest) > 0 {
 		group, share := d.bytes(), d.bytes()
 		if k.ix.Errors && len(group) == 1 && group[0] == format.SpaceErrors {
 			if d.bad || len(d.rest) > 0 || !catalog.IsNoteValue(share) {
-				return nil, nil, bad
+				return nil, nil, bad()
 			}
 			return list, share, nil
 		}
 		if _, rest, ok := k.cutKey(group); d.bad || !ok || len(rest) > 0 {
-			return nil, nil, bad
+			return nil, nil, bad()
 		}
 		s, err := k.decode(group, share)
 		if err != nil {

@@ -56,7 +56,7 @@ func (in *Indexer) Build(t *Task) error {
 	if err != nil {
 		return err
 	}
-	if _, ok := in.env.Engine.(storage.Ingester); ok && after == "" && ix.Stager == nil {
+	if _, ok := in.env.Engine.(storage.Ingester); ok && after == "" && byTables(ix) {
 		if many, err := in.isLarge(ix.Info.Collection); err != nil {
 			return err
 		} else if many {

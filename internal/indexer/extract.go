@@ -19,6 +19,7 @@ type extractor struct {
 	b       *tableBuild
 	parts   []*part          // those that go on
 	buffers []*sorter.Buffer // parallel to parts
+	sums    []*sums          // parallel to parts; nil for one of no Tabler
 	flags   []byte           // parallel to parts
 
 	own     *catalog.Builder // of the parts only
@@ -35,13 +36,22 @@ type extractor struct {
 func (b *tableBuild) extract(ctx context.Context, documents *ranges) error {
 	x := &extractor{b: b}
 	for _, p := range b.parts {
-		x.parts, x.buffers, x.flags = append(x.parts, p), append(x.buffers, p.sorter.NewBuffer()), append(x.flags, 0)
+		buffer, adder := p.sorter.NewBuffer(), (*sums)(nil)
+		if p.tabler != nil {
+			adder = newSums(buffer)
+		}
+		x.parts, x.buffers, x.sums, x.flags = append(x.parts, p), append(x.buffers, buffer), append(x.sums, adder), append(x.flags, 0)
 	}
 	x.prepare()
 	if err := documents.walk(ctx, func(over idRange) error { return x.walk(ctx, documents, over) }); err != nil {
 		return err
 	}
 	for i, p := range x.parts {
+		if x.sums[i] != nil {
+			if err := x.sums[i].flush(); err != nil {
+				return sortError(err)
+			}
+		}
 		x.buffers[i].Sort()
 		p.flags.Or(uint32(x.flags[i]))
 	}
@@ -131,12 +141,12 @@ func (x *extractor) leaveOut() {
 	n := 0
 	for i, p := range x.parts {
 		if p.cause() == nil {
-			x.parts[n], x.buffers[n], x.flags[n] = p, x.buffers[i], x.flags[i]
+			x.parts[n], x.buffers[n], x.sums[n], x.flags[n] = p, x.buffers[i], x.sums[i], x.flags[i]
 			n++
 		}
 	}
 	if n < len(x.parts) {
-		x.parts, x.buffers, x.flags = x.parts[:n], x.buffers[:n], x.flags[:n]
+		x.parts, x.buffers, x.sums, x.flags = x.parts[:n], x.buffers[:n], x.sums[:n], x.flags[:n]
 		x.prepare()
 	}
 }
@@ -213,9 +223,23 @@ func (x *extractor) apart(id, folded, body []byte) error {
 
 // add adds entries of a document to the buffers.
 func (x *extractor) add(entries *catalog.Entries, id, folded []byte) error {
+	for i, s := range x.sums {
+		if s == nil {
+			continue
+		}
+		if err := x.parts[i].tabler.Fill(s, string(folded), entries.Of(x.parts[i].ix)); err != nil {
+			return err
+		}
+		if s.err != nil {
+			return sortError(s.err)
+		}
+	}
 	at := 0
 	for i := range entries.List {
 		entry := &entries.List[i]
+		if entry.Index.Stager != nil {
+			continue
+		}
 		for x.parts[at].ix.Number != entry.Index.Number {
 			at = (at + 1) % len(x.parts)
 		}

@@ -52,6 +52,10 @@ import (
 // those of its present version. internal/write/hidden.go has what writers of a unique index do
 // meanwhile.
 //
+// Into an index of a Stager (catalog.Tabler) writers stage nothing from before 1 until after 3: tables that hide a part of a sum would
+// leave no sum from which it can be found again. All that the index has after 3 is what the documents of the snapshot give, and step 4 enters each
+// document that was changed until writers stage again.
+//
 // A crash between 3 and 5 loses the snapshot. The key shows that it happened: all entries are then
 // removed, and the build starts over. A crash before 3 leaves only entries of writers, which are
 // right, and temporary files, which the engine removes when it is opened.
@@ -122,10 +126,30 @@ func (in *Indexer) clearIngested(number uint32) error {
 	if err != nil || !found {
 		return err
 	}
+	defer in.writer.Withheld.End(number)
+	if err := in.withhold(number); err != nil {
+		return err
+	}
+	in.writer.Withheld.End(number)
+	return in.passWrites()
+}
+
+// withhold makes writers stage nothing into an index, if it is of a Stager, and removes all of its entries. Withheld.End ends it, with any error, too.
+func (in *Indexer) withhold(number uint32) error {
+	in.writer.Withheld.Begin(number)
+	if err := in.passWrites(); err != nil {
+		return err
+	}
 	if err := in.removeEntries(number); err != nil {
 		return err
 	}
 	return in.passWrites()
+}
+
+// byTables reports whether an index over many documents is built by tables.
+func byTables(ix *catalog.Index) bool {
+	_, is := ix.Stager.(catalog.Tabler)
+	return is || ix.Stager == nil
 }
 
 func (in *Indexer) hasKey(key []byte) (bool, error) {
@@ -154,6 +178,7 @@ type part struct {
 	t       *Task
 	ix      *catalog.Index
 	single  *catalog.Collection
+	tabler  catalog.Tabler // of an index of a Stager, or nil
 	sorter  *sorter.Sorter
 	flags   atomic.Uint32 // of all entries
 	tables  []storage.Table
@@ -164,7 +189,8 @@ type part struct {
 }
 
 func newPart(t *Task, ix *catalog.Index) *part {
-	return &part{t: t, ix: ix, single: catalog.Single(ix), done: make(chan struct{})}
+	tabler, _ := ix.Stager.(catalog.Tabler)
+	return &part{t: t, ix: ix, single: catalog.Single(ix), tabler: tabler, done: make(chan struct{})}
 }
 
 // refuse ends a part, unless an error has done so before.
@@ -288,6 +314,7 @@ func (b *tableBuild) endPart(p *part, err error) {
 	if p.sorter != nil {
 		err = errs.First(err, p.sorter.Close())
 	}
+	b.in.writer.Withheld.End(p.ix.Number)
 	p.err = errs.First(err, b.in.writer.Hidden.End(p.ix.Number))
 	close(p.done)
 }
@@ -304,6 +331,14 @@ func (b *tableBuild) closeSnapshot() error {
 
 // read takes the snapshot, and extracts and sorts the entries of its documents.
 func (b *tableBuild) read() error {
+	for _, p := range b.parts {
+		if p.tabler == nil {
+			continue
+		}
+		if err := b.in.withhold(p.ix.Number); err != nil {
+			return err
+		}
+	}
 	if err := b.in.env.Enter(); err != nil {
 		return err
 	}
@@ -440,6 +475,12 @@ func (s *sharedSnapshot) Close() error {
 // correctParts corrects what the tables hide. What fails that of one index ends its part.
 func (b *tableBuild) correctParts() error {
 	for _, p := range b.parts {
+		if p.tabler != nil {
+			if err := b.enterChanged(p); err != nil {
+				p.refuse(err)
+			}
+			continue
+		}
 		err := b.in.writer.Hidden.With(p.ix.Number, func(before storage.Reader) error {
 			if before == nil {
 				return nil // there was no table
@@ -451,6 +492,21 @@ func (b *tableBuild) correctParts() error {
 		}
 	}
 	return nil
+}
+
+// enterChanged lets writers stage into the index of a Stager again, and enters the documents that were changed until then.
+func (b *tableBuild) enterChanged(p *part) (err error) {
+	b.in.writer.Withheld.End(p.ix.Number)
+	if err := b.in.passWrites(); err != nil {
+		return err
+	}
+	if err := b.in.env.Enter(); err != nil {
+		return err
+	}
+	now := b.in.env.Engine.Latest()
+	b.in.env.Exit()
+	defer func() { err = errs.First(err, now.Close()) }()
+	return b.correctAll(p, now)
 }
 
 // enter runs fn within the gate.
@@ -530,7 +586,7 @@ func (b *tableBuild) correctAll(p *part, before storage.Reader) error {
 		if version != (write.Version{}) && docs.SameCollection(from, p.ix.Collection) {
 			d.old = body
 		}
-		if d.old == nil && !p.ix.Info.Unique {
+		if d.old == nil && !p.ix.Info.Unique && p.tabler == nil {
 			return nil // the tables have no key of this document
 		}
 		chunk = append(chunk, d)

@@ -29,6 +29,7 @@ type tableWriter struct {
 	key     []byte              // scratch, with the prefix
 	lastKey []byte              // of the entry that was read last, of a unique index
 	last    []byte              // its value; it is not written yet
+	sum     *sum                // of a Tabler's index: what is added at lastKey; nil for nothing that is not written yet
 }
 
 // errPartEnded ends a tableWriter whose part has ended.
@@ -88,6 +89,9 @@ func (w *tableWriter) addAll(ctx context.Context) error {
 	if w.p.ix.Info.Unique {
 		add = w.addUnique
 	}
+	if w.p.tabler != nil {
+		add = w.addTagged
+	}
 	var failed error // of add
 	err := w.entries.Merge(ctx, func(key, value []byte) error {
 		failed = add(ctx, key, value)
@@ -98,6 +102,8 @@ func (w *tableWriter) addAll(ctx context.Context) error {
 		return failed
 	case err != nil:
 		return sortError(err)
+	case w.p.tabler != nil:
+		return w.endSum(ctx)
 	case w.lastKey != nil:
 		return w.add(ctx, w.lastKey, w.last)
 	}
@@ -110,7 +116,7 @@ func (w *tableWriter) add(ctx context.Context, key, value []byte) (err error) {
 		if err := w.b.in.env.Room.Wait(ctx); err != nil {
 			return err
 		}
-		if w.writing, err = w.b.to.NewTable(w.p.ix.Info.Unique); err != nil {
+		if w.writing, err = w.b.to.NewTable(w.p.ix.Info.Unique || w.p.tabler != nil); err != nil {
 			return sortError(err)
 		}
 	}

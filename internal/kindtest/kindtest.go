@@ -447,7 +447,7 @@ var builders = map[string]func() (restore func()){
 		return func() { tables(); chunks() }
 	},
 	"tables": func() func() {
-		chunks, tables := checks.SetBuildChunks(3, 5), checks.SetBuildTables(5, 64<<10, 16<<10) // a Stager is built by commits all the same
+		chunks, tables := checks.SetBuildChunks(3, 5), checks.SetBuildTables(5, 64<<10, 16<<10) // a Stager that is no Tabler is built by commits all the same
 		return func() { tables(); chunks() }
 	},
 }

@@ -482,6 +482,9 @@ func (t *Txn) StageIndexes(ci *catalog.Collection, id, folded string, before *Ol
 	}
 	if ci != nil {
 		for _, ix := range ci.Stagers {
+			if t.Writer.Withheld.Has(ix.Number) {
+				continue
+			}
 			stage := ix.Stager.Stage
 			if n, ok := ix.Stager.(catalog.NewStager); ok && before.Size == 0 && before.Body == nil && ix.Info.State == index.Ready {
 				stage = n.StageNew // a build knows nothing of what was there

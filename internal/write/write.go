@@ -55,7 +55,8 @@ type Writer struct {
 
 	Heads *heads.Table // of documents that were written lately; nil for none
 
-	Hidden Hidden // by tables that are ingested
+	Hidden   Hidden   // by tables that are ingested
+	Withheld Withheld // while tables are made
 
 	Lines turns.Lines // of transactions and patches that lost
 
