@@ -144,6 +144,33 @@ func AllWords() SearchOption { return func(e *query.Search) { e.All = true } }
 // case, and "ngram" finds parts of words. query.Analyzers has all names. Another name is ErrQuery.
 func WithAnalyzer(name string) SearchOption { return func(e *query.Search) { e.Analyzer = name } }
 
+// Lucene is true of what a query in the syntax of Lucene's classic query parser finds, such as
+//
+//	(oak OR ash) AND "fallen leaves"~5 -rotten Title:maple~0.7
+//
+// in which words that name no field are those of the texts of the given one. It is made of Search, And, Or and Not, so an index of the kind "text" answers it as it
+// answers those, and scores have them; WithAnalyzer says which words texts have. docs/search.md has the syntax; ranges such as [a TO b] are ErrQuery.
+func Lucene(field, search string, opts ...SearchOption) Condition {
+	return Condition(builder.Lucene(field, search, func(e *query.Search) {
+		for _, opt := range opts {
+			opt(e)
+		}
+	}))
+}
+
+// Fuzzy is true of what differs a little from what c asks for, which is Eq with a text, or Search. The similarity is a number from 0 up to but without 1: Fuzzy(Eq("Name",
+// "Ernst"), 0.7) is true of a text if less than 30 percent of the shorter of the two, in characters, must be put in, left out or replaced to make one of the other. Of
+// Search each word may differ so, by two characters at most. No index answers Fuzzy of Eq. The measure is that of Lucene.
+func Fuzzy(c Condition, similarity float64) Condition {
+	return Condition(builder.Fuzzy(c.inner(), similarity))
+}
+
+// Proximity is true of texts that have all words of c, which is Search, near each other: in any order, with up to so many other words between them, 50 at
+// most. Proximity(Search("Text", "oak leaves"), 5) is Search("Text", `"oak leaves"~5`).
+func Proximity(c Condition, words int) Condition {
+	return Condition(builder.Proximity(c.inner(), words))
+}
+
 // MoreLikeThis is true of documents that have words which tell much of another one: those that it has often, and few others have. With
 // OrderBy(Score) the most similar come first; the document itself is left out. The words are chosen when the query begins; pages after the first have
 // the same ones. If the document is not there, the query is ErrQuery and ErrNotFound when it runs.

@@ -269,6 +269,32 @@ func ExampleSearchOption() {
 	// oak leaves 2
 }
 
+// What was typed may differ from what is there.
+func ExampleFuzzy() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	for _, note := range []string{`{"By":"Ernst","Text":"The oak leaves fall"}`, `{"By":"Ann","Text":"leaves of an old oak"}`, `{"By":"Bob","Text":"an oak"}`} {
+		_, err := db.Insert(ctx, "notes|", []byte(note), jay.InCollection("Notes"))
+		check(err)
+	}
+	for _, c := range []jay.Condition{
+		jay.Fuzzy(jay.Eq("By", "Ernts"), 0.5),
+		jay.Fuzzy(jay.Search("Text", "leeves"), 0.7),
+		jay.Proximity(jay.Search("Text", "oak leaves"), 3),
+		jay.Lucene("Text", "oak AND (old OR fall)"),
+	} {
+		n, err := db.Query("Notes").Where(c).Count(ctx)
+		check(err)
+		fmt.Println(n)
+	}
+	// Output:
+	// 1
+	// 2
+	// 2
+	// 2
+}
+
 // The best answers come first; words in a title count more.
 func ExampleBoost() {
 	ctx := context.Background()

@@ -170,6 +170,24 @@ func ExampleParseExpression() {
 }
 
 // A boost changes what a condition counts for scores, and not what it finds.
+func ExampleFuzzy() {
+	e, err := query.ParseCondition("fuzzy(Name = 'Ernts', 0.5)", nil)
+	if err != nil {
+		panic(err)
+	}
+	m, err := query.Compile(e)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(e.(query.Fuzzy).Similarity)
+	fmt.Println(m.Match(query.Doc{Body: []byte(`{"Name":"Ernst"}`)}))
+	fmt.Println(m.Match(query.Doc{Body: []byte(`{"Name":"Ernest Hemingway"}`)}))
+	// Output:
+	// 0.5
+	// true
+	// false
+}
+
 func ExampleBoost() {
 	q, err := query.Parse("from Notes where search(Text, 'oak') or boost(search(Title, 'oak'), 2) order by score()", nil)
 	if err != nil {

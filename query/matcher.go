@@ -20,6 +20,7 @@ type Matcher struct {
 	marks       []uint64 // for each operand of an opAll, the evaluation in which a value equalled it last
 	evaluations uint64   // of opAll so far, so that marks need no clearing
 	sorted      []Value  // scratch: values of one field of an opFields
+	variants    variants // scratch: of the texts of an opFuzzy
 	pace        *Pace
 
 	elements []*Matcher // of the ElemMatch conditions
@@ -38,6 +39,7 @@ type condition struct {
 	text     []byte    // case-folded if fold
 	regexp   *pattern  // for opRegexp
 	search   int       // for opSearch: index of what it looks for
+	similar  *similar  // for opFuzzy
 	element  int       // for opElement: index of its Matcher
 	relation Op        // for opSize and opFields
 	other    int       // for opFields: slot of the second field
@@ -64,6 +66,7 @@ const (
 	opEndsWith
 	opContains
 	opRegexp
+	opFuzzy
 	opSearch
 	opExists
 	opElement
@@ -189,7 +192,7 @@ func (m *Matcher) accepts(c *condition, v Value) bool {
 		return m.acceptsSize(c, v)
 	case opType:
 		return jsonTypes[v.kind] == c.kind
-	case opStartsWith, opEndsWith, opContains, opRegexp:
+	case opStartsWith, opEndsWith, opContains, opRegexp, opFuzzy:
 		return v.kind == KindText && m.acceptsText(c, m.text(v))
 	}
 
@@ -225,6 +228,8 @@ func (m *Matcher) acceptsText(c *condition, text []byte) bool {
 	switch {
 	case c.op == opRegexp:
 		return c.regexp.match(text, m.pace)
+	case c.op == opFuzzy:
+		return m.isSimilar(c, text)
 	case c.op == opStartsWith && c.fold:
 		return hasFoldedPrefix(text, c.text)
 	case c.fold:

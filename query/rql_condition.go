@@ -76,6 +76,8 @@ func (p *parser) primary() (Expr, error) {
 		return likes{p}.condition()
 	case p.tok.is("boost"):
 		return scores{p}.boost()
+	case p.tok.is("fuzzy"), p.tok.is("proximity"):
+		return near{p}.condition()
 	}
 	return p.call()
 }
@@ -109,7 +111,7 @@ func (p *parser) exactly() (Expr, error) {
 }
 
 // conditionCalls are the functions that are conditions.
-var conditionCalls = []string{"exists", "startsWith", "endsWith", "contains", "regex", "search", "elemMatch", "size", "type"}
+var conditionCalls = []string{"exists", "startsWith", "endsWith", "contains", "regex", "search", "lucene", "elemMatch", "size", "type"}
 
 // call = "exists" "(" field ")" | ( "startsWith" | "endsWith" | "contains" |
 // "regex" ) "(" field "," value ")" | elementCall .
@@ -152,8 +154,11 @@ func (p *parser) call() (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if name == "search" {
+	switch name {
+	case "search":
 		return p.searchCall(field, text, at)
+	case "lucene":
+		return near{p}.lucene(field, text, at)
 	}
 	if err := p.expectSymbol(")", "behind the text"); err != nil {
 		return nil, err

@@ -43,10 +43,7 @@ var (
 		"between":      "time series are not there: keep documents with a date, and write where At as date between ... and ...",
 	}
 	refusedConditions = map[string]string{
-		"lucene":    "lucene() is not there; search(Text, 'oak tre* -rotten') finds words",
 		"score":     "score() is known when all answers are: it stands in order by and in select",
-		"fuzzy":     "fuzzy() is not there: write search(Text, 'oak~')",
-		"proximity": "proximity() is not there: write search(Text, '\"oak leaves\"~5')",
 		"intersect": "intersect() is not there: and means the same, as every condition looks at the whole document",
 		"cmpxchg":   "cmpxchg() is not there: queries read no compare-exchange values; read the value first, and give it as a parameter",
 	}
@@ -135,7 +132,7 @@ func (p *parser) refuseCall(refused map[string]string, expected string) error {
 	if reserved(name) {
 		err = p.fail(p.tok.offset, "unexpected %s", p.tok).expecting(expected)
 	}
-	words := append([]string{"exact", "boost", "id", "count", "sum", "avg", "min", "max"}, conditionCalls...)
+	words := append([]string{"exact", "boost", "fuzzy", "proximity", "id", "count", "sum", "avg", "min", "max"}, conditionCalls...)
 	for _, f := range functions {
 		words = append(words, f.name)
 	}

@@ -155,19 +155,45 @@ func (p *parser) searchCall(field Field, words string, at token) (Expr, error) {
 		e.All = p.tok.is("and")
 		p.advance()
 	}
-	if p.tok.isSymbol(",") {
-		p.advance()
-		at := p.tok
-		name, err := p.textValue("and, or, or the name of an analyzer")
-		if err != nil {
-			return nil, err
-		}
-		if _, found := text.Find(name); !found {
-			return nil, p.fail(at.offset, "there is no analyzer %.50q", name).expecting(strings.Join(text.Names(), ", "))
-		}
-		e.Analyzer = strings.ToLower(strings.TrimSpace(name))
+	var err error
+	if e.Analyzer, err = (near{p}).analyzer("and, or, or the name of an analyzer"); err != nil {
+		return nil, err
 	}
 	if _, _, err := e.parse(); err != nil {
+		return nil, p.fail(at.offset, "%v", err).because(err)
+	}
+	return e, p.expectSymbol(")", "behind the words")
+}
+
+// analyzer parses [ "," analyzer ].
+func (p near) analyzer(expected string) (string, error) {
+	if !p.acceptSymbol(",") {
+		return "", nil
+	}
+	at := p.tok
+	name, err := p.textValue(expected)
+	if err != nil {
+		return "", err
+	}
+	if _, found := text.Find(name); !found {
+		return "", p.fail(at.offset, "there is no analyzer %.50q", name).expecting(strings.Join(text.Names(), ", "))
+	}
+	return strings.ToLower(strings.TrimSpace(name)), nil
+}
+
+// lucene parses the rest of "lucene" "(" field "," text [ "," analyzer ] ")", behind the text. In exact() the words are whole texts.
+func (p near) lucene(field Field, words string, at token) (Expr, error) {
+	analyzer, err := p.analyzer("the name of an analyzer")
+	if err != nil {
+		return nil, err
+	}
+	if p.exact && analyzer == "" {
+		analyzer = "keyword"
+	} else if p.exact {
+		return nil, p.fail(at.offset, "exact(lucene()) has the analyzer keyword").hinting("leave out exact, or the analyzer")
+	}
+	e, err := NewLucene(field, words, analyzer)
+	if err != nil {
 		return nil, p.fail(at.offset, "%v", err).because(err)
 	}
 	return e, p.expectSymbol(")", "behind the words")

@@ -285,6 +285,9 @@ func foldCase(e query.Expr) query.Expr {
 		return query.Not{Expr: foldCase(e.Expr)}
 	case query.Boost:
 		return query.Boost{Expr: foldCase(e.Expr), By: e.By}
+	case query.Fuzzy:
+		e.Fold = true
+		return e
 	case query.Compare:
 		e.Fold = true
 		return e

@@ -5,16 +5,16 @@ import "unicode/utf8"
 // MaxDistance is the greatest distance of a fuzzy word.
 const MaxDistance = 2
 
-// within reports whether a term is a word but for at most limit changes, of which each puts in, leaves out or replaces one character, or makes two
+// within returns how many changes make a term of a word, or more than limit, of which each puts in, leaves out or replaces one character, or makes two
 // neighbours change places, none of them twice: the optimal string alignment distance. The work is the length of the word
 // times twice the limit.
-func within(word []rune, term []byte, limit int) bool {
+func within(word []rune, term []byte, limit int) int {
 	n := utf8.RuneCount(term)
 	if n > len(word)+limit || n < len(word)-limit {
-		return false
+		return limit + 1
 	}
 	distance, _ := distanceOf(word, term, limit)
-	return distance <= limit
+	return distance
 }
 
 // Speller compares terms with a word. It is immutable, and safe for concurrent use.

@@ -113,7 +113,7 @@ func (s *state) init(c *Clause, clause int) func(yield func(place, *Matcher) boo
 
 // same reports whether two matchers mean the same terms.
 func (m *Matcher) same(o *Matcher) bool {
-	return m.kind == o.kind && m.text == o.text && m.distance == o.distance && slices.Equal(m.pattern, o.pattern)
+	return m.kind == o.kind && m.text == o.text && m.distance == o.distance && m.similarity == o.similarity && slices.Equal(m.pattern, o.pattern)
 }
 
 // Reset begins another document.

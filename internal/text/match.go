@@ -19,6 +19,8 @@ type Matcher struct {
 	text     string // of a term, or the beginning of one
 	pattern  []rune // of a wildcard, or of a fuzzy word
 	distance int
+
+	similarity float64 // of a fuzzy word: what that of a term must be above; below 0 for any
 }
 
 type matchKind uint8
@@ -34,8 +36,8 @@ func newWildcard(pattern []rune) Matcher {
 	return Matcher{kind: matchWildcard, text: string(pattern[:slices.IndexFunc(pattern, isWild)]), pattern: pattern}
 }
 
-func newFuzzy(word string, distance int) Matcher {
-	return Matcher{kind: matchFuzzy, text: "", pattern: []rune(word), distance: distance}
+func newFuzzy(word string, distance int, similarity float64) Matcher {
+	return Matcher{kind: matchFuzzy, text: "", pattern: []rune(word), distance: distance, similarity: similarity}
 }
 
 // Term returns the only term that is meant; single is false if there may be others.
@@ -54,8 +56,24 @@ func (m *Matcher) Matches(term []byte) bool {
 	case matchWildcard:
 		return len(term) >= len(m.text) && string(term[:len(m.text)]) == m.text && matchWild(m.pattern, term)
 	default:
-		return within(m.pattern, term, m.distance)
+		return m.differs(term)
 	}
+}
+
+// differs reports whether a term is a fuzzy word.
+func (m *Matcher) differs(term []byte) bool {
+	distance := within(m.pattern, term, m.distance)
+	return distance <= m.distance && (m.similarity < 0 || similar(distance, len(m.pattern), utf8.RuneCount(term)) > m.similarity)
+}
+
+// similar returns the similarity of two texts of so many characters, which are so many changes apart: one less the share of the shorter one that has changed. It is that
+// of Lucene's fuzzy queries.
+func similar(changes, a, b int) float64 {
+	shorter := min(a, b)
+	if shorter == 0 {
+		return 0
+	}
+	return 1 - float64(changes)/float64(shorter)
 }
 
 // matchWild reports whether a whole term matches a pattern. After a mismatch only the last manyRunes can take more, so the work is at

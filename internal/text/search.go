@@ -86,6 +86,7 @@ type Search struct {
 //	"oak leaves"~5     the same in any order, with up to five other words between them
 //	tre*, w?nd*r       words that begin so, or with any characters at * and any one at ?
 //	maple~, maple~1    words that differ by two characters at most, or by one: put in, left out, replaced, or two changed places
+//	maple~0.7          those of them with a similarity above 0.7: one less the share of the shorter word that differs, as in Lucene
 //	-rotten, +ripe     must not, and must be there
 //	oak^2              counts twice for the score
 //	\* \" \- …         the character itself
@@ -339,14 +340,9 @@ func (p *parser) pattern(c *Clause, pattern []rune, start int) error {
 
 // fuzzy makes a clause of a word that may differ.
 func (p *parser) fuzzy(c *Clause, word string, start int) error {
-	at := p.at
-	distance := MaxDistance
-	if digits := p.digits(); digits != "" {
-		n, err := strconv.Atoi(digits)
-		if err != nil || n > MaxDistance {
-			return p.fail(at, "a number from 0 to %d follows ~", MaxDistance)
-		}
-		distance = n
+	distance, similarity, err := p.difference()
+	if err != nil {
+		return err
 	}
 	if p.inParts([]rune(word)) {
 		return p.fail(start, "a fuzzy word needs words as terms, and the analyzer %s makes parts of them", p.a.name)
@@ -356,10 +352,31 @@ func (p *parser) fuzzy(c *Clause, word string, start int) error {
 		return p.fail(start, "a fuzzy word must be a single one")
 	}
 	if len(slots) == 1 && distance > 0 {
-		slots[0].Matcher = newFuzzy(slots[0].text, distance)
+		slots[0].Matcher = newFuzzy(slots[0].text, distance, similarity)
 	}
 	c.Slots = slots
 	return p.countPattern(start)
+}
+
+// difference parses how much a word may differ: by how many changes at most, and above which similarity, -1 for any.
+func (p *parser) difference() (distance int, similarity float64, err error) {
+	at := p.at
+	whole := p.digits()
+	if whole == "" {
+		return MaxDistance, -1, nil
+	}
+	if p.next('.') {
+		similarity, err := strconv.ParseFloat(whole+"."+p.digits(), 64)
+		if err != nil || similarity >= 1 {
+			return 0, 0, p.fail(at, "a similarity from 0 up to but without 1 follows ~, such as 0.7, or how many characters may differ")
+		}
+		return MaxDistance, similarity, nil
+	}
+	distance, err = strconv.Atoi(whole)
+	if err != nil || distance > MaxDistance {
+		return 0, 0, p.fail(at, "a number from 0 to %d follows ~, or a similarity such as 0.7", MaxDistance)
+	}
+	return distance, -1, nil
 }
 
 func (p *parser) countPattern(start int) error {

@@ -117,4 +117,34 @@ var worded = []mutation{
 		edits: []edit{{"internal/indexer/settle.go", "s.stale, s.unsynced = 0, true", "s.stale = 0"}},
 		tests: []tests{{"internal/fulltext", "TestText_Synced"}},
 	},
+	{
+		name:  "lucene: AND leaves what stands before it as it was",
+		edits: []edit{{"internal/text/lucene.go", "last.Occur != MustNot {", "last.Occur > MustNot {"}},
+		tests: []tests{{"query", "TestLucene$"}},
+	},
+	{
+		name:  "lucene: what need not be there must be, beside what must",
+		edits: []edit{{"query/lucene.go", "append(Or{And{}}, should...)", "append(Or{}, should...)"}},
+		tests: []tests{{"query", "TestLucene_Groups"}},
+	},
+	{
+		name:  "lucene: a group of exclusions finds all else",
+		edits: []edit{{"query/lucene.go", "return s.occur != text.MustNot }) {", "return true }) {"}},
+		tests: []tests{{"query", "TestLucene$"}},
+	},
+	{
+		name:  "fuzzy: a text that is just as similar is found",
+		edits: []edit{{"query/fuzzy.go", "float64(shorter) > c.similar.above", "float64(shorter) >= c.similar.above"}},
+		tests: []tests{{"query", "TestFuzzy"}},
+	},
+	{
+		name:  "fuzzy: changes at the edge of what is computed are free",
+		edits: []edit{{"query/fuzzy.go", "v.row[lo-1] = most + 1", "v.row[lo-1] = 0"}},
+		tests: []tests{{"query", "TestFuzzy"}},
+	},
+	{
+		name:  "fuzzy: words of a search are found whatever their similarity",
+		edits: []edit{{"internal/text/match.go", "m.similarity < 0 || similar(", "m.similarity < 1 || similar("}},
+		tests: []tests{{"query", "TestFuzzy"}},
+	},
 }
