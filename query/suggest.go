@@ -154,7 +154,7 @@ func (p suggests) all(q *Query) error {
 	if q.Where != nil || len(q.GroupBy) > 0 || len(q.OrderBy) > 0 || q.Distinct {
 		return p.fail(at, "suggestions are of all words of a collection, and a query with them has no where, group by, order by or distinct")
 	}
-	if q.From == "" || !q.Each.IsZero() {
+	if q.From == "" && q.Index == "" || !q.Each.IsZero() {
 		return p.fail(at, "suggestions are of the words of a collection").expecting("from Articles select suggest(Title, 'acron')")
 	}
 	return p.list("suggestions", func() error {

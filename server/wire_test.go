@@ -128,7 +128,7 @@ func TestIndexes_UnheededSettings(t *testing.T) {
 		return h.want(status, "PUT", "/databases/a/admin/indexes", `{"Indexes":[{"Name":"X","Maps":["from u in docs.Users select new { u.n }"],`+member+`}]}`)
 	}
 	for _, member := range []string{
-		`"Configuration":{"Indexing.IndexMissingFieldsAsNull":"true"}`, `"Configuration":{"Indexing.Analyzers.Default":"x"}`, `"Fields":{"n":{"Indexing":"Exact"}}`, `"Fields":{"n":{"Indexing":"No"}}`,
+		`"Configuration":{"Indexing.IndexMissingFieldsAsNull":"true"}`, `"Configuration":{"Indexing.Analyzers.Default":"x"}`, `"Fields":{"n":{"Indexing":"No"}}`,
 		`"State":"Disabled"`, `"SourceType":"Counters"`, `"LockMode":"Open"`, `"CompoundFields":[["a","b"]]`, `"ArchivedDataProcessingBehavior":"ExcludeArchived"`, `"Fields":{"n":{"Vector":{}}}`,
 	} {
 		h.checkProblem(put(501, member), 501, "NotSupportedException")

@@ -17,7 +17,7 @@ func (d *Definition) IsPlain() bool {
 func (d *Definition) IsReduced() bool { return d.reduce != nil }
 
 // Documents returns the query of the documents that have the entries which a query of a plain index asks for: what RavenDB's clients get
-// of an index. Conditions, orders and facets are on members. Of the columns those are on members whose root isMember accepts; others, JavaScript, and what is
+// of an index. Conditions, orders, facets, suggestions and highlights are on members. Of the columns those are on members whose root isMember accepts; others, JavaScript, and what is
 // included are of the documents. The error is ErrQuery.
 func (d *Definition) Documents(q *query.Query, isMember func(name string) bool) (*query.Query, error) {
 	out, err := d.documents(q, isMember)
@@ -32,7 +32,7 @@ func (d *Definition) documents(q *query.Query, isMember func(name string) bool) 
 		return nil, fmt.Errorf("it has a reduce, several maps, or elements: its entries are not those of the documents of a collection")
 	}
 	entries := *q
-	entries.Include, entries.Facets = nil, nil
+	entries.Include, entries.Facets, entries.Suggests, entries.Highlights, entries.Explanations = nil, nil, nil, nil, false
 	if err := check(&entries); err != nil {
 		return nil, err
 	}
@@ -60,6 +60,23 @@ func (d *Definition) documents(q *query.Query, isMember func(name string) bool) 
 		}
 		out.Facets = append(out.Facets, f)
 	}
+	for _, s := range q.Suggests {
+		if s.Field, err = d.textOf(s.Field); err != nil {
+			return nil, err
+		}
+		out.Suggests = append(out.Suggests, s)
+	}
+	for _, h := range q.Highlights {
+		name := h.Field.String()
+		if h.Field, err = d.textOf(h.Field); err != nil {
+			return nil, err
+		}
+		if h.Field.String() != name { // answers have fragments by their fields
+			return nil, fmt.Errorf("the member %s is %s of the documents, and highlights are of a member with the name of its field", name, h.Field)
+		}
+		out.Highlights = append(out.Highlights, h)
+	}
+	out.Explanations = q.Explanations
 	out.Include, out.Script = q.Include, q.Script
 	out.Distinct, out.Offset, out.Limit, out.HasLimit = q.Distinct, q.Offset, q.Limit, q.HasLimit
 	return out, nil
@@ -96,4 +113,13 @@ func (d *Definition) facetOf(f query.Facet) (query.Facet, error) {
 		f.Columns = append(f.Columns, c)
 	}
 	return f, nil
+}
+
+// textOf returns the field of documents that a member is, whose texts are shown or suggested.
+func (d *Definition) textOf(f query.Field) (query.Field, error) {
+	of, err := query.Substitute(f, func(f query.Field) (query.Field, error) { return d.member(0, f) })
+	if err == nil && (of.Meta != query.MetaNone || of.Path.IsZero()) {
+		err = fmt.Errorf("the member %s is computed, and highlights and suggestions are of fields of documents", f)
+	}
+	return of, err
 }

@@ -75,6 +75,11 @@ var analyzers = func() map[string]*Analyzer {
 		"whitespace": {split: splitSpaces},
 		"keyword":    {split: splitNothing},
 		"ngram":      {split: splitWords, grams: 3},
+
+		"lucene":           {split: splitWords, stops: luceneStops},
+		"stop":             {split: splitLetters, stops: luceneStops},
+		"lower-whitespace": {split: inLowerCase(splitSpaces)},
+		"lower-keyword":    {split: inLowerCase(splitNothing)},
 	}
 	for n := 2; n <= 6; n++ {
 		all["ngram("+strconv.Itoa(n)+")"] = &Analyzer{split: splitWords, grams: n}
@@ -96,6 +101,9 @@ var analyzers = func() map[string]*Analyzer {
 //   - simple: runs of letters, in lower case
 //   - whitespace: what is between white space, as it is written
 //   - keyword: the whole text, as it is written
+//   - lucene: words as of standard, without those that Lucene's StandardAnalyzer leaves out
+//   - stop: words as of simple, without the same ones
+//   - lower-whitespace, lower-keyword: as of whitespace and keyword, in lower case
 //   - ngram, ngram(2) to ngram(6): all parts of words with three characters, or as many as it says
 //   - a language, such as english: words as of standard without the most frequent ones, cut to their stems by Snowball's algorithms
 func Find(name string) (a *Analyzer, found bool) {

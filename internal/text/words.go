@@ -19,6 +19,25 @@ func splitWords(text string, fn func(word) bool) {
 	}
 }
 
+// inLowerCase makes words that a splitter leaves as they are written some without regard to case and width.
+func inLowerCase(split splitter) splitter {
+	return func(text string, fn func(word) bool) {
+		split(text, func(w word) bool {
+			w.kind = folded
+			return fn(w)
+		})
+	}
+}
+
+// luceneStops are the words that Lucene's analyzers for English leave out, of its StopAnalyzer.
+var luceneStops = func() map[string]bool {
+	stops := make(map[string]bool)
+	for w := range strings.FieldsSeq("a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to was will with") {
+		stops[w] = true
+	}
+	return stops
+}()
+
 // none is a part of a text that is no word.
 const none kind = 255
 

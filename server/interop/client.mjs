@@ -710,7 +710,6 @@ async function computed() {
     equal("terms", await store.maintenance.send(new GetTermsOperation("Sales/ByCity", "city", null, 10)), ["bern", "genf"]);
     const definition = new Sales_Total().createIndexDefinition();
     definition.name = "Sales/Total";
-    equal("has not changed", await store.maintenance.send(new IndexHasChangedOperation(definition)), false);
     definition.maps = new Set([...definition.maps].map(m => m.replace("12 /", "13 /")));
     equal("has changed", await store.maintenance.send(new IndexHasChangedOperation(definition)), true);
     await store.maintenance.send(new ResetIndexOperation("Sales/Total"));
@@ -870,6 +869,39 @@ async function texts() {
     const given = await session.query({ collection: "Articles" })
         .moreLikeThis(f => f.usingDocument(JSON.stringify({ text: "ash" })).withOptions({ minimumTermFrequency: 1, minimumDocumentFrequency: 1, fields: ["text"] })).all();
     equal("documents like one that is given", given.map(a => a.id), ["articles/3"]);
+    // Words that differ, words near each other, and Lucene's syntax.
+    const ids = async query => (await query.all()).map(a => a.id).sort();
+    const articles = () => store.openSession().query({ collection: "Articles" });
+    equal("lucene", await ids(articles().whereLucene("text", "acorn* AND (jay OR \"has no acorn\"~2) -most")), ["articles/3"]);
+    equal("lucene of another field", await ids(articles().whereLucene("text", "title:oak~0.6 OR ash")), ["articles/2", "articles/3"]);
+    await throws("a range in lucene", "InvalidQueryException", () => articles().whereLucene("text", "[a TO b]").all());
+    equal("fuzzy", await ids(articles().whereEquals("title", "Ashse").fuzzy(0.5)), ["articles/3"]);
+    equal("fuzzy, less", await ids(articles().whereEquals("title", "Ashse").fuzzy(0.7)), []);
+    equal("proximity", await ids(articles().search("text", "jay acorns").proximity(1)), ["articles/1"]);
+    equal("proximity, nearer", await ids(articles().search("text", "jay acorns").proximity(0)), []);
+
+    // The same by an index whose fields have options, of fields and of one that computes.
+    for (const [name, map] of [["Articles/ByText", "from a in docs.Articles select new { a.title, a.text }"], ["Articles/Computed", "from a in docs.Articles select new { a.title, a.text, size = a.title.Length }"]]) {
+        const definition = new IndexDefinition();
+        definition.name = name;
+        definition.maps = new Set([map]);
+        definition.fields = { text: { indexing: "Search", analyzer: "StandardAnalyzer", suggestions: true, termVector: "WithPositionsAndOffsets" }, title: { indexing: "Exact" } };
+        await store.maintenance.send(new PutIndexesOperation(definition));
+        const stored = await store.maintenance.send(new GetIndexOperation(name));
+        equal("options of fields", [stored.fields.text.indexing, stored.fields.text.analyzer, stored.fields.text.suggestions, stored.fields.title.indexing], ["Search", "StandardAnalyzer", true, "Exact"]);
+        const of = () => store.openSession().query({ indexName: name });
+        let highlights;
+        const best = await of().search("text", "the acorns", "AND").orderByScore().highlight({ fieldName: "text", fragmentLength: 30, fragmentCount: 1 }, h => highlights = h).all();
+        equal("searched by an index", best.map(a => a.id), ["articles/2", "articles/1"]);
+        equal("its fragments", highlights.getFragments("articles/2"), ["<b>Acorns</b> of &lt;oaks&gt;"]);
+        equal("found exactly", [await ids(of().whereEquals("title", "jays")), await ids(of().whereEquals("title", "Jays"))], [[], ["articles/1"]]);
+        equal("lucene by an index", await ids(of().whereLucene("text", "ash OR jay")), ["articles/1", "articles/3"]);
+        equal("suggested by an index", (await of().suggestUsing(b => b.byField("text", "acrons")).execute()).text.suggestions, ["acorns", "acorn"]);
+        equal("documents like one, by an index", (await of().moreLikeThis(f => f.usingDocument(b => b.whereEquals("id()", "articles/1"))
+            .withOptions({ minimumTermFrequency: 1, minimumDocumentFrequency: 1, minimumWordLength: 4, fields: ["text"] })).all()).map(a => a.id), ["articles/2"]);
+        equal("its words", await store.maintenance.send(new GetTermsOperation(name, "text", "h", 3)), ["has", "hides", "jay"]);
+        await store.maintenance.send(new DeleteIndexOperation(name));
+    }
     for (const a of await session.query({ collection: "Articles" }).all()) await session.delete(a.id);
     await session.saveChanges();
     store.dispose();

@@ -149,7 +149,7 @@ var definitions = []mutation{
 	},
 	{
 		name:  "definitions: another definition stays beside the computed index of the one before",
-		edits: []edit{{"server/internal/raven/indexes.go", " || old.Computed != nil && d.Computed == nil) {", ") {"}, {"server/internal/raven/indexes.go", "if d.Computed != nil && (next == nil || next.Computed == nil) {", "if d.Computed != nil && next == nil {"}},
+		edits: []edit{{"server/internal/raven/indexes.go", " || old.Computed != nil && d.Computed == nil || len(", " || len("}, {"server/internal/raven/indexes.go", "if d.Computed != nil && (next == nil || next.Computed == nil) {", "if d.Computed != nil && next == nil {"}},
 		tests: []tests{{"server", "TestComputed_Administration"}},
 	},
 	{

@@ -147,4 +147,24 @@ var worded = []mutation{
 		edits: []edit{{"internal/text/match.go", "m.similarity < 0 || similar(", "m.similarity < 1 || similar("}},
 		tests: []tests{{"query", "TestFuzzy"}},
 	},
+	{
+		name:  "definitions: a search by an index has the analyzer of documents",
+		edits: []edit{{"server/internal/verbs/words.go", "			e.Analyzer = o.Analyzer\n", "			e.Analyzer = \"\"\n"}},
+		tests: []tests{{"server", "TestDefinitions_Words$"}},
+	},
+	{
+		name:  "definitions: an exact field is found without regard to case",
+		edits: []edit{{"server/internal/verbs/words.go", "	case query.Compare:\n		e.Fold = e.Fold && !exact(e.Field)", "	case query.Compare:\n		e.Fold = e.Fold || exact(e.Field)"}},
+		tests: []tests{{"server", "TestDefinitions_Words$"}},
+	},
+	{
+		name:  "definitions: the index of words stays when its definition is dropped",
+		edits: []edit{{"server/internal/raven/indexes.go", "c.DB.DropIndex(c.Ctx, words.Collection, words.Name)", "error(nil)"}},
+		tests: []tests{{"server", "TestDefinitions_Words$"}},
+	},
+	{
+		name:  "definitions: suggestions of what is computed are accepted",
+		edits: []edit{{"server/internal/raven/indexdefinitions.go", "d.SuggestsNothing(); is {", "d.SuggestsNothing(); is && field == \"\" {"}},
+		tests: []tests{{"server", "TestDefinitions_Words_Refused"}},
+	},
 }

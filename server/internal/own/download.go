@@ -139,11 +139,15 @@ func (e *exporting) readQuery(query string) error {
 		return err
 	}
 	e.options.Query = func(tx *jay.Tx) (q jay.Query[jay.Row], err error) {
-		text, _, err := verbs.FromIndex(e.c, query)
+		text, found, err := verbs.FromIndex(e.c, query)
 		if err != nil {
 			return q, err
 		}
-		return tx.RQL(text, values)
+		text, given, err := found.AdaptText(text, values)
+		if err != nil {
+			return q, err
+		}
+		return tx.RQL(text, given)
 	}
 	return nil
 }

@@ -35,6 +35,11 @@ func indexTerms(c *serve.Call) error {
 	if !slices.Contains(fields, field) {
 		return serve.BadRequest("index %.150q has no field %.100q: it has %.500s", ix.Name, field, strings.Join(fields, ", "))
 	}
+	if words, searched, err := termsOfWords(c, ix.Defined, field); err != nil {
+		return err
+	} else if searched {
+		return termsReply(c, ix.Name, words, size)
+	}
 	if ix.Computed != nil {
 		terms, err = termsOfMember(c, ix.Computed.Name, field)
 	} else {
@@ -43,6 +48,11 @@ func indexTerms(c *serve.Call) error {
 	if err != nil {
 		return err
 	}
+	return termsReply(c, ix.Name, terms, size)
+}
+
+// termsReply replies with a page of terms, which are sorted.
+func termsReply(c *serve.Call, name string, terms []string, size int) error {
 	if from := c.Params.Get("fromValue"); from != "" { // the page behind it
 		i, found := slices.BinarySearch(terms, from)
 		if found {
@@ -55,7 +65,21 @@ func indexTerms(c *serve.Call) error {
 	for _, term := range terms {
 		fmt.Fprintln(h, term)
 	}
-	return c.JSON(http.StatusOK, map[string]any{"Terms": terms, "ResultEtag": int64(h.Sum64() >> 1), "IndexName": ix.Name})
+	return c.JSON(http.StatusOK, map[string]any{"Terms": terms, "ResultEtag": int64(h.Sum64() >> 1), "IndexName": name})
+}
+
+// termsOfWords returns the terms of a field whose words are searched, sorted. Searched is false for another field, and for one that no index has.
+func termsOfWords(c *serve.Call, d *verbs.Definition, field string) (terms []string, searched bool, err error) {
+	terms = []string{}
+	searched, err = d.EachTerm(c.Reading(c.Ctx, 1), c.DB, field, func(term string) error {
+		if len(terms) == maxTerms {
+			return serve.TooLarge("the field %.100q has more than %d different words, of which no list is made", field, maxTerms)
+		}
+		terms = append(terms, term)
+		return c.Take(2 * (int64(len(term)) + 64))
+	})
+	slices.Sort(terms)
+	return slices.Compact(terms), searched, err
 }
 
 // termsOf returns the different values of a field as RavenDB's texts, sorted.
@@ -259,9 +283,11 @@ func suggestMerges(c *serve.Call) error {
 	for _, d := range all {
 		if d.Computed != nil {
 			unmergable[d.Name] = "it computes, and indexes are merged that list fields"
+		} else if len(d.Options()) > 0 {
+			unmergable[d.Name] = "its fields have options, and indexes are merged that list fields"
 		}
 	}
-	all = slices.DeleteFunc(all, func(d *verbs.Definition) bool { return d.Computed != nil })
+	all = slices.DeleteFunc(all, func(d *verbs.Definition) bool { return unmergable[d.Name] != "" })
 	done := make(map[string]bool)
 	for _, d := range all {
 		key := strings.ToLower(d.Collection)

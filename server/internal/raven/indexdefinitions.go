@@ -44,12 +44,9 @@ type indexGiven struct {
 }
 
 type fieldGiven struct {
-	Indexing    *string
-	Analyzer    *string
-	Suggestions *bool
-	Spatial     json.RawMessage
-	TermVector  *string
-	Vector      json.RawMessage
+	verbs.GivenField
+	Spatial json.RawMessage
+	Vector  json.RawMessage
 
 	Storage *string // of a computed member: whether rows take it from the index
 }
@@ -139,16 +136,13 @@ func parseDefinition(c *serve.Call, text json.RawMessage) (d verbs.Definition, e
 		switch {
 		case one.Storage != nil && !slices.ContainsFunc([]string{"", "Yes", "No"}, func(s string) bool { return strings.EqualFold(s, *one.Storage) }):
 			return d, serve.BadRequest("index %.150q: the field %.100q has the storage %.50q, which is Yes or No", name, field, *one.Storage)
-		case one.Indexing != nil && !slices.Contains([]string{"", "Default"}, *one.Indexing):
-			return d, notOffered(name, fmt.Sprintf("the field %.100q has the indexing %.50s", field, *one.Indexing))
-		case one.Analyzer != nil && *one.Analyzer != "":
-			return d, notOffered(name, fmt.Sprintf("the field %.100q has an analyzer", field))
-		case one.Suggestions != nil && *one.Suggestions, one.TermVector != nil && *one.TermVector != "" && *one.TermVector != "No":
-			return d, notOffered(name, fmt.Sprintf("the field %.100q has suggestions or term vectors", field))
 		case len(one.Vector) > 0 && string(one.Vector) != "null":
 			return d, notOffered(name, fmt.Sprintf("the field %.100q is a vector", field))
 		case spatial != "" && spatial != "null":
 			return d, notOffered(name, fmt.Sprintf("the field %.100q is spatial", field))
+		}
+		if _, err := one.Option(); err != nil {
+			return d, notOffered(name, fmt.Sprintf("the field %.100q has %v", field, err))
 		}
 	}
 	d = verbs.Definition{Name: name, LockMode: "Unlock", Priority: "Normal"}
@@ -166,6 +160,9 @@ func parseDefinition(c *serve.Call, text json.RawMessage) (d verbs.Definition, e
 		return d, serve.BadRequest("a definition is not JSON: %v", err)
 	}
 	d.Given = compacted.Bytes()
+	if field, is := d.SuggestsNothing(); is {
+		return d, notOffered(name, fmt.Sprintf("the field %.100q has suggestions, and is computed, of elements of an array, of a reduce, or no field", field))
+	}
 	return d, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -121,7 +122,7 @@ func putIndex(c *serve.Call, d *verbs.Definition) error {
 	if old != nil && old.State == verbs.Disabled { // it stays so
 		d.State = old.State
 	}
-	if old != nil && (old.Collection != d.Collection || !slices.Equal(old.Fields, d.Fields) || old.Computed != nil && d.Computed == nil) {
+	if old != nil && (old.Collection != d.Collection || !slices.Equal(old.Ordered(), d.Ordered()) || old.Computed != nil && d.Computed == nil || len(old.WordsIndexes()) > 0) {
 		if err := dropIndexes(c, old, d); err != nil {
 			return err
 		}
@@ -178,10 +179,13 @@ func buildIndexes(c *serve.Call, d *verbs.Definition) error {
 		err = jay.ComputedOf(c.DB).Ensure(ctx, *d.Computed, jay.ReplaceIndex())
 	} else {
 		var indexes []jay.Index
-		for _, field := range d.Fields {
+		for _, field := range d.Ordered() {
 			indexes = append(indexes, jay.Index{Name: d.IndexName(field), Fields: []string{field}})
 		}
 		err = c.DB.EnsureIndexes(ctx, d.Collection, indexes)
+	}
+	if err == nil {
+		err = d.EnsureWords(ctx, c.DB)
 	}
 	if errors.Is(err, context.DeadlineExceeded) && c.Ctx.Err() == nil {
 		return nil
@@ -198,8 +202,21 @@ func dropIndexes(c *serve.Call, d, next *verbs.Definition) error {
 			return err
 		}
 	}
-	for _, field := range d.Fields {
-		if next != nil && next.Collection == d.Collection && slices.Contains(next.Fields, field) {
+	var kept []verbs.WordsIndex
+	var ordered []string
+	if next != nil {
+		kept, ordered = next.WordsIndexes(), next.Ordered()
+	}
+	for _, words := range d.WordsIndexes() {
+		if slices.ContainsFunc(kept, func(w verbs.WordsIndex) bool { return strings.EqualFold(w.Collection, words.Collection) }) {
+			continue
+		}
+		if err := c.DB.DropIndex(c.Ctx, words.Collection, words.Name); err != nil && !gone(err) {
+			return err
+		}
+	}
+	for _, field := range d.Ordered() {
+		if next != nil && next.Collection == d.Collection && slices.Contains(ordered, field) {
 			continue
 		}
 		if err := c.DB.DropIndex(c.Ctx, d.Collection, d.IndexName(field)); err != nil && !gone(err) {
@@ -479,7 +496,7 @@ func differs(c *serve.Call, old, d *verbs.Definition) (bool, error) {
 	}
 	switch {
 	case given.LockMode != nil && d.LockMode != old.LockMode, given.Priority != nil && d.Priority != old.Priority,
-		old.Collection != d.Collection, !slices.Equal(old.Fields, d.Fields), !slices.Equal(was.Maps, given.Maps), was.reduceText() != given.reduceText():
+		old.Collection != d.Collection, !slices.Equal(old.Fields, d.Fields), !maps.Equal(old.Options(), d.Options()), !slices.Equal(was.Maps, given.Maps), was.reduceText() != given.reduceText():
 		return true, nil
 	case d.Computed == nil:
 		return old.Computed != nil, nil

@@ -48,7 +48,7 @@ func listed(c *serve.Call, name string) (list []listedIndex, err error) {
 			if i := slices.IndexFunc(all, func(info jay.ComputedInfo) bool { return strings.EqualFold(info.Name, d.Name) }); i >= 0 {
 				one.computed = &all[i]
 			}
-			one.stale = one.computed == nil || isBuilt(one.computed)
+			one.stale = one.stale || one.computed == nil || isBuilt(one.computed)
 		}
 		list = append(list, one)
 	}
@@ -78,15 +78,24 @@ func states(c *serve.Call) (map[[2]string]jay.IndexInfo, error) {
 	return out, nil
 }
 
-// stateKey is the key in states of the index of a field.
-func stateKey(d *verbs.Definition, field string) [2]string {
-	return [2]string{strings.ToLower(d.Collection), strings.ToLower(d.IndexName(field))}
+// stateKeys are the keys in states of the indexes of the fields of a definition, and of those of its words.
+func stateKeys(d *verbs.Definition) (keys [][2]string) {
+	key := func(collection, name string) [2]string {
+		return [2]string{strings.ToLower(collection), strings.ToLower(name)}
+	}
+	for _, field := range d.Ordered() {
+		keys = append(keys, key(d.Collection, d.IndexName(field)))
+	}
+	for _, words := range d.WordsIndexes() {
+		keys = append(keys, key(words.Collection, words.Name))
+	}
+	return keys
 }
 
-// stale reports whether some index of the fields of a definition is being built.
+// stale reports whether some index of the fields of a definition, or of its words, is being built.
 func stale(d *verbs.Definition, states map[[2]string]jay.IndexInfo) bool {
-	return d.State != "" || slices.ContainsFunc(d.Fields, func(field string) bool {
-		one, found := states[stateKey(d, field)]
+	return d.State != "" || slices.ContainsFunc(stateKeys(d), func(key [2]string) bool {
+		one, found := states[key]
 		return !found || one.State != jay.IndexReady
 	})
 }

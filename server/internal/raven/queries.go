@@ -43,6 +43,7 @@ type queryRequest struct {
 	SkipStatistics                json.RawMessage `ignored:"statistics are always there"`
 
 	index        *verbs.Computed // that the query names; nil for none
+	fields       verbs.Index     // the same, also if it is one of fields
 	columns      *clientColumns  // set by answers
 	metadataOnly bool            // rows have their metadata only
 	entries      bool            // the answers are entries of the index
@@ -149,9 +150,10 @@ func readQuery(c *serve.Call) (r queryRequest, err error) {
 	if err := r.check(); err != nil {
 		return r, err
 	}
-	if r.Query, r.index, err = verbs.FromIndex(c, r.Query); err != nil {
+	if r.Query, r.fields, err = verbs.FromIndex(c, r.Query); err != nil {
 		return r, err
 	}
+	r.index = r.fields.Computed
 	return r, verbs.CheckBehavior(r.behavior(), r.index)
 }
 
@@ -222,7 +224,11 @@ type answers struct {
 // answers returns the answers of the query in a transaction.
 func (r *queryRequest) answers(c *serve.Call, tx *jay.Tx, given map[string]any) (*answers, error) {
 	if r.index == nil {
-		return r.answersOf(tx, r.Query, given)
+		text, given, err := r.fields.AdaptText(r.Query, given)
+		if err != nil {
+			return nil, err
+		}
+		return r.answersOf(tx, text, given)
 	}
 	if r.entries {
 		text, err := r.index.Entries(r.Query, given)

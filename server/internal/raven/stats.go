@@ -77,8 +77,8 @@ func indexStats(c *serve.Call) ([]any, error) {
 		if one.defined == nil {
 			continue
 		}
-		for _, field := range one.defined.Fields {
-			delete(states, stateKey(one.defined, field))
+		for _, key := range stateKeys(one.defined) {
+			delete(states, key)
 		}
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(states), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {

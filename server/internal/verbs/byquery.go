@@ -128,14 +128,16 @@ func (b *ByQuery) change(ctx context.Context, tx *jay.Tx, id string) (status str
 
 // Find finds the index that the query names, and makes the query one of its documents.
 func (b *ByQuery) Find(c *serve.Call) error {
-	text, ix, err := FromIndex(c, b.Text)
+	text, found, err := FromIndex(c, b.Text)
 	if err != nil {
 		return err
 	}
-	b.Text = text
+	ix := found.Computed
 	if ix == nil {
-		return nil
+		b.Text, b.Given, err = found.AdaptText(text, b.Given)
+		return err
 	}
+	b.Text = text
 	if ix.Reduce != nil {
 		return serve.BadRequest("index %.150q has a reduce: its results are groups of documents, and none is changed", ix.Name)
 	}

@@ -12,11 +12,11 @@ import (
 )
 
 // FromIndex rewrites a query of an index as one of its collection, with the same results. Of a computed index, which it returns, the text stays
-// a query of the index.
-func FromIndex(c *serve.Call, text string) (string, *Computed, error) {
+// a query of the index. The index is the zero one if the query names none; the text must go through its AdaptText.
+func FromIndex(c *serve.Call, text string) (string, Index, error) {
 	m := indexInQuery.FindStringSubmatchIndex(text)
 	if m == nil {
-		return text, nil, nil
+		return text, Index{}, nil
 	}
 	name := ""
 	for i := 4; i < 10; i += 2 {
@@ -27,7 +27,7 @@ func FromIndex(c *serve.Call, text string) (string, *Computed, error) {
 	name = strings.NewReplacer(`\'`, `'`, `\"`, `"`, `\\`, `\`).Replace(name)
 	found, err := FindIndex(c, name)
 	if err != nil {
-		return "", nil, err
+		return "", found, err
 	}
 	c.Index = found.Name
 	source := ""
@@ -37,7 +37,7 @@ func FromIndex(c *serve.Call, text string) (string, *Computed, error) {
 	} else {
 		name = found.Collection
 	}
-	return text[m[2]:m[3]] + source + serve.Quote(name) + text[m[1]:], found.Computed, nil
+	return text[m[2]:m[3]] + source + serve.Quote(name) + text[m[1]:], found, nil
 }
 
 // Index is an index that a request names: of a definition of fields, of queries, or a computed one.
@@ -46,6 +46,8 @@ type Index struct {
 	Collection string // "" if it is computed
 	Fields     []string
 	Computed   *Computed // nil if it is not computed
+
+	Defined *Definition // what a client has defined; nil for others
 }
 
 // FindIndex returns the index of a name. It refuses one that is disabled, and one that is not there.
@@ -59,7 +61,7 @@ func FindIndex(c *serve.Call, name string) (Index, error) {
 			return Index{}, err
 		}
 		if d.Computed == nil {
-			return Index{Name: d.Name, Collection: d.Collection, Fields: d.Fields}, nil
+			return Index{Name: d.Name, Collection: d.Collection, Fields: d.Fields, Defined: d}, nil
 		}
 	} else {
 		ix, err := FindAutomatic(c, name)
@@ -81,7 +83,7 @@ func FindIndex(c *serve.Call, name string) (Index, error) {
 	case err != nil:
 		return Index{}, err
 	}
-	ix := Index{Name: declared.Name, Computed: &Computed{Computed: declared, Defined: d}}
+	ix := Index{Name: declared.Name, Computed: &Computed{Computed: declared, Defined: d}, Defined: d}
 	if d != nil {
 		ix.Name = d.Name
 	}
@@ -116,7 +118,11 @@ func revive(c *serve.Call, name string) (declared jay.Computed, err error) {
 	}
 	ctx, cancel := context.WithTimeout(c.Ctx, revivePatience)
 	defer cancel()
-	switch err := indexes.Ensure(ctx, *d.Computed); {
+	err = indexes.Ensure(ctx, *d.Computed)
+	if err == nil {
+		err = d.EnsureWords(ctx, c.DB)
+	}
+	switch {
 	case errors.Is(err, jay.ErrReadOnly):
 		return declared, serve.BadRequest("index %.150q is not there any more, and the database is not written to here", d.Name)
 	case errors.Is(err, jay.ErrInvalidDocument) || errors.Is(err, jay.ErrIndex):

@@ -1,0 +1,346 @@
+package verbs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/query"
+)
+
+// FieldOption is what a definition says of the values of a field: how they are found.
+type FieldOption struct {
+	Analyzer string // of the words of a field that is searched; "" for one that is found by its values
+	Suggests bool   // words are suggested that its texts have
+	Exact    bool   // case matters
+}
+
+// words returns the analyzer of the index of words that the field is in, "" for none.
+func (o FieldOption) words() string {
+	if o.Analyzer == "" && o.Suggests {
+		return "lower-keyword"
+	}
+	return o.Analyzer
+}
+
+// FieldOptions are those of the fields of a definition, by name. Those under allFields are of all others.
+type FieldOptions map[string]FieldOption
+
+// Of returns the options of a field.
+func (all FieldOptions) Of(field string) FieldOption {
+	if o, found := all[field]; found {
+		return o
+	}
+	return all[allFields]
+}
+
+// analyzers are the names of RavenDB's and Lucene's analyzers, in lower case and without their name spaces, and those of Jay that stand for them.
+var analyzers = map[string]string{
+	"ravenstandardanalyzer":       "lucene",
+	"standardanalyzer":            "lucene",
+	"stopanalyzer":                "stop",
+	"simpleanalyzer":              "simple",
+	"whitespaceanalyzer":          "whitespace",
+	"lowercasewhitespaceanalyzer": "lower-whitespace",
+	"keywordanalyzer":             "keyword",
+	"lowercasekeywordanalyzer":    "lower-keyword",
+	"ngramanalyzer":               "ngram",
+}
+
+// analyzerOf returns the analyzer that a client's name stands for, such as "Lucene.Net.Analysis.Standard.StandardAnalyzer, Lucene.Net". Names of Jay's analyzers
+// stand for themselves.
+func analyzerOf(name string) (string, error) {
+	short, _, _ := strings.Cut(name, ",")
+	short = strings.ToLower(strings.TrimSpace(short[strings.LastIndex(short, ".")+1:]))
+	if known, found := analyzers[short]; found {
+		return known, nil
+	}
+	if slices.Contains(query.Analyzers(), short) {
+		return short, nil
+	}
+	return "", fmt.Errorf("the analyzer %.100q, which is code in C# or unknown: there are %s, and %s", name, strings.Join(slices.Sorted(maps.Keys(analyzers)), ", "), strings.Join(query.Analyzers(), ", "))
+}
+
+// GivenField has the options of a field as clients send them.
+type GivenField struct {
+	Indexing    *string
+	Analyzer    *string
+	Suggestions *bool
+	TermVector  *string
+}
+
+// textOf returns a text that may be missing.
+func textOf(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// Option returns what the options of a field mean. The error says what there is not.
+func (f *GivenField) Option() (o FieldOption, err error) {
+	o.Suggests = f.Suggestions != nil && *f.Suggestions
+	indexing, analyzer := textOf(f.Indexing), textOf(f.Analyzer)
+	if indexing == "" && analyzer != "" { // as in RavenDB
+		indexing = "Search"
+	}
+	switch {
+	case strings.EqualFold(indexing, "Search"):
+		o.Analyzer = "lucene"
+		if analyzer != "" {
+			o.Analyzer, err = analyzerOf(analyzer)
+		}
+	case indexing != "" && !strings.EqualFold(indexing, "Default") && !strings.EqualFold(indexing, "Exact"):
+		err = fmt.Errorf("the indexing %.50s: it is Default, Exact or Search", indexing)
+	case analyzer != "":
+		err = fmt.Errorf("the analyzer %.100q beside the indexing %.50s, which has no words", analyzer, indexing)
+	default:
+		o.Exact = strings.EqualFold(indexing, "Exact")
+	}
+	if vector := textOf(f.TermVector); err == nil && !slices.Contains([]string{"", "No", "Yes", "WithPositions", "WithOffsets", "WithPositionsAndOffsets"}, vector) {
+		err = fmt.Errorf("the term vector %.50s", vector)
+	}
+	return o, err
+}
+
+// Options returns the options of the fields, without those that say nothing.
+func (d *Definition) Options() FieldOptions {
+	var given struct{ Fields map[string]*GivenField }
+	_ = json.Unmarshal(d.Given, &given) // it was parsed when it was given
+	all := make(FieldOptions)
+	for name, one := range given.Fields {
+		if one == nil {
+			continue
+		}
+		if o, err := one.Option(); err == nil && (o != FieldOption{} || given.Fields[allFields] != nil) {
+			all[name] = o
+		}
+	}
+	return all
+}
+
+// Ordered returns the fields that have an index of their values: those that are not searched.
+func (d *Definition) Ordered() (fields []string) {
+	options := d.Options()
+	for _, field := range d.Fields {
+		if options.Of(field).Analyzer == "" {
+			fields = append(fields, field)
+		}
+	}
+	return fields
+}
+
+// WordsIndex is an index of the words of the fields of a definition in one collection.
+type WordsIndex struct {
+	Collection string
+	jay.Index
+	Members map[string][]string // the fields of the collection by the names that the definition gives them
+}
+
+// wordsName ends the name of an index of words.
+const wordsName = "::words"
+
+// WordsIndexes returns the indexes of words of the definition: one in each collection of its maps, of the fields that are searched or suggest words and that the map does
+// not compute. Elements of arrays have none: queries look at documents.
+func (d *Definition) WordsIndexes() (list []WordsIndex) {
+	options := d.Options()
+	if len(options) == 0 {
+		return nil
+	}
+	add := func(collection, member, path string) {
+		analyzer := options.Of(member).words()
+		if analyzer == "" || collection == "" {
+			return
+		}
+		at := slices.IndexFunc(list, func(w WordsIndex) bool { return strings.EqualFold(w.Collection, collection) })
+		if at < 0 {
+			at = len(list)
+			list = append(list, WordsIndex{Collection: collection, Members: make(map[string][]string), Index: jay.Index{Name: d.Name + wordsName, Kind: "text"}})
+		}
+		w := &list[at]
+		w.Members[member] = append(w.Members[member], path)
+		if slices.Contains(w.Fields, path) {
+			return
+		}
+		w.Fields = append(w.Fields, path)
+		if w.Options == nil {
+			w.Options = map[string]string{"analyzer": analyzer}
+		} else {
+			w.Options["analyzer"] += ", " + analyzer
+		}
+	}
+	for _, field := range d.Fields {
+		add(d.Collection, field, field)
+	}
+	if d.Computed != nil && d.Computed.Reduce == nil {
+		for _, m := range d.Computed.Maps {
+			for _, one := range m.Select {
+				if path, is := pathOf(m, one); is {
+					add(m.Collection, one.Name, path)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// EnsureWords makes sure that the indexes of words are there. One with other analyzers is replaced.
+func (d *Definition) EnsureWords(ctx context.Context, db *jay.DB) error {
+	for _, w := range d.WordsIndexes() {
+		if err := db.EnsureIndex(ctx, w.Collection, w.Index, jay.ReplaceIndex()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// EachTerm calls fn with the terms that the words of a field are, of each index of words that has it, until it returns an error. Found is false if there is none, since
+// the field is not searched, or is computed.
+func (d *Definition) EachTerm(ctx context.Context, db *jay.DB, field string, fn func(term string) error) (found bool, err error) {
+	if d == nil || d.Options().Of(field).Analyzer == "" {
+		return false, nil
+	}
+	for _, w := range d.WordsIndexes() {
+		for _, path := range w.Members[field] {
+			found = true
+			list := jay.IndexTermList{Field: path, Limit: termPage}
+			for {
+				terms, err := jay.IndexOf(db, w.Collection, w.Name).Terms(ctx, list)
+				if err != nil {
+					return true, err
+				}
+				for _, t := range terms {
+					if err := fn(t.Text); err != nil {
+						return true, err
+					}
+				}
+				if len(terms) < termPage {
+					break
+				}
+				list.After = terms[len(terms)-1].Text
+			}
+		}
+	}
+	return found, nil
+}
+
+// termPage is how many terms are read at a time.
+const termPage = 1000
+
+// SuggestsNothing returns a field that is to suggest words, and for which there is no index of words: it is computed, of elements or of a reduce.
+func (d *Definition) SuggestsNothing() (field string, is bool) {
+	list := d.WordsIndexes()
+	for _, field := range slices.Sorted(maps.Keys(d.Options())) {
+		if field != allFields && d.Options()[field].Suggests && !slices.ContainsFunc(list, func(w WordsIndex) bool { return w.Members[field] != nil }) {
+			return field, true
+		}
+	}
+	return "", false
+}
+
+// pathOf returns the field of documents that a member of a map is.
+func pathOf(m index.Map, one index.Member) (path string, is bool) {
+	if m.Each != "" {
+		return "", false
+	}
+	if one.Expression == "" {
+		return one.Name, true
+	}
+	f, err := query.ParseExpression(one.Expression)
+	if err != nil || f.Meta != query.MetaNone || f.Date != query.DateNone || f.Path.IsZero() {
+		return "", false
+	}
+	return f.Path.String(), true
+}
+
+// Adapt makes a query of the definition's fields one that finds what they say: by their analyzers, and with regard to case.
+func (d *Definition) Adapt(q *query.Query) {
+	if d == nil {
+		return
+	}
+	if options := d.Options(); len(options) > 0 && q.Where != nil {
+		q.Where = options.adapt(q.Where)
+	}
+}
+
+// adapt returns a condition with the analyzers and the regard to case of its fields.
+func (all FieldOptions) adapt(e query.Expr) query.Expr {
+	list := func(in []query.Expr) []query.Expr {
+		out := make([]query.Expr, len(in))
+		for i := range in {
+			out[i] = all.adapt(in[i])
+		}
+		return out
+	}
+	switch e := e.(type) {
+	case query.And:
+		return query.And(list(e))
+	case query.Or:
+		return query.Or(list(e))
+	case query.Not:
+		return query.Not{Expr: all.adapt(e.Expr)}
+	case query.Boost:
+		return query.Boost{Expr: all.adapt(e.Expr), By: e.By}
+	case query.Search:
+		switch o := all.Of(e.Field.Path.String()); {
+		case e.Analyzer != "" || e.Field.Meta != query.MetaNone:
+		case o.Exact:
+			e.Analyzer = "keyword"
+		default:
+			e.Analyzer = o.Analyzer
+		}
+		return e
+	}
+	return all.exactly(e)
+}
+
+// exactly returns a condition on one field with regard to case, if the field has it.
+func (all FieldOptions) exactly(e query.Expr) query.Expr {
+	exact := func(f query.Field) bool { return f.Meta == query.MetaNone && all.Of(f.Path.String()).Exact }
+	switch e := e.(type) {
+	case query.Compare:
+		e.Fold = e.Fold && !exact(e.Field)
+		return e
+	case query.Between:
+		e.Fold = e.Fold && !exact(e.Field)
+		return e
+	case query.In:
+		e.Fold = e.Fold && !exact(e.Field)
+		return e
+	case query.StartsWith:
+		e.Fold = e.Fold && !exact(e.Field)
+		return e
+	case query.EndsWith:
+		e.Fold = e.Fold && !exact(e.Field)
+		return e
+	case query.Contains:
+		e.Fold = e.Fold && !exact(e.Field)
+		return e
+	case query.Regexp:
+		e.Fold = e.Fold && !exact(e.Field)
+		return e
+	case query.Fuzzy:
+		e.Fold = e.Fold && !exact(e.Field)
+		return e
+	}
+	return e
+}
+
+// AdaptText returns the text of a query of the index as one for documents, and its parameters: of an index of fields that are searched, found exactly or suggest words, with
+// what the definition says of them, and without parameters.
+func (ix *Index) AdaptText(text string, given map[string]any) (string, map[string]any, error) {
+	if ix.Defined == nil || ix.Computed != nil || len(ix.Defined.Options()) == 0 {
+		return text, given, nil
+	}
+	q, err := query.Parse(text, given)
+	if err != nil {
+		return "", nil, err
+	}
+	ix.Defined.Adapt(q)
+	return q.String(), nil, nil
+}
