@@ -6,6 +6,7 @@ import * as api from '../api.js';
 import * as feed from '../feed.js';
 import {parse} from '../json.js';
 import {Rows, cursorOf, shown} from '../rows.js';
+import * as words from '../words.js';
 import {button, bytes, code, confirm, count, empty, errorBox, fill, h, icon, link, menu, notice, patience, plural, save, time, toast} from '../ui.js';
 
 // listedCollections bounds the collections that are drawn: a database can have 100,000.
@@ -27,7 +28,7 @@ const mostSelected = 10_000;
 
 class DocumentsPage {
   constructor(container, {db, query}, app) {
-    Object.assign(this, {container, db, app, collection: query.get('collection') ?? '', prefix: query.get('prefix') ?? '', from: query.get('from') ?? ''});
+    Object.assign(this, {container, db, app, collection: query.get('collection') ?? '', prefix: query.get('prefix') ?? '', from: query.get('from') ?? '', words: query.get('words') ?? ''});
     this.order = this.prefix !== '' || query.get('order') === 'id' ? 'id' : 'newest';
     this.collections = null;
     this.selected = new Set();
@@ -65,6 +66,9 @@ class DocumentsPage {
       change: () => this.filter(this.prefixInput.value.trim()),
       keydown: (event) => { if (event.key === 'Enter') this.filter(this.prefixInput.value.trim()); if (event.key === 'Escape') { this.filter(''); this.list.focus(); event.stopPropagation(); } },
     }});
+    this.wordsInput = h('input', {type: 'search', class: 'words', value: this.words, 'aria-label': 'Search for words', placeholder: 'Words in the texts …', autocomplete: 'off', spellcheck: 'false', maxlength: 1000, on: {
+      keydown: (event) => { if (event.key === 'Enter') this.searchFor(this.wordsInput.value.trim()); if (event.key === 'Escape') { this.searchFor(''); event.stopPropagation(); } },
+    }});
     this.where = h('span', {class: 'muted number where-now', 'aria-live': 'off'});
     this.columnsButton = button('Columns', {icon: 'columns', kind: 'quiet', label: 'Columns', 'aria-haspopup': 'menu', 'aria-expanded': 'false', run: () => this.chooseColumns()});
     this.orderButton = button('Newest first', {icon: 'indexes', kind: 'quiet', 'aria-haspopup': 'menu', 'aria-expanded': 'false', title: 'Order of the rows (o)', run: () => this.chooseOrder()});
@@ -85,7 +89,7 @@ class DocumentsPage {
         app.can('write') && link(this.newHref(), {class: 'button primary', title: 'New document (n)'}, icon('plus'), h('span', null, 'New')),
         app.can('write') && link(app.address('/db/:db/io', {db}), {class: 'button'}, icon('upload'), h('span', null, 'Import')),
         app.can('write') && this.collection !== '' && button('', {icon: 'more', kind: 'quiet', label: `More about ${this.collection}`, 'aria-haspopup': 'menu', 'aria-expanded': 'false', run: (event, node) => { this.showMore(node); }}))),
-      this.tools = h('div', {class: 'list-tools'}, this.prefixInput, this.orderButton, this.columnsButton, h('span', {class: 'grow'}), this.where,
+      this.tools = h('div', {class: 'list-tools'}, this.canSearch && this.wordsInput, this.prefixInput, this.orderButton, this.columnsButton, h('span', {class: 'grow'}), this.where,
         go('top', 'First rows (Home)', () => this.toStart()), go('end', 'Last rows (End)', () => this.toEnd())),
       this.message, this.frame, this.bottom));
 
@@ -107,6 +111,7 @@ class DocumentsPage {
     app.keys([
       {key: 'n', text: 'New document', run: () => { if (!app.can('write')) return false; app.go(this.newHref()); }},
       {key: 'p', text: 'Filter by the beginning of the ID', run: () => { this.prefixInput.focus(); this.prefixInput.select(); }},
+      {key: 'w', text: 'Search for words', run: () => { if (!this.canSearch) return false; this.wordsInput.focus(); this.wordsInput.select(); }},
       {key: 'c', text: 'Columns', run: () => this.chooseColumns()},
       {key: 'o', text: 'Newest first, or by ID', run: () => this.setOrder(this.order === 'id' ? 'newest' : 'id')},
       {key: 'r', text: 'Load again', run: () => { this.reload(); }},
@@ -136,6 +141,7 @@ class DocumentsPage {
   }
 
   async load() {
+    if (this.words !== '' && this.canSearch) return this.search();
     const done = patience(this.message);
     await this.attempt(async () => {
       // The rows do not wait for the counts.
@@ -149,6 +155,47 @@ class DocumentsPage {
       if (this.rows.rows.length === 0) this.showNone();
       this.draw(true);
       this.follow();
+    });
+    done();
+  }
+
+  // ---- Words
+
+  get canSearch() { return this.collection !== '' && !this.collection.startsWith('@'); }
+
+  searchFor(text) {
+    if (text === this.words) return;
+    const replace = this.words !== '';
+    this.words = text;
+    this.app.go(this.href({words: text, order: ''}), {replace});
+  }
+
+  // search shows the documents that have the words of the address, the best first, and says what answers.
+  async search() {
+    for (const node of [this.prefixInput, this.orderButton, this.columnsButton, ...this.tools.querySelectorAll('button')]) node.hidden = true;
+    const done = patience(this.message, 'Searching');
+    await this.attempt(async () => {
+      const counted = this.loadCollections();
+      counted.catch(() => {}); // it is awaited below
+      const plan = await words.planOf(this.db, this.collection, this.words, this.app.signal);
+      const list = h('ol', {class: 'found', tabindex: 0, 'aria-label': 'Documents with the words'});
+      const more = button('More', {run: () => this.attempt(() => next())});
+      more.hidden = true;
+      let after = '', found = 0;
+      const next = async () => {
+        const page = plan.fields.length === 0 ? {rows: []} : await words.pageOf(this.db, plan, after, this.app.signal);
+        list.append(...page.rows.map((row) => words.answer(row, this.app.address('/db/:db/doc', {db: this.db}, {id: row.id}))));
+        after = page.next ?? '';
+        found += page.rows.length;
+        more.hidden = after === '';
+        this.where.textContent = after === '' ? plural(found, 'document') : `the best ${count(found)}`;
+      };
+      await next();
+      const names = plan.fields.map(({name}) => name).join(', ');
+      fill(this.message, plan.index !== '' ? h('p', {class: 'muted'}, `The index ${plan.index} answers: it has the words of ${names}.`) : notice('info', `There is no index of words here, so each document is looked at, in ${names || 'no field'}. `,
+        link(this.app.address('/db/:db/indexes', {db: this.db}), null, 'An index of kind text'), ' answers at once.'));
+      fill(this.frame, found === 0 ? empty(`No document of ${this.collection} has these words.`, h('p', null, link(this.href({}), null, 'Show all'))) : h('div', {class: 'found-frame'}, list, more));
+      await counted;
     });
     done();
   }
