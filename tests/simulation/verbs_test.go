@@ -57,6 +57,7 @@ func init() {
 		{name: "query", weight: 15, do: query},
 		{name: "rows", weight: 10, do: rows},
 		{name: "groups", weight: 8, do: groups},
+		{name: "search", weight: 8, do: search},
 		{name: "create index", weight: 4, do: createIndex},
 		{name: "drop index", weight: 2, do: dropIndex},
 		{name: "computed index", weight: 3, do: computedIndex},
@@ -113,6 +114,7 @@ var declarations = map[string]jay.Index{
 	"u":  {Name: "u", Fields: []string{"u"}, Unique: true},
 	"w":  {Name: "w", Fields: []string{"w as utc", "a"}},
 	"g":  {Name: "g", Kind: "groups", Fields: []string{"a"}, Options: map[string]string{"sums": "n, n * 0.25"}},
+	"x":  {Name: "x", Kind: "text", Fields: []string{"t"}},
 	"aw": {Name: "aw", Fields: []string{"a"}, Where: "w as utc >= '" + noon + "'"},
 }
 
