@@ -53,8 +53,8 @@ type Reduce struct {
 	// sum(Total), avg(Total), min(Total), max(Total), first(Total order by At) and last(Total order by At), where Total and At are members
 	// of the maps, or an expression of these, such as "sum(Total) / count()".
 	//
-	// Counts, sums and averages are kept. The others are looked up at the ends of groups in the entries of an ordered index, and computed
-	// from documents for the elements of an array.
+	// Counts, sums and averages are kept. The others are looked up at the ends of groups in the entries of an ordered index, or one of
+	// the kind "ends" for the elements of an array.
 	Select []Member `json:"select"`
 }
 

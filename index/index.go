@@ -57,13 +57,14 @@ type Index struct {
 	// ranges, prefixes and orders. "groups" keeps the number of documents of each group, and sums, for
 	// queries with group by: then Fields are the members of a group, fields of the body or expressions such as
 	// "year(At)", and the option "sums" has fields or expressions of numbers, such as "Total, Price * Quantity", up
-	// to 8. "text" finds documents by the words in their Fields, for conditions with search(); the option "analyzer" says what words
+	// to 8. "ends" has the elements of an array in the order of a value, for min, max, first, last and count(distinct) of groups of elements: its options
+	// are "each", "only" and "values". "text" finds documents by the words in their Fields, for conditions with search(); the option "analyzer" says what words
 	// are, by default "standard", and "weights" how much a field counts for scores: each is one value for all fields, or one for each, as in "keyword, english". The first index of one of these kinds raises the format of its database: older versions then refuse
 	// it. Another name is refused with a *KindError.
 	Kind string `json:"kind,omitempty"`
 
 	// Options are what the kind lets a declaration choose, by name, such as the analyzer
-	// of a text; the kind says which there are, and what each may be. The ordered index of an expression and "groups" have "strict":
+	// of a text; the kind says which there are, and what each may be. The ordered index of an expression, "groups" and "ends" have "strict":
 	// with "yes" a document for which an expression fails is refused with a *ComputeError. An
 	// option that is left out has the default of the kind, and one that is given its default is
 	// left out of the declaration that Indexes returns. At most 16, of values with at most 1,000 bytes; others, and those that the kind

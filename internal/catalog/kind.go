@@ -194,7 +194,7 @@ type Counted interface {
 	Count() (n, keys int64, err error)
 }
 
-// GroupAnswerer is a Keeper of an index that keeps counts and sums of groups of documents.
+// GroupAnswerer is a Keeper of an index that keeps something of groups of documents.
 type GroupAnswerer interface {
 	// AnswerGroups returns how the index answers a query of groups, or nil if it cannot.
 	AnswerGroups(q *GroupQuestion) *GroupAnswer
@@ -208,6 +208,7 @@ type GroupQuestion struct {
 	Columns    []query.Column // what is wanted of each group, for its condition included
 	Conditions []query.Expr   // on documents: all of them must be true
 	Several    bool           // a document may be in several groups of the index
+	Cut        bool           // the index has not all of some document: it has FlagCut
 	Present    bool           // documents in which a field of the group by reaches nothing are left out
 	Ranges     []GroupRange   // of the groups that the conditions leave, ascending; nil for all
 }
@@ -324,6 +325,9 @@ func (e *Entries) Add(d *Document, key, value []byte) {
 	e.Arena = append(append(e.Arena, key...), value...)
 	e.List = append(e.List, Entry{Index: d.x.ci.Indexes[d.index], order: int32(d.index), Values: e.Arena[start:len(e.Arena):len(e.Arena)], cut: int32(len(key)), added: true})
 }
+
+// Mark sets flags of the index of a document, for Keeper.Extract of a kind that is not ordered.
+func (e *Entries) Mark(d *Document, flags byte) { e.flag(d.x.ci.Indexes[d.index], flags) }
 
 // Given returns the key and the value that Entries.Add was given, for a Stager.
 func (e *Entry) Given() (key, value []byte) { return e.Values[:e.cut], e.Values[e.cut:] }

@@ -2,6 +2,7 @@ package computed
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -19,6 +20,7 @@ type Child struct {
 // Options of the kinds of indexes that children have.
 const (
 	optionSums   = "sums"
+	optionValues = "values"
 	optionEach   = "each"
 	optionOnly   = "only"
 	optionStrict = "strict"
@@ -49,7 +51,7 @@ func (d *Definition) Children() (children []Child, without []string) {
 }
 
 // grouped returns the indexes of a map with groups, or why there are none: one of the kind groups for counts, sums and averages, and an
-// ordered one for each other function, which has its value at an end of each group.
+// ordered one for each other function, which has its value at an end of each group; one of the kind ends for elements.
 func (d *Definition) grouped(i int, of string) (children []Child, why string) {
 	p := &d.maps[i]
 	ix, why := d.kept(i)
@@ -66,7 +68,9 @@ func (d *Definition) grouped(i int, of string) (children []Child, why string) {
 		if why != "" {
 			return nil, c.Name + " is computed when it is asked for: " + why
 		}
-		if !slices.ContainsFunc(children, func(other Child) bool { return slices.Equal(other.Index.Fields, end.Fields) }) {
+		if !slices.ContainsFunc(children, func(other Child) bool {
+			return slices.Equal(other.Index.Fields, end.Fields) && maps.Equal(other.Index.Options, end.Options)
+		}) {
 			children = append(children, Child{Of: of + ", " + c.Name, Collection: p.collection, Index: end})
 		}
 	}
@@ -80,7 +84,7 @@ func (d *Definition) grouped(i int, of string) (children []Child, why string) {
 func (d *Definition) end(i int, c query.Column) (ix index.Index, why string) {
 	p := &d.maps[i]
 	if !p.each.IsZero() {
-		return ix, "the elements of an array have no order that an index keeps"
+		return d.endOfElements(i, c)
 	}
 	var fields []query.Field
 	for _, at := range d.reduce.by {
@@ -111,6 +115,39 @@ func (d *Definition) end(i int, c query.Column) (ix index.Index, why string) {
 	}
 	if p.where != nil {
 		ix.Where = query.FormatCondition(p.where)
+	}
+	return ix, ""
+}
+
+// endOfElements is end for the elements of an array: an index of the kind ends.
+func (d *Definition) endOfElements(i int, c query.Column) (ix index.Index, why string) {
+	p := &d.maps[i]
+	ix = index.Index{Kind: "ends", Options: map[string]string{optionEach: p.each.String()}}
+	computes := false
+	for _, at := range d.reduce.by {
+		ix.Fields = append(ix.Fields, p.fields[at].String())
+		computes = computes || p.fields[at].Expression != nil
+	}
+	f, err := query.Substitute(c.Field, func(f query.Field) (query.Field, error) { return d.member(i, f) })
+	if err != nil {
+		return ix, err.Error()
+	}
+	values := []query.Field{f}
+	if f.By != nil {
+		values[0].By = nil
+		values = slices.Insert(values, 0, *f.By)
+	}
+	var texts []string
+	for _, f := range values {
+		texts = append(texts, f.String())
+		computes = computes || f.Expression != nil
+	}
+	ix.Options[optionValues] = strings.Join(texts, ", ")
+	if p.where != nil {
+		ix.Options[optionOnly] = query.FormatCondition(p.where)
+	}
+	if d.Declared.Strict && computes {
+		ix.Options[optionStrict] = "yes"
 	}
 	return ix, ""
 }

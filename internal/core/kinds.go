@@ -10,4 +10,5 @@ import (
 var (
 	_ = catalog.Register(fulltext.Name, fulltext.Kind)
 	_ = catalog.Register(groups.Name, groups.Kind)
+	_ = catalog.Register(groups.EndsName, groups.EndsKind)
 )

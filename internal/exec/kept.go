@@ -26,11 +26,17 @@ func (k keptRun) fill(ctx context.Context, kept *plan.Kept, groups *query.Groups
 			return fmt.Errorf("%w: %w", errs.ErrQuery, err)
 		}
 		others.SetPace(&k.r.pace)
-		if err := k.walk(ctx, b.Plan, b.Query, others, nil); err != nil {
+		var of *catalog.Index
+		if b.Kept != nil {
+			of, err = b.Kept.Index, k.read(b.Kept, others)
+		} else {
+			of, err = b.Access[0].Index, k.walk(ctx, b.Plan, b.Query, others, nil)
+		}
+		if err != nil {
 			return err
 		}
 		if !groups.Join(others, b.Columns) && !b.Narrow {
-			return fmt.Errorf("index %q has no entries of a group that index %q has: %w", b.Access[0].Index.Info.Name, kept.Index.Info.Name, errs.ErrCorrupt)
+			return fmt.Errorf("index %q has no entries of a group that index %q has: %w", of.Info.Name, kept.Index.Info.Name, errs.ErrCorrupt)
 		}
 		if err := k.r.pace.Err(); err != nil {
 			return err

@@ -40,22 +40,41 @@ var Kind = catalog.Kind{
 		Default: none,
 		Rule:    fmt.Sprintf("1 to %d different fields or expressions of numbers, separated by commas, such as Total, Price * Quantity; - for none", MaxSums),
 		Check:   canonicalSums,
-	}, {
+	}, optionOfElements(false), optionOfOnly(), catalog.Strictness()},
+}
+
+// optionOfElements is the option of the array whose elements count.
+func optionOfElements(required bool) catalog.Option {
+	o := catalog.Option{
 		Name:    optionEach,
 		Default: none,
 		Rule:    "the path of an array and a name for its elements, each of which counts as a document, such as Lines as line; - for none",
 		Check:   canonicalEach,
-	}, {
+	}
+	if required {
+		o.Default, o.Rule = "", "the path of an array and a name for its elements, each of which counts as a document, such as Lines as line; for documents an ordinary index has the ends of groups"
+		o.Check = func(text string) (string, bool) {
+			canonical, ok := canonicalEach(text)
+			return canonical, ok && canonical != none
+		}
+	}
+	return o
+}
+
+// optionOfOnly is the option of the condition on elements.
+func optionOfOnly() catalog.Option {
+	return catalog.Option{
 		Name:    optionOnly,
 		Default: none,
 		Rule:    "a condition in RQL on the elements of each, which looks at no metadata and at nothing that cannot be kept, such as line.Quantity > 0; - for none",
 		Check:   canonicalOnly,
-	}, catalog.Strictness()},
+	}
 }
 
 // keeper is the Keeper of an index.
 type keeper struct {
 	ix      *catalog.Index
+	kind    string // its name
 	members []query.Field
 	sums    []query.Field
 	fan     query.Each
@@ -68,9 +87,21 @@ type keeper struct {
 
 // open is catalog.Kind.Open.
 func open(ix *catalog.Index) (catalog.Keeper, error) {
-	k := keeper{ix: ix}
-	refused := func(option, why string) error {
-		return &index.OptionError{Index: ix.Info.Name, Collection: ix.Info.Collection, Kind: Name, Option: option, Value: ix.Info.Options[option], Rule: why}
+	k, err := openKeeper(ix, Name, optionSums)
+	if err != nil {
+		return nil, err
+	}
+	if len(k.members) == 0 { // a record that is damaged
+		return k, nil
+	}
+	return k, k.setReaders()
+}
+
+// openKeeper returns the keeper of an index of a kind with an option that has fields beside the members.
+func openKeeper(ix *catalog.Index, kind, fields string) (keeper, error) {
+	k := keeper{ix: ix, kind: kind}
+	refused := func(option, why string) (keeper, error) {
+		return k, &index.OptionError{Index: ix.Info.Name, Collection: ix.Info.Collection, Kind: kind, Option: option, Value: ix.Info.Options[option], Rule: why}
 	}
 	if text := ix.Option(optionEach); text != none {
 		k.fan, _ = query.ParseEach(text) // the catalog has checked it, and the others
@@ -78,55 +109,59 @@ func open(ix *catalog.Index) (catalog.Keeper, error) {
 	if !k.fan.IsZero() && ix.Info.Where != "" {
 		where, err := query.ParseCondition(ix.Info.Where, nil)
 		if err != nil {
-			return nil, fmt.Errorf("index %q: where: %w", ix.Info.Name, err)
+			return k, fmt.Errorf("index %q: where: %w", ix.Info.Name, err)
 		}
 		if where, err = k.fan.Condition(where); err == nil && query.IsOfElement(where) {
-			return nil, refused(optionEach, "the Where of the index is on documents, and names an element: conditions on elements are the option "+optionOnly)
+			return refused(optionEach, "the Where of the index is on documents, and names an element: conditions on elements are the option "+optionOnly)
 		}
 	}
 	for _, f := range ix.Fields {
 		member, err := k.fan.Field(f.Query())
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errs.ErrIndex, err)
+			return k, fmt.Errorf("%w: %w", errs.ErrIndex, err)
 		}
 		k.members = append(k.members, member)
 	}
-	sums, _ := parseSums(ix.Option(optionSums))
+	parse := query.ParseExpression
+	if kind == EndsName {
+		parse = parseValue
+	}
+	sums, _ := parseFields(ix.Option(fields), parse)
 	for _, f := range sums {
 		if why := notKept(f); why != "" {
-			return nil, refused(optionSums, why)
+			return refused(fields, why)
 		}
 		sum, err := k.fan.Field(f)
 		if err != nil {
-			return nil, refused(optionSums, err.Error())
+			return refused(fields, err.Error())
 		}
 		k.sums = append(k.sums, sum)
 	}
 	if text := ix.Option(optionOnly); text != none {
 		if k.fan.IsZero() {
-			return nil, refused(optionOnly, "it is on the elements of each, and there is none: a condition on documents is the Where of the index")
+			return refused(optionOnly, "it is on the elements of each, and there is none: a condition on documents is the Where of the index")
 		}
 		only, _ := query.ParseCondition(text, nil)
 		var err error
 		if k.only, err = k.fan.Condition(only); err != nil {
-			return nil, refused(optionOnly, err.Error())
+			return refused(optionOnly, err.Error())
 		}
 		if _, err := query.Compile(k.only); err != nil {
-			return nil, refused(optionOnly, err.Error())
+			return refused(optionOnly, err.Error())
 		}
 	}
-	if err := k.setComputed(); err != nil {
-		return nil, err
-	}
-	if len(k.members) == 0 { // a record that is damaged
-		return k, nil
-	}
+	return k, k.setComputed()
+}
+
+// setReaders makes the pools of what reads documents.
+func (k *keeper) setReaders() error {
 	if _, err := query.NewShares(k.members, k.sums); err != nil {
-		return nil, fmt.Errorf("%w: %w", errs.ErrIndex, err)
+		return fmt.Errorf("%w: %w", errs.ErrIndex, err)
 	}
+	of := *k
 	k.fillers = &sync.Pool{New: func() any { return new(filler) }}
-	k.readers = &sync.Pool{New: func() any { return k.newReader() }}
-	return k, nil
+	k.readers = &sync.Pool{New: func() any { return of.newReader() }}
+	return nil
 }
 
 // setComputed finds the expressions, and whether documents for which they fail are noted, or refused.
@@ -139,7 +174,7 @@ func (k *keeper) setComputed() error {
 	ix := k.ix
 	ix.Errors, ix.Strict = ix.Errors && k.computed != nil, ix.Option(catalog.OptionStrict) == "yes"
 	if ix.Strict && k.computed == nil {
-		return &index.OptionError{Index: ix.Info.Name, Collection: ix.Info.Collection, Kind: Name, Option: catalog.OptionStrict, Value: "yes", Rule: "only an index with an expression, such as Price * Quantity, can be strict: the others fail for no document"}
+		return &index.OptionError{Index: ix.Info.Name, Collection: ix.Info.Collection, Kind: k.kind, Option: catalog.OptionStrict, Value: "yes", Rule: "only an index with an expression, such as Price * Quantity, can be strict: the others fail for no document"}
 	}
 	return nil
 }
@@ -179,6 +214,11 @@ func notKept(f query.Field) string {
 
 // parseSums parses the option: the fields, in the order of the text. It returns false for one that is not valid.
 func parseSums(text string) (sums []query.Field, ok bool) {
+	return parseFields(text, query.ParseExpression)
+}
+
+// parseFields parses fields that commas separate, each by parse.
+func parseFields(text string, parse func(string) (query.Field, error)) (sums []query.Field, ok bool) {
 	if text == none {
 		return nil, true
 	}
@@ -186,7 +226,7 @@ func parseSums(text string) (sums []query.Field, ok bool) {
 	for len(rest) > 0 {
 		found := false
 		for n := 1; n <= len(rest) && !found; n++ { // a comma may also be in parentheses, or in quotes
-			f, err := query.ParseExpression(strings.Join(rest[:n], ","))
+			f, err := parse(strings.Join(rest[:n], ","))
 			if found = err == nil; found {
 				sums, rest = append(sums, f), rest[n:]
 			}
@@ -210,11 +250,15 @@ func canonicalSums(text string) (canonical string, ok bool) {
 	if !ok || len(sums) == 0 {
 		return text, ok
 	}
-	texts := make([]string, len(sums))
-	for i, f := range sums {
+	return fieldsText(sums), true
+}
+
+func fieldsText(fields []query.Field) string {
+	texts := make([]string, len(fields))
+	for i, f := range fields {
 		texts[i] = f.String()
 	}
-	return strings.Join(texts, ", "), true
+	return strings.Join(texts, ", ")
 }
 
 // canonicalEach is the Check of the option.

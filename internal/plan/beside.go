@@ -10,10 +10,10 @@ import (
 	"github.com/jaydb/jay/query"
 )
 
-// Beside is how an ordered index has columns of groups that an index of counts and sums does not keep: a query of its own, with the same
-// condition and the same group by, whose groups are made along the index.
+// Beside is how another index has columns of groups that an index of counts and sums does not keep: a query of its own, with the same
+// condition and the same group by, whose groups are made along an ordered index, or are kept by one of elements.
 type Beside struct {
-	*Plan
+	*Plan   // of which Kept or Along is there
 	Query   *query.Query
 	Columns []int // the columns of the groups that those of Query are
 	Narrow  bool  // it has the groups that are wanted, and not all that are kept
@@ -26,6 +26,9 @@ func (b *Beside) String() string {
 		f := c.Field
 		f.Func = c.Func
 		names = append(names, f.String())
+	}
+	if b.Kept != nil {
+		return fmt.Sprintf("%s, for %s", b.Kept, strings.Join(names, ", "))
 	}
 	return fmt.Sprintf("%s, for %s%s", b.Access[0], strings.Join(names, ", "), b.Along.Skipped())
 }
@@ -67,8 +70,11 @@ func splitColumns(columns []query.Column) (kept []query.Column, rest []int) {
 // beside returns the ordered indexes that have the columns at the positions in rest of each group, or nil if one of these is in none, or if
 // one has all that there is, which needs no help.
 func (p parts) beside(columns []query.Column, rest []int) ([]*Beside, error) {
-	if len(rest) == 0 || !p.q.Each.IsZero() {
+	if len(rest) == 0 {
 		return nil, nil
+	}
+	if !p.q.Each.IsZero() {
+		return p.besideOfElements(columns, rest)
 	}
 	by := make(map[*catalog.Index][]int)
 	var order []*catalog.Index
@@ -99,6 +105,40 @@ func (p parts) beside(columns []query.Column, rest []int) ([]*Beside, error) {
 		all = append(all, b)
 	}
 	return all, nil
+}
+
+// besideOfElements is beside for the elements of a fan-out.
+func (p parts) besideOfElements(columns []query.Column, rest []int) (all []*Beside, err error) {
+	for _, at := range rest {
+		i := slices.IndexFunc(all, func(b *Beside) bool {
+			kept, _ := p.keptOf(append(slices.Clone(b.Query.Select), columns[at]))
+			return kept != nil && kept.Kept.Index == b.Kept.Index
+		})
+		of, positions := []query.Column{columns[at]}, []int{at}
+		if i >= 0 {
+			of, positions = append(slices.Clone(all[i].Query.Select), of...), append(all[i].Columns, at)
+		}
+		b, err := p.keptOf(of)
+		if b == nil || err != nil {
+			return nil, err
+		}
+		if b.Columns = positions; i >= 0 {
+			all[i] = b
+		} else {
+			all = append(all, b)
+		}
+	}
+	return all, nil
+}
+
+// keptOf returns how an index keeps these columns of each group, or nil if none does.
+func (p parts) keptOf(columns []query.Column) (*Beside, error) {
+	q := &query.Query{From: p.q.From, Each: p.q.Each, Where: p.q.Where, GroupBy: p.q.GroupBy, Select: columns}
+	kept, err := p.keeps(columns, false)
+	if kept == nil || err != nil {
+		return nil, err
+	}
+	return &Beside{Plan: planOf(kept), Query: q, Narrow: len(p.options.Groups) > 0}, nil
 }
 
 // isAdded reports whether a column is a count or a sum.

@@ -39,18 +39,32 @@ func (p *planner) kept() (*Plan, error) {
 	if len(p.q.GroupBy) == 0 && p.q.Where == nil && !slices.ContainsFunc(columns, func(c query.Column) bool { return c.Func != query.FuncCount }) {
 		return nil, nil // the number of documents is kept beside
 	}
+	best, err := parts{p}.keeps(columns, false)
+	if best != nil || err != nil {
+		return planOf(best), err
+	}
 	asked, rest := splitColumns(columns)
-	best, err := parts{p}.keeps(asked, false)
-	if best == nil || err != nil {
+	if len(rest) == 0 {
+		return nil, nil
+	}
+	if best, err = (parts{p}).keeps(asked, false); best == nil || err != nil {
 		return nil, err
 	}
-	if best.Beside, err = (parts{p}).beside(columns, rest); best.Beside == nil && len(rest) > 0 || err != nil {
+	if best.Beside, err = (parts{p}).beside(columns, rest); best.Beside == nil || err != nil {
 		return nil, err
 	}
 	return &Plan{Kept: best}, nil
 }
 
-// keepsGroups reports whether an index keeps counts and sums.
+// planOf returns the plan of an index that keeps all that a query of groups asks for; nil for nil.
+func planOf(k *Kept) *Plan {
+	if k == nil {
+		return nil
+	}
+	return &Plan{Kept: k}
+}
+
+// keepsGroups reports whether an index keeps something of groups.
 func (p parts) keepsGroups() bool {
 	return slices.ContainsFunc(p.indexes, func(ix *catalog.Index) bool { _, ok := ix.Keeper.(catalog.GroupAnswerer); return ok })
 }
@@ -75,6 +89,7 @@ func (p parts) keeps(columns []query.Column, present bool) (best *Kept, err erro
 			Present:    present,
 			Conditions: conjunctsOf(p.residual(&Path{Index: ix})),
 			Several:    flags&catalog.FlagMultiple != 0,
+			Cut:        flags&catalog.FlagCut != 0,
 			Ranges:     p.groupRanges(ix, flags),
 		}
 		if a := k.AnswerGroups(q); a != nil {

@@ -74,7 +74,7 @@ var computedIndexes = []mutation{
 	},
 	{
 		name:  "computed: an index of ends has documents that the map leaves out",
-		edits: []edit{{"internal/computed/children.go", "\tif p.where != nil {\n\t\tix.Where = query.FormatCondition(p.where)\n\t}\n\treturn ix, \"\"\n}\n\n// kept", "\treturn ix, \"\"\n}\n\n// kept"}},
+		edits: []edit{{"internal/computed/children.go", "\tif p.where != nil {\n\t\tix.Where = query.FormatCondition(p.where)\n\t}\n\treturn ix, \"\"\n}\n\n// endOfElements", "\treturn ix, \"\"\n}\n\n// endOfElements"}},
 		tests: []tests{{"internal/computed", "TestComputed_Ends"}},
 	},
 	{

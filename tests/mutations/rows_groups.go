@@ -142,4 +142,24 @@ var kept = []mutation{
 		edits: []edit{{"internal/indexer/tables.go", "\tif err := in.removeEntries(number); err != nil {\n\t\treturn err\n\t}\n\treturn in.passWrites()\n}\n\n// byTables", "\treturn in.passWrites()\n}\n\n// byTables"}},
 		tests: []tests{{"internal/groups", "TestGroups_Tables_Before$"}},
 	},
+	{
+		name:  "ends: an entry that a query does not see counts",
+		edits: []edit{{"internal/groups/endsread.go", "return !w.hidden[string(folded)], err", "return true, err"}},
+		tests: []tests{{"internal/computed", "TestComputed_Ends_Elements$"}},
+	},
+	{
+		name:  "ends: elements of an own document of which the condition is not true count",
+		edits: []edit{{"internal/groups/endsread.go", "if a.own != nil && !a.own.Match(doc) {", "if false {"}},
+		tests: []tests{{"internal/computed", "TestComputed_Ends_Elements$"}},
+	},
+	{
+		name:  "ends: an element that the index has not whole is no matter",
+		edits: []edit{{"internal/groups/ends.go", "if !ok || q.Cut || q.Present", "if !ok || q.Present"}},
+		tests: []tests{{"internal/groups", "TestEnds_NotWhole$"}},
+	},
+	{
+		name:  "ends: an element without a value is the least one",
+		edits: []edit{{"internal/groups/endsread.go", "case counts && !missing:", "case counts:"}},
+		tests: []tests{{"internal/groups", "TestEnds$"}},
+	},
 }
