@@ -206,6 +206,78 @@ const Score = "score()"
 // without a search counts so much where it is true: Or(Search("Text", "oak"), Boost(Eq("Featured", true), 3)).
 func Boost(c Condition, by float64) Condition { return Condition(builder.Boost(c.inner(), by)) }
 
+// Shape is what the places of documents lie to, in Within, Intersects, Covers and Disjoint. Circle, Box, Point and WKT make it. A mistake in it, such
+// as a latitude of 91, is kept: the query returns it as ErrQuery and a *PlaceError.
+type Shape struct {
+	shape query.Shape
+	err   error
+}
+
+// PlaceError says why numbers or a text are no place: see package query. Its fields:
+//
+//	Rule   string  such as "a latitude is between -90 and 90"
+//	Value  string  what breaks it
+type PlaceError = query.PlaceError
+
+// Units of distance, for Circle: 5*Mile.
+const (
+	Kilometer = 1.0
+	Mile      = 1.609344
+	Meter     = 0.001
+)
+
+// Circle is all points up to radius, in kilometers, from a point: Circle(52.52, 13.4, 5*Mile).
+func Circle(latitude, longitude, radius float64) Shape {
+	s, err := query.CircleShape(latitude, longitude, radius, "")
+	return Shape{s, err}
+}
+
+// Box is all points between two parallels and two meridians. It goes east from west, over the antimeridian if that is where east is.
+func Box(south, west, north, east float64) Shape {
+	s, err := query.BoxShape(south, west, north, east)
+	return Shape{s, err}
+}
+
+// Point is one point.
+func Point(latitude, longitude float64) Shape {
+	s, err := query.PointShape(latitude, longitude)
+	return Shape{s, err}
+}
+
+// WKT is the shape of a text of WKT, longitude first, such as "POLYGON((13 52, 14 52, 14 53, 13 52))". The radius of a CIRCLE is in kilometers.
+func WKT(text string) Shape {
+	s, err := query.WKTShape(text, "")
+	return Shape{s, err}
+}
+
+// Within is true if a place that the field reaches lies in a shape. The field is that of a text of WKT or an object of GeoJSON, or
+// "spatial.point(Lat, Lng)" of two numbers. What is no place is passed over. An index of kind "places" on the field finds the documents; docs/places.md
+// has the rules.
+func Within(field string, s Shape) Condition {
+	return Condition(builder.Place(field, query.PlaceWithin, s.shape, s.err))
+}
+
+// Intersects is true if a place that the field reaches has a point of a shape.
+func Intersects(field string, s Shape) Condition {
+	return Condition(builder.Place(field, query.PlaceIntersects, s.shape, s.err))
+}
+
+// Covers is true if a place that the field reaches has all points of a shape.
+func Covers(field string, s Shape) Condition {
+	return Condition(builder.Place(field, query.PlaceContains, s.shape, s.err))
+}
+
+// Disjoint is true if a place that the field reaches has no point of a shape.
+func Disjoint(field string, s Shape) Condition {
+	return Condition(builder.Place(field, query.PlaceDisjoint, s.shape, s.err))
+}
+
+// Near is the field of an order and of a column that says how far the nearest place that a field reaches is from a point, in kilometers: OrderBy(Near("Location",
+// 52.52, 13.4)) has the nearest first, and documents without a place last. With a limit and an index of kind "places" it reads little more than the answers.
+func Near(field string, latitude, longitude float64) string {
+	return query.DistanceText(field, latitude, longitude)
+}
+
 // Exists is true if the field is there, be it null or an empty array.
 func Exists(field string) Condition {
 	return Condition(builder.OnText(field, "", func(f query.Field) query.Expr { return query.Exists{Field: f} }))

@@ -68,10 +68,11 @@ func (x *Expression) Fields() []Field {
 type operation struct {
 	function  *function // or nil
 	operands  []*operation
-	condition int   // of if: its index
-	field     int   // without a function: its index, or -1
-	constant  Value // if it is no field
-	offset    int   // of a constant, in the text, while that is parsed
+	condition int       // of if: its index
+	field     int       // without a function: its index, or -1
+	constant  Value     // if it is no field
+	offset    int       // of a constant, in the text, while that is parsed
+	distance  *Distance // of spatial.distance, but its Place
 }
 
 // function is an operator or a function of expressions.
@@ -266,6 +267,10 @@ func (w *writer) call(o *operation) {
 		w.WriteString(separator)
 		w.write(operand, orderAny)
 		separator = ", "
+	}
+	if o.distance != nil {
+		w.WriteString(o.distance.suffix())
+		return
 	}
 	w.WriteByte(')')
 }

@@ -14,6 +14,7 @@ const (
 	MaxOperandBytes   = 32 << 20 // of all values, texts and patterns together
 	MaxRegexps        = 1000     // regular expressions
 	MaxSearches       = 64       // searches for words
+	MaxPlaces         = 64       // conditions on places
 	MaxElemMatches    = 100      // conditions on elements: each reads the elements on its own
 )
 
@@ -25,6 +26,7 @@ type Size struct {
 	Bytes      int // of values, texts and patterns
 	Regexps    int
 	Searches   int
+	Places     int
 	Elements   int // conditions on elements
 }
 
@@ -38,6 +40,7 @@ func Join(parts ...Size) Size {
 		all.Bytes += part.Bytes
 		all.Regexps += part.Regexps
 		all.Searches += part.Searches
+		all.Places += part.Places
 		all.Elements += part.Elements
 	}
 	all.Depth++
@@ -57,6 +60,8 @@ func (s Size) Check() error {
 		return &LimitError{"bytes of values", MaxOperandBytes, s.Bytes}
 	case s.Searches > MaxSearches:
 		return &LimitError{"searches for words", MaxSearches, s.Searches}
+	case s.Places > MaxPlaces:
+		return &LimitError{"conditions on places", MaxPlaces, s.Places}
 	case s.Regexps > MaxRegexps:
 		return &LimitError{"regular expressions", MaxRegexps, s.Regexps}
 	case s.Elements > MaxElemMatches:

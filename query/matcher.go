@@ -45,6 +45,7 @@ type condition struct {
 	other    int       // for opFields: slot of the second field
 	size     int       // for opSize
 	kind     string    // for opType: a type of JSON
+	place    *Place    // for opPlace
 }
 
 // op is the kind of a condition.
@@ -73,6 +74,7 @@ const (
 	opSize
 	opType
 	opFields
+	opPlace
 )
 
 // Clone returns a Matcher of the same condition, for another goroutine.
@@ -190,6 +192,8 @@ func (m *Matcher) accepts(c *condition, v Value) bool {
 		return m.acceptsElement(c, v)
 	case opSize:
 		return m.acceptsSize(c, v)
+	case opPlace:
+		return m.lies(c, v)
 	case opType:
 		return jsonTypes[v.kind] == c.kind
 	case opStartsWith, opEndsWith, opContains, opRegexp, opFuzzy:

@@ -68,6 +68,11 @@ func (p *parser) primary() (Expr, error) {
 		return And{}, nil
 	case p.accept("false"):
 		return Or{}, nil
+	case places{p}.at() != "":
+		if r, is := (places{p}).relation(); is {
+			return places{p}.condition(r)
+		}
+		return p.comparison()
 	case !p.atCall() || p.tok.is("id") || p.function() != FuncNone || datePart(p.tok) != DateNone || functionOf(p.tok) != nil || p.tok.is("field"):
 		return p.comparison()
 	case p.tok.is("exact"):

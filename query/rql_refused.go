@@ -76,7 +76,7 @@ var (
 		"array": "array() is not there: a path through an array already groups and looks by each element",
 	}
 	refusedNamespaces = map[string]string{
-		"spatial": "spatial functions are not there yet; compare latitude and longitude with between",
+		"spatial": "there is no spatial function of this name here: conditions are spatial.within, intersects, contains and disjoint, shapes circle, box, point and wkt, and spatial.distance is a number",
 		"vector":  "vector.search() is not there yet",
 		"ai":      "ai functions are not there",
 	}

@@ -242,6 +242,9 @@ func (x *Expression) functions(fn func(name string)) {
 		if Searches(e) {
 			fn("search")
 		}
+		if AsksOfPlaces(e) {
+			fn(relationFunction)
+		}
 		for _, f := range Fields(e) {
 			if f.Expression != nil {
 				f.Expression.functions(fn)

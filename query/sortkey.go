@@ -81,14 +81,18 @@ func (s *Sorter) SetPace(p *Pace) {
 
 // pick returns the value of field i that the order compares.
 func (s *side) pick(o Order, i int) Value {
-	if !s.reader.Many(i) {
-		return s.caster.pick(o, s.reader.Values(i))
-	}
 	var best Value
-	s.reader.Each(i, func(v Value) bool {
-		best = s.caster.better(o, best, v)
-		return true
-	})
+	if !s.reader.Many(i) {
+		best = s.caster.pick(o, s.reader.Values(i))
+	} else {
+		s.reader.Each(i, func(v Value) bool {
+			best = s.caster.better(o, best, v)
+			return true
+		})
+	}
+	if best.IsMissing() {
+		return o.unknown()
+	}
 	return best
 }
 

@@ -118,6 +118,9 @@ func NotKept(f query.Field) string {
 			return "it refers to no field of the document"
 		}
 		for _, name := range f.Expression.Functions() {
+			if name == "spatial.distance" || name == "spatial.within" {
+				return name + "() is computed in floating point, of which processors differ in the last digit, and cannot be kept"
+			}
 			if slices.Contains(unstable, name) {
 				return name + "() depends on tables that change from one version to the next, and cannot be kept: keep the result in a field"
 			}
@@ -142,6 +145,9 @@ func NotKept(f query.Field) string {
 func filterNotKept(e query.Expr) string {
 	if query.Searches(e) {
 		return "it searches for words, and what a word is depends on tables that change from one version to the next"
+	}
+	if query.AsksOfPlaces(e) {
+		return "it asks where a place lies, which is computed in floating point, of which processors differ in the last digit"
 	}
 	if query.Boosts(e) {
 		return "boost() is for the scores of a query"

@@ -12,7 +12,7 @@ import (
 const Radius = 6_371_008.8
 
 // MaxVertices is how many vertices a place has at most.
-const MaxVertices = 50_000
+const MaxVertices = 20_000
 
 // Touching is up to which distance, in metres, a point lies on a line, and two lines touch.
 const Touching = 0.001
@@ -38,6 +38,7 @@ type Place struct {
 	boxes   []s2.Rect
 
 	vertices int
+	only     *Spot          // of a place that is one point
 	index    *s2.ShapeIndex // of points, lines and areas
 }
 
@@ -49,6 +50,7 @@ func Point(latitude, longitude float64) (*Place, error) {
 		return nil, err
 	}
 	p.points = append(p.points, at)
+	p.setOnly(position{latitude, longitude})
 	return p.built(), nil
 }
 
@@ -130,6 +132,7 @@ func (p *Place) count(n int) error {
 func (p *Place) addPoint(at position) error {
 	v, err := vertex(at.latitude, at.longitude)
 	p.points = append(p.points, v)
+	p.setOnly(at)
 	return err
 }
 
@@ -216,6 +219,7 @@ func (p *Place) addArea(rings [][]position) error {
 // simple refuses rings that cross themselves or one another, or have an edge together.
 func simple(loops []*s2.Loop) error {
 	edges := make(map[s2.Edge]bool)
+	var inOrder []s2.Edge // so that an error is the same each time
 	index := s2.NewShapeIndex()
 	for _, loop := range loops {
 		seen := make(map[s2.Point]bool, loop.NumVertices())
@@ -230,11 +234,12 @@ func simple(loops []*s2.Loop) error {
 				return refused("rings do not have an edge together", "%v", s2.LatLngFromPoint(e.V0))
 			}
 			edges[e] = true
+			inOrder = append(inOrder, e)
 		}
 		index.Add(loop)
 	}
 	crossings := s2.NewCrossingEdgeQuery(index)
-	for e := range edges {
+	for _, e := range inOrder {
 		for shape, all := range crossings.CrossingsEdgeMap(e.V0, e.V1, s2.CrossingTypeInterior) {
 			for _, other := range all {
 				if o := shape.Edge(other); o != e {
@@ -248,6 +253,9 @@ func simple(loops []*s2.Loop) error {
 
 // built makes the index.
 func (p *Place) built() *Place {
+	if len(p.lines)+len(p.areas)+len(p.circles)+len(p.boxes) > 0 {
+		p.only = nil
+	}
 	p.index = s2.NewShapeIndex()
 	if len(p.points) > 0 {
 		points := s2.PointVector(p.points)

@@ -109,7 +109,7 @@ func (p *Place) Contains(o *Place) bool {
 
 // has reports whether the place has a point.
 func (p *Place) has(at s2.Point) bool {
-	if p.angleTo(at) <= angle(Touching) && (len(p.points)+len(p.lines) > 0) {
+	if len(p.points)+len(p.lines) > 0 && p.angleTo(at) <= angle(Touching) {
 		for _, v := range p.points {
 			if v.Distance(at) <= angle(Touching) {
 				return true
