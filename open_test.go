@@ -1431,3 +1431,61 @@ func TestCopyTag_HadBefore(t *testing.T) {
 	equal(t, store(t, db, "Users"), "users/3-A")
 	closeDB(t, db)
 }
+
+// Ensure that the database of format 14 with indexes of places (internal/fixture) opens, answers as it did, and goes on; and that a
+// program which does not know it refuses it by that name.
+func TestFormat14_Places(t *testing.T) {
+	dir := t.TempDir()
+	copyTree(t, filepath.Join("testdata", "format14", "places"), dir)
+	before := hashesOf(t, dir)
+	older := storage.Features(storage.AllFeatures[:9])
+	_, err := jay.Open(dir, &jay.Options{Engine: lsm.Driver{Options: lsm.Options{Features: older}}})
+	var newer *jay.FormatError
+	if !errors.As(err, &newer) || newer.Found != 14 || newer.Newest != 13 || !slices.Equal(newer.Features, []string{"places"}) {
+		t.Errorf("an older program: got %v", err)
+	}
+	equal(t, slices.Equal(before, hashesOf(t, dir)), true)
+
+	found := func(db *jay.DB, c jay.Condition) string {
+		t.Helper()
+		var ids []string
+		for doc, err := range db.Query("Shops").Where(c).NoScan().Iter(ctx) {
+			must(t, err)
+			ids = append(ids, doc.ID()[len("shops/"):])
+		}
+		slices.Sort(ids)
+		return strings.Join(ids, "")
+	}
+	nearest := func(db *jay.DB, field string, lat, lng float64) string {
+		t.Helper()
+		var ids []string
+		for doc, err := range db.Query("Shops").OrderBy(jay.Near(field, lat, lng)).NoScan().Iter(ctx) {
+			must(t, err)
+			ids = append(ids, doc.ID()[len("shops/"):])
+		}
+		return strings.Join(ids, "")
+	}
+	const spot = "spatial.point(Lat, Lng)"
+	saysAll := func(db *jay.DB) {
+		t.Helper()
+		equal(t, found(db, jay.Within("At", jay.Circle(52.5, 13.4, 20))), "13")
+		equal(t, found(db, jay.Intersects("At", jay.Box(52.3, 13, 52.45, 14))), "23")
+		equal(t, found(db, jay.Covers("At", jay.Point(52.4, 13.8))), "2")
+		equal(t, found(db, jay.Within(spot, jay.Circle(0, -179.5, 100))), "2")
+		equal(t, nearest(db, "At", 48.85, 2.35), "32154")
+		equal(t, nearest(db, spot, -80, 10), "32145")
+	}
+	db := open(t, dir, &jay.Options{ReadOnly: true})
+	saysAll(db)
+	closeDB(t, db)
+
+	db = open(t, dir, &jay.Options{MustExist: true})
+	defer closeDB(t, db)
+	saysAll(db)
+	jaytest.Verify(t, db)
+	put(t, db, "shops/7", `{"At":"POINT(2.35 48.86)","Lat":0,"Lng":-179.9}`, jay.InCollection("Shops"))
+	must(t, db.Delete(ctx, "shops/3"))
+	equal(t, nearest(db, "At", 48.85, 2.35), "72154")
+	equal(t, found(db, jay.Within(spot, jay.Circle(0, -179.5, 100))), "27")
+	jaytest.Verify(t, db)
+}

@@ -44,6 +44,11 @@ func (f Field) Distance() (d Distance, is bool) {
 	return d, true
 }
 
+// IsPoint reports whether the field is spatial.point(...).
+func (f Field) IsPoint() bool {
+	return f.Expression != nil && f.Func == FuncNone && f.Expression.root.function == pointFunction
+}
+
 // Of returns how far a place is.
 func (d *Distance) Of(v geo.Value) float64 {
 	n := d.Target.Metres(v) / geo.Units[d.Unit]

@@ -186,6 +186,13 @@ type Candidates interface {
 	Close() error
 }
 
+// Examiner are Candidates that know how many keys they have examined; of others each candidate counts as one.
+type Examiner interface {
+	Candidates
+
+	Examined() int64
+}
+
 // Counted are Candidates that are counted faster than one by one.
 type Counted interface {
 	Candidates

@@ -286,8 +286,18 @@ func (s *indexSource) nextOffered() (id []byte, err error) {
 				return nil, err
 			}
 		}
-		if id, err = s.offered.Next(); id != nil || err != nil {
+		x, counts := s.offered.(catalog.Examiner)
+		before := int64(0)
+		if counts {
+			before = x.Examined()
+		}
+		id, err = s.offered.Next()
+		if counts {
+			s.r.stats.keys += x.Examined() - before
+		} else if id != nil || err != nil {
 			s.r.stats.keys++
+		}
+		if id != nil || err != nil {
 			return id, err
 		}
 		s.answers = s.answers[1:]

@@ -3,6 +3,7 @@ package geo
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/golang/geo/s1"
 	"github.com/golang/geo/s2"
@@ -40,6 +41,9 @@ type Place struct {
 	vertices int
 	only     *Spot          // of a place that is one point
 	index    *s2.ShapeIndex // of points, lines and areas
+
+	outline  sync.Once
+	outlined *s2.ShapeIndex // see edged
 }
 
 // Point returns the place of a latitude and a longitude, in degrees.

@@ -326,3 +326,50 @@ func TestGeoJSON(t *testing.T) {
 		t.Errorf("a feature without a geometry: %v", err)
 	}
 }
+
+// Ensure that a box without an inside is a line or a point, and meets what that meets only.
+func TestBox_Flat(t *testing.T) {
+	for _, row := range []struct {
+		box   [4]float64
+		meets string
+		not   string
+	}{
+		{[4]float64{-64, 43.7, -60, 43.7}, "LINESTRING(40 -62, 50 -62)", "POLYGON((12 51, 15 51, 15 53, 13 54, 12 51))"},
+		{[4]float64{10, 20, 10, 30}, "LINESTRING(25 0, 25 20)", "LINESTRING(35 0, 35 20)"},
+		{[4]float64{10, 20, 10, 20}, "POLYGON((0 0, 40 0, 40 40, 0 40, 0 0))", "LINESTRING(21 0, 21 20)"},
+	} {
+		b, err := geo.Box(row.box[0], row.box[1], row.box[2], row.box[3])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for text, want := range map[string]bool{row.meets: true, row.not: false} {
+			p, err := geo.ParseWKT(text, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := b.Intersects(p); got != want {
+				t.Errorf("%v and %s: got %v", row.box, text, got)
+			}
+			if got := p.Intersects(b); got != want {
+				t.Errorf("%s and %v: got %v", text, row.box, got)
+			}
+		}
+	}
+}
+
+// Ensure that a box and a triangle meet, whichever is asked, and whichever has more sides.
+func TestBox_Triangle(t *testing.T) {
+	b, err := geo.Box(52.3, 13, 52.45, 14)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{"POLYGON((13 52, 14 52, 14 53, 13 52))": true, "LINESTRING(13 52, 14 53)": true, "POLYGON((0 40, 40 40, 40 60, 0 60, 0 40))": true, "POLYGON((13.4 52.4, 13.5 52.4, 13.5 52.41, 13.4 52.4))": true, "POLYGON((15 52, 16 52, 16 53, 15 52))": false} {
+		p, err := geo.ParseWKT(text, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if one, other := b.Intersects(p), p.Intersects(b); one != want || other != want {
+			t.Errorf("%s: got %v and %v", text, one, other)
+		}
+	}
+}

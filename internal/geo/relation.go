@@ -27,9 +27,42 @@ func (p *Place) meets(o *Place) bool {
 	if a.NumEdges() == 0 || b.NumEdges() == 0 {
 		return false
 	}
+	if a.NumEdges() > b.NumEdges() {
+		a, b = b, a
+	}
+	return edgesMeet(a, b) || beginsIn(b, a)
+}
+
+// edgesMeet reports whether an edge of a meets anything of b. (A query with an index as its target misses edges: it looks on the other side of
+// the earth.)
+func edgesMeet(a, b *s2.ShapeIndex) bool {
 	limit := s1.ChordAngleFromAngle(angle(Touching))
-	q := s2.NewClosestEdgeQuery(a, s2.NewClosestEdgeQueryOptions().IncludeInteriors(true))
-	return q.IsDistanceLess(s2.NewMinDistanceToShapeIndexTarget(b), limit)
+	q := s2.NewClosestEdgeQuery(b, s2.NewClosestEdgeQueryOptions().IncludeInteriors(true))
+	for i := range a.Len() {
+		shape := a.Shape(int32(i))
+		for n := range shape.NumEdges() {
+			e := shape.Edge(n)
+			if e.V0 == e.V1 && q.IsDistanceLess(s2.NewMinDistanceToPointTarget(e.V0), limit) || e.V0 != e.V1 && q.IsDistanceLess(s2.NewMinDistanceToEdgeTarget(e), limit) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// beginsIn reports whether a ring, a line or a point of a begins in b, which may have all of it.
+func beginsIn(a, b *s2.ShapeIndex) bool {
+	limit := s1.ChordAngleFromAngle(angle(Touching))
+	q := s2.NewClosestEdgeQuery(b, s2.NewClosestEdgeQueryOptions().IncludeInteriors(true))
+	for i := range a.Len() {
+		shape := a.Shape(int32(i))
+		for chain := range shape.NumChains() {
+			if shape.Chain(chain).Length > 0 && q.IsDistanceLess(s2.NewMinDistanceToPointTarget(shape.ChainEdge(chain, 0).V0), limit) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // hasIn reports whether a box of p has a point of o.
@@ -203,6 +236,11 @@ func (p *Place) hasBox(b s2.Rect) bool {
 			return true
 		}
 	}
+	if isFlat(b) {
+		flat := new(Place)
+		flat.addFlat(b)
+		return p.Contains(flat)
+	}
 	for _, piece := range outlined(b) {
 		if !p.hasArea(piece) {
 			return false
@@ -225,16 +263,52 @@ func crosses(a *s2.Polygon, line *s2.Polyline) bool {
 	return false
 }
 
-// edged returns the index of the place with its boxes as areas.
+// edged returns the index of the place with its boxes as areas and lines. It is made once.
 func (p *Place) edged() *s2.ShapeIndex {
 	if len(p.boxes) == 0 {
 		return p.index
 	}
-	all := Place{points: p.points, lines: p.lines, areas: slices.Clone(p.areas)}
-	for _, b := range p.boxes {
-		all.areas = append(all.areas, outlined(b)...)
+	p.outline.Do(func() {
+		all := Place{points: slices.Clone(p.points), lines: slices.Clone(p.lines), areas: slices.Clone(p.areas)}
+		for _, b := range p.boxes {
+			if isFlat(b) {
+				all.addFlat(b)
+				continue
+			}
+			all.areas = append(all.areas, outlined(b)...)
+		}
+		p.outlined = all.built().index
+	})
+	return p.outlined
+}
+
+// isFlat reports whether a box has no inside.
+func isFlat(b s2.Rect) bool { return b.Lng.Length() < 1e-12 || b.Lat.Length() < 1e-12 }
+
+// addFlat adds a box without an inside: a line, or a point.
+func (p *Place) addFlat(b s2.Rect) {
+	var line s2.Polyline
+	add := func(lat, lng float64) {
+		v := s2.PointFromLatLng(s2.LatLng{Lat: s1.Angle(lat), Lng: s1.Angle(lng)}.Normalized())
+		if n := len(line); n == 0 || line[n-1].Distance(v) > 1e-14 {
+			line = append(line, v)
+		}
 	}
-	return all.built().index
+	if b.Lng.Length() < 1e-12 {
+		for _, lat := range []float64{b.Lat.Lo, (b.Lat.Lo + b.Lat.Hi) / 2, b.Lat.Hi} {
+			add(lat, b.Lng.Lo)
+		}
+	} else {
+		n := max(1, int(math.Ceil(b.Lng.Length()/step)))
+		for i := range n + 1 {
+			add(b.Lat.Lo, b.Lng.Lo+b.Lng.Length()*float64(i)/float64(n))
+		}
+	}
+	if len(line) == 1 {
+		p.points = append(p.points, line[0])
+		return
+	}
+	p.lines = append(p.lines, &line)
 }
 
 // step is how far apart the vertices of a parallel are at most: so it is less than a metre from the lines between them.

@@ -1,0 +1,124 @@
+package places_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
+)
+
+var ctx = context.Background()
+
+const onNumbers = "spatial.point(Lat, Lng)"
+
+// shops returns a database with an index, and n documents anywhere, half of them in one city.
+func shops(t testing.TB, n int) (db *jay.DB, spots [][2]float64) {
+	t.Helper()
+	db = jaytest.Memory(t, nil)
+	r := rand.New(rand.NewPCG(37, 1))
+	var b jay.Batch
+	for i := range n {
+		lat, lng := math.Asin(2*r.Float64()-1)*180/math.Pi, r.Float64()*360-180
+		if i%2 == 0 {
+			lat, lng = 52.5+r.NormFloat64()/20, 13.4+r.NormFloat64()/20
+		}
+		spots = append(spots, [2]float64{lat, lng})
+		b.Put(fmt.Sprintf("shops/%06d", i), []byte(fmt.Sprintf(`{"Lat":%v,"Lng":%v,"N":%d}`, lat, lng, i)), jay.InCollection("Shops"))
+	}
+	_, err := db.Apply(ctx, &b)
+	jaytest.Must(t, err)
+	jaytest.Must(t, db.EnsureIndex(ctx, "Shops", jay.Index{Name: "At", Kind: "places", Fields: []string{onNumbers}}))
+	return db, spots
+}
+
+// haversine returns how far two points are from each other, in kilometers, by the formula that is not that of the index.
+func haversine(a, b [2]float64) float64 {
+	const rad = math.Pi / 180
+	h := math.Pow(math.Sin((b[0]-a[0])*rad/2), 2) + math.Cos(a[0]*rad)*math.Cos(b[0]*rad)*math.Pow(math.Sin((b[1]-a[1])*rad/2), 2)
+	return 2 * 6371.0088 * math.Asin(min(1, math.Sqrt(h)))
+}
+
+// Ensure that the nearest of many come first, as the haversine formula has them, and that few keys are read for a few.
+func TestPlaces_Nearest(t *testing.T) {
+	const n = 20_000
+	db, spots := shops(t, n)
+	for _, from := range [][2]float64{{52.5, 13.4}, {52.6, 13.3}, {0, 180}, {-90, 0}, {35, -120}} {
+		order := make([]int, n)
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortFunc(order, func(a, b int) int {
+			if haversine(spots[a], from) < haversine(spots[b], from) {
+				return -1
+			}
+			return 1
+		})
+		q := db.Query("Shops").OrderBy(jay.Near(onNumbers, from[0], from[1])).Limit(10)
+		var got []string
+		for doc, err := range q.Iter(ctx) {
+			jaytest.Must(t, err)
+			got = append(got, doc.ID())
+		}
+		for i, id := range got {
+			var at int
+			_, err := fmt.Sscanf(id, "shops/%d", &at)
+			jaytest.Must(t, err)
+			if want := haversine(spots[order[i]], from); math.Abs(haversine(spots[at], from)-want) > 1e-6 {
+				t.Errorf("from %v, answer %d: got %s at %v km, want %v km", from, i, id, haversine(spots[at], from), want)
+			}
+		}
+		x, err := q.Explain(ctx)
+		jaytest.Must(t, err)
+		if plan := strings.Join(x.Plan, "; "); len(got) != 10 || !strings.Contains(plan, "the nearest first") || x.Keys > 1000 || x.Documents > 32 {
+			t.Errorf("from %v: %d answers, %s: %d keys, %d documents", from, len(got), plan, x.Keys, x.Documents)
+		}
+	}
+}
+
+// Ensure that a circle reads what is in it and little more, and counts without a document.
+func TestPlaces_Circle(t *testing.T) {
+	db, spots := shops(t, 20_000)
+	for _, km := range []float64{1, 5, 1000} {
+		from := [2]float64{52.5, 13.4}
+		want := 0
+		for _, s := range spots {
+			if haversine(s, from) <= km {
+				want++
+			}
+		}
+		q := db.Query("Shops").Where(jay.Within(onNumbers, jay.Circle(from[0], from[1], km))).NoScan()
+		n, err := q.Count(ctx)
+		jaytest.Must(t, err)
+		x, err := q.Explain(ctx)
+		jaytest.Must(t, err)
+		if int(n) != want || x.Keys > int64(2*want)+200 {
+			t.Errorf("%v km: got %d, want %d; %d keys, %s", km, n, want, x.Keys, strings.Join(x.Plan, "; "))
+		}
+	}
+}
+
+// Ensure that documents at one and the same place are found, and come by their IDs.
+func TestPlaces_Crowd(t *testing.T) {
+	db := jaytest.Memory(t, nil)
+	jaytest.Must(t, db.EnsureIndex(ctx, "Shops", jay.Index{Name: "At", Kind: "places", Fields: []string{onNumbers}}))
+	var b jay.Batch
+	for i := range 300 {
+		b.Put(fmt.Sprintf("shops/%03d", 299-i), []byte(`{"Lat":52.5,"Lng":13.4}`), jay.InCollection("Shops"))
+	}
+	_, err := db.Apply(ctx, &b)
+	jaytest.Must(t, err)
+	var got []string
+	for doc, err := range db.Query("Shops").OrderBy(jay.Near(onNumbers, 52.5, 13.4)).NoScan().Limit(50).Iter(ctx) {
+		jaytest.Must(t, err)
+		got = append(got, doc.ID())
+	}
+	if len(got) != 50 || !slices.IsSorted(got) || got[0] != "shops/000" {
+		t.Errorf("got %v", got)
+	}
+}
