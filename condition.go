@@ -278,6 +278,33 @@ func Near(field string, latitude, longitude float64) string {
 	return query.DistanceText(field, latitude, longitude)
 }
 
+// Vector is a field of a document that is a vector, such as an embedding of a text. Its JSON is the base64 of its numbers, little-endian, which takes half the
+// space of an array and a fraction of the time to read. It reads arrays, base64, and the objects of RavenDB's clients. A field of []float32, an
+// array in JSON, is a vector for queries, too: see package query.
+type Vector = query.Numbers
+
+// VectorError says why numbers or a value are no vector: see package query. Its fields:
+//
+//	Rule   string  such as "a vector has at most 8192 numbers"
+//	Value  string  what breaks it
+type VectorError = query.VectorError
+
+// Similar is true if a vector that the field reaches is at least so similar to a vector: by the cosine of the angle between them, from -1 to 1. What is no
+// vector, and a vector with another number of dimensions or only zeros, is passed over. A mistake in the vector is returned by the
+// query, as ErrQuery and a *VectorError.
+func Similar(field string, to []float32, minimum float64) Condition {
+	return Condition(builder.Similar(field, to, minimum))
+}
+
+// Nearest is the field of an order and of a column that says how far the nearest vector that a field reaches is from a vector: 1 less the cosine of the angle
+// between them. OrderBy(Nearest("Embedding", v)).Limit(10) has the ten most similar documents, and those without a vector last.
+func Nearest(field string, to []float32) string { return query.VectorDistanceText(field, to, "") }
+
+// Distance is Nearest by a metric: "cosine", "dot", which is the product with its sign changed, or "euclidean".
+func Distance(field string, to []float32, metric string) string {
+	return query.VectorDistanceText(field, to, metric)
+}
+
 // Exists is true if the field is there, be it null or an empty array.
 func Exists(field string) Condition {
 	return Condition(builder.OnText(field, "", func(f query.Field) query.Expr { return query.Exists{Field: f} }))

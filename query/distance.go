@@ -73,10 +73,19 @@ func (d *Distance) suffix() string {
 // farther is where documents without a place stand in an order by distance, in any unit.
 var farther = ValueOf([]byte("1e9"))
 
+// farthest is where documents without a vector stand in an order by distance: no distance of float32 is so great.
+var farthest = ValueOf([]byte("1e100"))
+
 // unknown returns what an order takes for a field that reaches nothing.
 func (o Order) unknown() Value {
-	if o.Field.Expression != nil && o.Field.Expression.root.function == distanceFunction && o.As == CastNone {
+	if o.Field.Expression == nil || o.As != CastNone {
+		return Value{}
+	}
+	switch o.Field.Expression.root.function {
+	case distanceFunction:
 		return farther
+	case vectorFunction:
+		return farthest
 	}
 	return Value{}
 }

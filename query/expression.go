@@ -73,6 +73,7 @@ type operation struct {
 	constant  Value     // if it is no field
 	offset    int       // of a constant, in the text, while that is parsed
 	distance  *Distance // of spatial.distance, but its Place
+	vector    Vector    // of vector.distance
 }
 
 // function is an operator or a function of expressions.
@@ -105,7 +106,8 @@ type computation struct {
 	matchers   []*Matcher // of its conditions
 
 	reader *Reader
-	memory []byte // of values that no document has
+	memory []byte    // of values that no document has
+	vector []float32 // scratch
 }
 
 // newComputation returns a computation whose fields have the slots of a Reader from first on.
@@ -268,8 +270,12 @@ func (w *writer) call(o *operation) {
 		w.write(operand, orderAny)
 		separator = ", "
 	}
-	if o.distance != nil {
+	switch {
+	case o.distance != nil:
 		w.WriteString(o.distance.suffix())
+		return
+	case o.vector.target != nil:
+		w.WriteString(o.vector.suffix())
 		return
 	}
 	w.WriteByte(')')

@@ -93,9 +93,10 @@ func (e Fuzzy) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) {
 	return e, err
 }
 
-func (e Fuzzy) measure(s *Size) {
+func (e Fuzzy) measure(s Size) Size {
 	s.Regexps++ // they are bounded together, as each looks at each text of a document
 	s.Bytes += len(e.Text)
+	return s
 }
 
 func (e Fuzzy) write(b *strings.Builder) {

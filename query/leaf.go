@@ -29,6 +29,9 @@ type leaf interface {
 	complete(c *compiler, to condition, folds bool) (condition, error)
 }
 
+// All kinds of conditions on fields are leaves.
+var _ = []leaf{Compare{}, CompareFields{}, Between{}, In{}, StartsWith{}, EndsWith{}, Contains{}, Regexp{}, Fuzzy{}, Search{}, MoreLike{}, Place{}, Similar{}, Exists{}, ElemMatch{}, HasSize{}, HasType{}}
+
 func (e Compare) on() (Field, bool) { return e.Field, true }
 
 func (e Compare) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) {

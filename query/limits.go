@@ -15,6 +15,7 @@ const (
 	MaxRegexps        = 1000     // regular expressions
 	MaxSearches       = 64       // searches for words
 	MaxPlaces         = 64       // conditions on places
+	MaxSimilars       = 64       // conditions on vectors
 	MaxElemMatches    = 100      // conditions on elements: each reads the elements on its own
 )
 
@@ -27,6 +28,7 @@ type Size struct {
 	Regexps    int
 	Searches   int
 	Places     int
+	Similars   int
 	Elements   int // conditions on elements
 }
 
@@ -41,6 +43,7 @@ func Join(parts ...Size) Size {
 		all.Regexps += part.Regexps
 		all.Searches += part.Searches
 		all.Places += part.Places
+		all.Similars += part.Similars
 		all.Elements += part.Elements
 	}
 	all.Depth++
@@ -62,6 +65,8 @@ func (s Size) Check() error {
 		return &LimitError{"searches for words", MaxSearches, s.Searches}
 	case s.Places > MaxPlaces:
 		return &LimitError{"conditions on places", MaxPlaces, s.Places}
+	case s.Similars > MaxSimilars:
+		return &LimitError{"conditions on vectors", MaxSimilars, s.Similars}
 	case s.Regexps > MaxRegexps:
 		return &LimitError{"regular expressions", MaxRegexps, s.Regexps}
 	case s.Elements > MaxElemMatches:

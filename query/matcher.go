@@ -15,12 +15,13 @@ type Matcher struct {
 	root   condition
 	reader *Reader
 
-	unquoted    []byte   // scratch: a text without its escapes
-	folded      []byte   // scratch: a case-folded text
-	marks       []uint64 // for each operand of an opAll, the evaluation in which a value equalled it last
-	evaluations uint64   // of opAll so far, so that marks need no clearing
-	sorted      []Value  // scratch: values of one field of an opFields
-	variants    variants // scratch: of the texts of an opFuzzy
+	unquoted    []byte    // scratch: a text without its escapes
+	folded      []byte    // scratch: a case-folded text
+	marks       []uint64  // for each operand of an opAll, the evaluation in which a value equalled it last
+	evaluations uint64    // of opAll so far, so that marks need no clearing
+	sorted      []Value   // scratch: values of one field of an opFields
+	variants    variants  // scratch: of the texts of an opFuzzy
+	vector      []float32 // scratch
 	pace        *Pace
 
 	elements []*Matcher // of the ElemMatch conditions
@@ -46,6 +47,7 @@ type condition struct {
 	size     int       // for opSize
 	kind     string    // for opType: a type of JSON
 	place    *Place    // for opPlace
+	near     *Similar  // for opSimilar
 }
 
 // op is the kind of a condition.
@@ -75,6 +77,7 @@ const (
 	opType
 	opFields
 	opPlace
+	opSimilar
 )
 
 // Clone returns a Matcher of the same condition, for another goroutine.
@@ -194,6 +197,8 @@ func (m *Matcher) accepts(c *condition, v Value) bool {
 		return m.acceptsSize(c, v)
 	case opPlace:
 		return m.lies(c, v)
+	case opSimilar:
+		return m.isNear(c, v)
 	case opType:
 		return jsonTypes[v.kind] == c.kind
 	case opStartsWith, opEndsWith, opContains, opRegexp, opFuzzy:

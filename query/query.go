@@ -180,7 +180,7 @@ const (
 )
 
 // Expr is a condition: And, Or, Not, Compare, CompareFields, Between, In, StartsWith,
-// EndsWith, Contains, Regexp, Search, MoreLike, Place, Exists, ElemMatch, HasSize, HasType or Boost.
+// EndsWith, Contains, Regexp, Search, MoreLike, Place, Similar, Exists, ElemMatch, HasSize, HasType or Boost.
 type Expr interface{ expr() }
 
 // And is true if all its conditions are. An empty And is true.

@@ -73,6 +73,11 @@ func (p *parser) primary() (Expr, error) {
 			return places{p}.condition(r)
 		}
 		return p.comparison()
+	case vectors{p}.at("vector") != "":
+		if !(vectors{p}).isOperand() {
+			return vectors{p}.condition()
+		}
+		return p.comparison()
 	case !p.atCall() || p.tok.is("id") || p.function() != FuncNone || datePart(p.tok) != DateNone || functionOf(p.tok) != nil || p.tok.is("field"):
 		return p.comparison()
 	case p.tok.is("exact"):

@@ -11,7 +11,7 @@ import (
 )
 
 // Ensure every query in the documentation is one: what stands between ```rql
-// and ```, each after an empty line, with 5 for every parameter.
+// and ```, each after an empty line, with 5 for every parameter but $v, which is a vector.
 func TestParse_Documentation(t *testing.T) {
 	files, err := filepath.Glob("../docs/queries*.md")
 	if err != nil {
@@ -30,6 +30,9 @@ func TestParse_Documentation(t *testing.T) {
 				params := map[string]any{}
 				for _, name := range parameter.FindAllStringSubmatch(q, -1) {
 					params[name[1]] = 5
+				}
+				if params["v"] != nil {
+					params["v"] = []float32{1, 0.5}
 				}
 				if _, err := query.Parse(q, params); err != nil {
 					t.Errorf("%s: %s\n%v", file, q, err)

@@ -142,7 +142,7 @@ func (e *expressions) atExpression() bool {
 		e.p.tok.kind == tokenNumber, e.p.tok.kind == tokenText, e.p.tok.kind == tokenParameter:
 		return operatorAt(e.p.peek()) != nil
 	}
-	return places{e.p}.isOperand() || e.p.atCall() && (functionOf(e.p.tok) != nil || e.p.tok.is("field"))
+	return places{e.p}.isOperand() || vectors{e.p}.isOperand() || e.p.atCall() && (functionOf(e.p.tok) != nil || e.p.tok.is("field"))
 }
 
 // operand = field | expression .
@@ -317,6 +317,8 @@ func (e *expressions) primaryOperand() (*operation, error) {
 		return e.newOperation(&operation{field: -1, constant: v, offset: start})
 	case places{e.p}.isOperand():
 		return places{e.p}.operand()
+	case vectors{e.p}.isOperand():
+		return vectors{e.p}.operand()
 	case e.p.atCall() && e.p.tok.is("field"):
 		e.p.advance()
 		e.p.advance()

@@ -77,7 +77,6 @@ var (
 	}
 	refusedNamespaces = map[string]string{
 		"spatial": "there is no spatial function of this name here: conditions are spatial.within, intersects, contains and disjoint, shapes circle, box, point and wkt, and spatial.distance is a number",
-		"vector":  "vector.search() is not there yet",
 		"ai":      "ai functions are not there",
 	}
 )

@@ -162,7 +162,8 @@ func TestImports(t *testing.T) {
 		{"internal/format", []string{leaf("ids"), leaf("metadata"), leaf("internal/errs"), leaf("internal/instant")}},
 		{"patch", []string{leaf("internal/pieces"), leaf("internal/instant"), leaf("internal/jsonpath"), "github.com/evanphx/json-patch/v5"}},
 		{"internal/geo", []string{"github.com/golang/geo/s1", "github.com/golang/geo/s2", "github.com/tidwall/gjson"}},
-		{"query", []string{leaf("internal/geo"), leaf("internal/instant"), leaf("internal/jsonpath"), leaf("internal/fold"), leaf("internal/script"), leaf("internal/spelling"), leaf("internal/text")}},
+		{"internal/vector", []string{leaf("internal/jsonpath")}},
+		{"query", []string{leaf("internal/geo"), leaf("internal/vector"), leaf("internal/instant"), leaf("internal/jsonpath"), leaf("internal/fold"), leaf("internal/script"), leaf("internal/spelling"), leaf("internal/text")}},
 		{"metadata", []string{leaf("internal/errs"), leaf("internal/instant"), leaf("internal/jsonpath"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 		{"storage", []string{leaf("internal/errs")}},
 		{"cluster", []string{leaf("storage")}}, // for ErrUnknownOutcome and ErrTooLarge

@@ -1,0 +1,243 @@
+package query
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/jaydb/jay/internal/jsonpath"
+	"github.com/jaydb/jay/internal/vector"
+)
+
+// vectors parses what queries have for vectors.
+type vectors struct{ *parser }
+
+// at returns the name of the function of a space that tok begins, "search" of vector.search(, or "".
+func (p vectors) at(space string) string {
+	if p.tok.kind != tokenWord || !p.tok.is(space) {
+		return ""
+	}
+	ahead := p.lex
+	if !ahead.next().isSymbol(".") {
+		return ""
+	}
+	name := ahead.next()
+	if name.kind != tokenWord || !ahead.next().isSymbol("(") {
+		return ""
+	}
+	return strings.ToLower(name.text)
+}
+
+// unknown is the error for another function at tok.
+func (p vectors) unknown(expected string) error {
+	return p.fail(p.tok.offset, "there is no vector.%s() here", p.at("vector")).expecting(expected).
+		hinting("vector.search(Embedding, $v, 0.8) is a condition; vector.distance(Embedding, $v) is a number")
+}
+
+// condition = "vector" "." "search" "(" source "," vector [ "," number [ "," number ] ] ")" .
+func (p vectors) condition() (Expr, error) {
+	if p.at("vector") != "search" {
+		return nil, p.unknown("a condition")
+	}
+	places{p.parser}.begin()
+	e := Similar{Minimum: UsualSimilarity}
+	var err error
+	if e.Field, err = p.source(); err != nil {
+		return nil, err
+	}
+	if err := p.expectSymbol(",", "and a vector after the field"); err != nil {
+		return nil, err
+	}
+	if e.Vector, err = p.vector(vector.Cosine); err != nil {
+		return nil, err
+	}
+	if p.acceptSymbol(",") {
+		at := p.tok
+		if e.Minimum, err = p.number("the least similarity"); err != nil {
+			return nil, err
+		}
+		if !(e.Minimum >= -1 && e.Minimum <= 1) {
+			return nil, p.fail(at.offset, "a similarity is between -1 and 1, and not %v", e.Minimum)
+		}
+		if p.acceptSymbol(",") { // how many vectors of a graph are looked at
+			at := p.tok
+			n, err := p.number("how many candidates are looked at")
+			if err != nil {
+				return nil, err
+			}
+			if n != math.Trunc(n) || n < 1 || n > math.MaxInt32 {
+				return nil, p.fail(at.offset, "candidates are a whole number from 1 on, and not %v", n)
+			}
+		}
+	}
+	return e, p.expectSymbol(")", "behind the vector")
+}
+
+// sources are functions that say what the numbers of a vector are, with what is refused of them.
+var sources = map[string]string{
+	"f32": "", "f32_i8": "",
+	"f32_i1":  "a vector of bits is not there yet",
+	"i8":      "a vector of int8 is not there yet",
+	"i1":      "a vector of bits is not there yet",
+	"text":    "a text has no vector without a model, which Jay does not run: store the vector that yours makes of it",
+	"text_i8": "a text has no vector without a model, which Jay does not run: store the vector that yours makes of it",
+	"text_i1": "a text has no vector without a model, which Jay does not run: store the vector that yours makes of it",
+}
+
+// source = path | "embedding" "." ( "f32" | "f32_i8" ) "(" path ")" .
+func (p vectors) source() (Field, error) {
+	name := p.at("embedding")
+	if name == "" {
+		return p.path()
+	}
+	refused, known := sources[name]
+	switch {
+	case !known:
+		return Field{}, p.fail(p.tok.offset, "there is no embedding.%s()", name).expecting("embedding.f32_i8(Field), or a field")
+	case refused != "":
+		return Field{}, p.fail(p.tok.offset, "embedding.%s(): %s", name, refused)
+	}
+	places{p.parser}.begin()
+	f, err := p.path()
+	if err != nil {
+		return f, err
+	}
+	return f, p.expectSymbol(")", "behind the field")
+}
+
+// path parses the field of a vector.
+func (p vectors) path() (Field, error) {
+	at := p.tok
+	f, err := p.field("the field of a vector")
+	if err == nil && (f.Meta != MetaNone && f.Meta != MetaElement && f.Meta != MetaCustom || f.Date != DateNone || f.Expression != nil) {
+		err = p.fail(at.offset, "%s is no vector", f).expecting("a field of the document")
+	}
+	return f, err
+}
+
+// number parses a number.
+func (p vectors) number(expected string) (float64, error) { return places{p.parser}.number(expected) }
+
+// vector = "[" number { "," number } "]" | text | parameter .
+func (p vectors) vector(m vector.Metric) (Vector, error) {
+	at := p.tok
+	numbers, err := p.numbers()
+	if err != nil {
+		return Vector{}, err
+	}
+	v, bad := NewVector(numbers, m.String())
+	if bad != nil {
+		return Vector{}, p.fail(at.offset, "%v", bad).because(bad)
+	}
+	return v, nil
+}
+
+func (p vectors) numbers() ([]float32, error) {
+	const expected = "a vector: numbers in brackets, the base64 of float32 in quotes, or a parameter"
+	at := p.tok
+	var raw []byte
+	switch {
+	case p.acceptSymbol("["):
+		return p.brackets()
+	case at.kind == tokenText:
+		p.advance()
+		raw = jsonpath.AppendQuoted(nil, at.text)
+	case at.kind == tokenParameter:
+		given, err := p.parameter()
+		if err != nil {
+			return nil, err
+		}
+		switch given := given.(type) {
+		case []float32:
+			return given, nil
+		case Value:
+			raw = given.AppendJSON(nil)
+		default:
+			if raw, err = json.Marshal(given); err != nil {
+				return nil, p.fail(at.offset, "%s is no vector: %v", at, err)
+			}
+		}
+	default:
+		return nil, p.unexpected(expected)
+	}
+	numbers, err := vector.Read(nil, raw)
+	if err != nil {
+		bad := vectorError(err)
+		return nil, p.fail(at.offset, "%s is no vector: %v", at, bad).because(bad)
+	}
+	return numbers, nil
+}
+
+// brackets parses the numbers after [.
+func (p vectors) brackets() (numbers []float32, err error) {
+	for {
+		at := p.tok
+		if at.kind != tokenNumber {
+			return nil, p.unexpected("a number")
+		}
+		if len(numbers) == vector.MaxDimensions {
+			return nil, p.fail(at.offset, "a vector has at most %d numbers", vector.MaxDimensions)
+		}
+		n, err := strconv.ParseFloat(at.text, 32)
+		if err != nil {
+			bad := &VectorError{Rule: "a vector is of numbers that float32 can hold", Value: at.text}
+			return nil, p.fail(at.offset, "%v", bad).because(bad)
+		}
+		numbers = append(numbers, float32(n))
+		p.advance()
+		if p.acceptSymbol("]") {
+			return numbers, nil
+		}
+		if err := p.expectSymbol(",", "or ] after a number"); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// isOperand reports whether tok begins a function of vectors that is an operand.
+func (p vectors) isOperand() bool { return p.at("vector") == "distance" }
+
+// operand = "vector" "." "distance" "(" source "," vector [ "," text ] ")" .
+func (p vectors) operand() (*operation, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	places{p.parser}.begin()
+	f, err := p.source()
+	if err != nil {
+		return nil, err
+	}
+	f.ends = true
+	field, err := p.expr.fieldOperand(f)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.expectSymbol(",", "and a vector after the field"); err != nil {
+		return nil, err
+	}
+	at := p.tok
+	numbers, err := p.numbers()
+	if err != nil {
+		return nil, err
+	}
+	metric := ""
+	if p.acceptSymbol(",") {
+		at = p.tok
+		if metric, err = p.textValue("a metric: " + strings.Join(vector.Metrics(), ", ")); err != nil {
+			return nil, err
+		}
+	}
+	v, bad := NewVector(numbers, metric)
+	if bad != nil {
+		return nil, p.fail(at.offset, "%v", bad).because(bad)
+	}
+	if err := p.expectSymbol(")", "behind the vector"); err != nil {
+		return nil, err
+	}
+	return p.expr.newOperation(&operation{function: vectorFunction, operands: []*operation{field}, vector: v})
+}
+
+var errNoVector = fmt.Errorf("%w: a condition on vectors has a vector and a least similarity", ErrCondition)
