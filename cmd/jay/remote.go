@@ -124,7 +124,7 @@ func (a *app) runRemote(ctx context.Context, command *kong.Context, line *comman
 // also configure, what would write is refused by the database.
 var readers = []string{
 	"jay attach get", "jay attach list", "jay changes", "jay check", "jay cmpxchg get", "jay cmpxchg list", "jay collections list", "jay expiration", "jay export", "jay get",
-	"jay ids list", "jay ids show", "jay index computed list", "jay index computed preview", "jay index computed show", "jay index errors", "jay index list", "jay list", "jay query", "jay revisions configure", "jay revisions deleted", "jay revisions diff", "jay revisions list", "jay shell",
+	"jay ids list", "jay ids show", "jay index computed list", "jay index computed preview", "jay index computed show", "jay index errors", "jay index list", "jay index terms", "jay list", "jay query", "jay revisions configure", "jay revisions deleted", "jay revisions diff", "jay revisions list", "jay shell",
 	"jay stats", "jay subscriptions failures", "jay subscriptions list", "jay top",
 }
 
