@@ -137,13 +137,18 @@ func marshalOptions(v any) []byte {
 // beside parses what a query includes that is no document.
 type beside struct{ *parser }
 
-// call parses highlight() or explanations(). It reports whether there is one.
+// call parses highlight(), explanations() or timings(). It reports whether there is one.
 func (p beside) call(q *Query) (found bool, err error) {
 	switch {
 	case p.tok.is("highlight"):
 		return true, p.highlight(q)
 	case p.tok.is("explanations"):
 		return true, p.explanations(q)
+	case p.tok.is("timings"):
+		p.advance()
+		p.advance()
+		q.Timings = true
+		return true, p.expectSymbol(")", "behind timings(")
 	}
 	return false, nil
 }

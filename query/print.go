@@ -85,6 +85,9 @@ func (q *Query) printIncludes(b *strings.Builder) {
 	if q.Explanations {
 		all = append(all, "explanations()")
 	}
+	if q.Timings {
+		all = append(all, "timings()")
+	}
 	clause(b, " include ", all, func(s string) string { return s })
 }
 

@@ -67,6 +67,7 @@ type Query struct {
 
 	Highlights   []Highlight // which fragments of texts answers bring
 	Explanations bool        // answers bring what their scores are made of
+	Timings      bool        // how long the parts of the answer took: for servers, which answer that; package jay refuses it
 
 	Offset   int    // how many answers to skip
 	Limit    int    // the greatest number of answers, if HasLimit

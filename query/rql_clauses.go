@@ -294,7 +294,7 @@ func (p *parser) wholeDocument(offset int) error {
 }
 
 // include = included { "," included } .
-// included = path | highlight | explanations .
+// included = path | highlight | explanations | "timings" "(" ")" .
 func (p *parser) include(q *Query) error {
 	start := p.tok
 	err := p.list("paths in include", func() error {

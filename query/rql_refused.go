@@ -65,7 +65,6 @@ var (
 		"timeseries":      "include timeseries() is not there: Jay keeps no time series",
 		"revisions":       "include revisions() is not there yet",
 		"cmpxchg":         "include cmpxchg() is not there: queries read no compare-exchange values; read them by their keys",
-		"timings":         "include timings() is not there: explain reports the time",
 		"suggestions":     "suggestions stand in select: select suggest(Text, 'acron')",
 		"id":              "include id() is not there: the document itself is the answer",
 		"morelikethis":    "moreLikeThis() is a condition: where moreLikeThis(id() = 'articles/1')",

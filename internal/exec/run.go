@@ -395,6 +395,9 @@ func checkQuery(q *query.Query) error {
 	if err := metadata.CheckCollection(q.From); err != nil {
 		return err
 	}
+	if q.Timings {
+		return fmt.Errorf("%w: include timings() is of the answers of a server to RavenDB's clients: Explain reports the time", errs.ErrQuery)
+	}
 	if !q.Each.IsZero() && (len(q.Select) == 0 || q.IncludesMore() || len(q.Facets) > 0 || q.Script != nil) {
 		return fmt.Errorf("%w: a query with each answers with elements: it selects something of them, and includes nothing", errs.ErrQuery)
 	}

@@ -875,6 +875,9 @@ async function texts() {
     equal("lucene", await ids(articles().whereLucene("text", "acorn* AND (jay OR \"has no acorn\"~2) -most")), ["articles/3"]);
     equal("lucene of another field", await ids(articles().whereLucene("text", "title:oak~0.6 OR ash")), ["articles/2", "articles/3"]);
     await throws("a range in lucene", "InvalidQueryException", () => articles().whereLucene("text", "[a TO b]").all());
+    let timings;
+    await articles().whereLucene("text", "ash").timings(t => timings = t).all();
+    check("timings", timings.durationInMs >= 0 && JSON.stringify(timings.timings).includes("uery"), JSON.stringify(timings));
     equal("fuzzy", await ids(articles().whereEquals("title", "Ashse").fuzzy(0.5)), ["articles/3"]);
     equal("fuzzy, less", await ids(articles().whereEquals("title", "Ashse").fuzzy(0.7)), []);
     equal("proximity", await ids(articles().search("text", "jay acorns").proximity(1)), ["articles/1"]);

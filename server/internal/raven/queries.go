@@ -12,6 +12,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -47,6 +48,7 @@ type queryRequest struct {
 	columns      *clientColumns  // set by answers
 	metadataOnly bool            // rows have their metadata only
 	entries      bool            // the answers are entries of the index
+	timed        bool            // the reply says how long its parts took
 }
 
 // answerQuery replies to a query in RQL.
@@ -77,6 +79,9 @@ func answerQuery(c *serve.Call) error {
 	if err != nil {
 		return err
 	}
+	if given, err = request.takeTimings(given); err != nil {
+		return err
+	}
 	var found queryResult
 	run := func(tx *jay.Tx) error { return runQuery(c, tx, &request, given, &found) }
 	err = c.DB.View(c.Ctx, run)
@@ -100,6 +105,36 @@ func answerQuery(c *serve.Call) error {
 		number = number<<8 | int64(b)
 	}
 	return queryReply(c, &found, number, request.metadataOnly, time.Since(start))
+}
+
+// takeTimings takes include timings() off the query, which has no parameters then: that is answered here, and not by the database.
+func (r *queryRequest) takeTimings(given map[string]any) (map[string]any, error) {
+	if !strings.Contains(strings.ToLower(r.Query), "timings") {
+		return given, nil
+	}
+	q, err := query.Parse(r.Query, given)
+	if err != nil || !q.Timings {
+		return given, err
+	}
+	q.Timings, r.timed = false, true
+	r.Query = q.String()
+	return nil, nil
+}
+
+// timing is how long a part of an answer took, as clients read it.
+type timing struct {
+	DurationInMs int64
+	Timings      map[string]timing
+}
+
+// part adds what has passed since a moment to the timings of a result, and returns the present moment.
+func (f *queryResult) part(name string, since time.Time) time.Time {
+	now := time.Now()
+	if f.timings == nil {
+		f.timings = make(map[string]timing)
+	}
+	f.timings[name] = timing{DurationInMs: now.Sub(since).Milliseconds()}
+	return now
 }
 
 // explainQuery replies with the plan of a query: one line per step.
@@ -178,6 +213,8 @@ type queryResult struct {
 
 	highlights   map[string]map[string][]string // fragments by field and document; nil for a query without
 	explanations map[string][]string            // by document; nil for a query without
+
+	timings map[string]timing // of the parts of the query; nil if they are not asked for
 }
 
 // show adds what a row has of highlights and its score.
@@ -292,10 +329,17 @@ func (r *queryRequest) paged(q jay.Query[jay.Row]) *answers {
 
 // runQuery runs the query, and counts all of its results.
 func runQuery(c *serve.Call, tx *jay.Tx, r *queryRequest, given map[string]any, found *queryResult) error {
+	since := time.Now()
+	pass := func(name string) {
+		if r.timed {
+			since = found.part(name, since)
+		}
+	}
 	a, err := r.answers(c, tx, given)
 	if err != nil {
 		return err
 	}
+	pass("Optimizer")
 	for row, err := range a.iterate(c.Reading(c.Ctx, 1)) {
 		if err != nil {
 			return err
@@ -325,13 +369,16 @@ func runQuery(c *serve.Call, tx *jay.Tx, r *queryRequest, given map[string]any, 
 			return err
 		}
 	}
+	pass("Query")
 	if err := found.include(c, tx, a.includes); err != nil {
 		return err
 	}
+	pass("Includes")
 	found.total = int64(len(found.docs) + len(found.rows))
 	if r.Start != nil || r.PageSize != nil || verbs.PageWords.MatchString(r.Query) {
 		found.total, err = a.count(c.Reading(c.Ctx, 1))
 	}
+	pass("Count")
 	return err
 }
 
@@ -435,6 +482,9 @@ func queryReply(c *serve.Call, f *queryResult, etag int64, metadataOnly bool, to
 	}
 	if f.explanations != nil {
 		dst = append(append(dst, `,"Explanations":`...), serve.MustJSON(f.explanations)...)
+	}
+	if f.timings != nil {
+		dst = append(append(dst, `,"Timings":`...), serve.MustJSON(timing{took.Milliseconds(), f.timings})...)
 	}
 	tail := serve.MustJSON(map[string]any{
 		"IncludedPaths": nil, "IndexName": cmp.Or(c.Index, "collection"), "IndexTimestamp": now, "LastQueryTime": now, "IsStale": false, "ResultEtag": etag,
