@@ -2,6 +2,7 @@ package places_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/storage"
+	"github.com/jaydb/jay/storage/lsm"
 )
 
 var ctx = context.Background()
@@ -120,5 +123,43 @@ func TestPlaces_Crowd(t *testing.T) {
 	}
 	if len(got) != 50 || !slices.IsSorted(got) || got[0] != "shops/000" {
 		t.Errorf("got %v", got)
+	}
+}
+
+// Ensure that of documents with several places the nearest counts, also where a condition is on another one.
+func TestPlaces_Several(t *testing.T) {
+	db := jaytest.Memory(t, nil)
+	jaytest.Must(t, db.EnsureIndex(ctx, "Shops", jay.Index{Name: "At", Kind: "places", Fields: []string{"At"}}))
+	for id, body := range map[string]string{
+		"shops/1": `{"At":["POINT(0 0)","POINT(50 50)"]}`,
+		"shops/2": `{"At":"POINT(50 50.1)"}`,
+		"shops/3": `{"At":["POINT(50.1 50)","POINT(49.9 50)"]}`,
+		"shops/4": `{"At":"POINT(1 0)"}`,
+	} {
+		_, err := db.Put(ctx, id, []byte(body), jay.InCollection("Shops"))
+		jaytest.Must(t, err)
+	}
+	var got []string
+	for doc, err := range db.Query("Shops").Where(jay.Within("At", jay.Circle(50, 50, 100))).OrderBy(jay.Near("At", 0, 1)).NoScan().Iter(ctx) {
+		jaytest.Must(t, err)
+		got = append(got, doc.ID())
+	}
+	if want := []string{"shops/1", "shops/3", "shops/2"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// Ensure that an older program refuses a database with an index of places, by the name of the feature.
+func TestPlaces_Format(t *testing.T) {
+	dir := t.TempDir() + "/db"
+	db, err := jay.Open(dir, nil)
+	jaytest.Must(t, err)
+	jaytest.Must(t, db.EnsureIndex(ctx, "Shops", jay.Index{Name: "At", Kind: "places", Fields: []string{"At"}}))
+	jaytest.Must(t, db.Close())
+	older := storage.Features(storage.AllFeatures[:storage.FeaturePlaces.Format-storage.BaseFormat-1])
+	_, err = jay.Open(dir, &jay.Options{Engine: lsm.Driver{Options: lsm.Options{Features: older}}})
+	var newer *jay.FormatError
+	if !errors.As(err, &newer) || newer.Found != storage.FeaturePlaces.Format || !slices.Equal(newer.Features, []string{"places"}) {
+		t.Errorf("got %v", err)
 	}
 }

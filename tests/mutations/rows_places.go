@@ -1,0 +1,65 @@
+package main
+
+// placed are changes of conditions on places and of the index that answers them.
+var placed = []mutation{
+	{
+		name:  "places: documents without a place come first",
+		edits: []edit{{"query/sortkey.go", "\t\treturn o.unknown()\n", "\t\treturn best\n"}},
+		tests: []tests{{"query", "TestPlace_Order"}},
+	},
+	{
+		name:  "places: disjoint is true of what is no place",
+		edits: []edit{{"query/place.go", "\treturn is && c.place.Holds(place)", "\treturn c.place.Holds(place)"}},
+		tests: []tests{{"query", "TestPlace$"}},
+	},
+	{
+		name:  "places: any latitude is one",
+		edits: []edit{{"query/distance.go", "\tif err := s.Check(); err != nil {\n\t\treturn Value{}, placeError(err)\n\t}\n", ""}},
+		tests: []tests{{"query", "TestPlace$"}},
+	},
+	{
+		name:  "places: a box without an inside is an area",
+		edits: []edit{{"internal/geo/relation.go", "func isFlat(b s2.Rect) bool { return ", "func isFlat(b s2.Rect) bool { return false && "}},
+		tests: []tests{{"internal/geo", "TestBox_Flat"}},
+	},
+	{
+		name:  "places: an area that has all of another one is not met",
+		edits: []edit{{"internal/geo/relation.go", "return edgesMeet(a, b) || beginsIn(b, a)", "return edgesMeet(a, b)"}},
+		tests: []tests{{"internal/geo", "TestBox_Triangle"}},
+	},
+	{
+		name:  "places: cells above those of a shape are not looked up",
+		edits: []edit{{"internal/places/answer.go", "c.asked.cells, ancestors(c.asked.cells)", "c.asked.cells, nil"}},
+		tests: []tests{{"internal/places", "TestPlaces$"}},
+	},
+	{
+		name:  "places: what a document had stays when it changes",
+		edits: []edit{{"internal/places/stage.go", "\t\t\ttx.Delete(key.key)\n", "\t\t\t_ = key\n"}},
+		tests: []tests{{"internal/places", "TestPlaces_Numbers$"}},
+	},
+	{
+		name:  "places: keys of cells are not verified",
+		edits: []edit{{"internal/places/stage.go", "\treturn add(keyFact(keyed{key, value}), -1)", "\treturn nil"}},
+		tests: []tests{{"internal/places", "TestPlaces_Numbers$"}},
+	},
+	{
+		name:  "places: a cell comes behind documents as near as it may have",
+		edits: []edit{{"internal/places/nearest.go", "\t\treturn a.id == \"\"\n", "\t\treturn a.id != \"\"\n"}},
+		tests: []tests{{"internal/places", "TestPlaces_Crowd"}},
+	},
+	{
+		name:  "places: what is nearest elsewhere is left out with a condition",
+		edits: []edit{{"internal/places/nearest.go", "if n.others != nil || n.asked.mayHave(cell) {", "if n.asked.mayHave(cell) {"}},
+		tests: []tests{{"internal/places", "TestPlaces_Several"}},
+	},
+	{
+		name:  "places: a cell may have what is nearer than it is",
+		edits: []edit{{"internal/geo/spot.go", "return max(0, metres(s2.CellFromCellID(id).Distance(t.at).Angle())-Slack)", "return 1.5 * metres(s2.CellFromCellID(id).Distance(t.at).Angle())"}},
+		tests: []tests{{"internal/places", "TestPlaces_Nearest"}},
+	},
+	{
+		name:  "places: the format does not rise",
+		edits: []edit{{"internal/places/kind.go", "Kind{Open: open, Feature: storage.FeaturePlaces}", "Kind{Open: open}"}, {"internal/places/kind.go", "\t\"github.com/jaydb/jay/storage\"\n", ""}},
+		tests: []tests{{"internal/places", "TestPlaces_Format"}},
+	},
+}
