@@ -3,6 +3,7 @@ package jay_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log"
 
@@ -135,4 +136,54 @@ func ExampleComputedFailure() {
 	// Output:
 	// Orders orders/1 line.Price * line.Quantity *: a number is wanted, not the text "two"
 	// <nil>
+}
+
+// points gives the points of each product of an order.
+func points(order struct {
+	Lines []struct {
+		Product string
+		Price   float64
+	}
+}) (all []map[string]any, err error) {
+	for _, line := range order.Lines {
+		all = append(all, map[string]any{"Product": line.Product, "Points": int(line.Price) / 10})
+	}
+	return all, nil
+}
+
+func init() { jay.RegisterFunction("example/points", "1", points) }
+
+// A Go function makes the entries of an index. A program without the function is refused with a FunctionError when it declares the index or writes.
+func ExampleRegisterFunction() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	declared := jay.Computed{
+		Name: "Points",
+		Maps: []index.Map{{
+			Collection: "Orders", Function: "example/points", Version: "1", As: "share",
+			Select: []index.Member{{Name: "Product", Expression: "share.Product"}, {Name: "Points", Expression: "share.Points"}},
+		}},
+		Reduce: &index.Reduce{GroupBy: []string{"Product"}, Select: []index.Member{{Name: "Product"}, {Name: "Points", Expression: "sum(Points)"}}},
+	}
+	if err := jay.ComputedOf(db).Ensure(ctx, declared); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := db.Put(ctx, "orders/", json.RawMessage(`{"Lines":[{"Product":"Acorns","Price":35},{"Product":"Acorns","Price":10}]}`), jay.InCollection("Orders")); err != nil {
+		log.Fatal(err)
+	}
+	rows, err := jay.QueryIndex[map[string]any](db, "Points").All(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println((*rows[0])["Product"], (*rows[0])["Points"])
+
+	declared.Maps[0].Version = "2"
+	err = jay.ComputedOf(db).Ensure(ctx, declared, jay.ReplaceIndex())
+	if missing := (*jay.FunctionError)(nil); errors.As(err, &missing) {
+		fmt.Println("missing:", missing.Function, missing.Version)
+	}
+	// Output:
+	// Acorns 4
+	// missing: example/points 2
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/jaydb/jay/internal/definitions"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/indexer"
+	"github.com/jaydb/jay/internal/native"
 	"github.com/jaydb/jay/query"
 	"github.com/jaydb/jay/storage"
 )
@@ -89,6 +90,16 @@ type KindError = index.KindError
 //	Value       string  its value; "" for an option that is missing
 //	Rule        string  the rule that it breaks
 type OptionError = index.OptionError
+
+// FunctionError is returned where a Go function is needed that the program has not registered by RegisterFunction: by ComputedIndexes.Ensure, and by
+// writes into a collection that has an index with it. Nothing was changed. errors.Is(err, ErrIndex) is true. Its
+// fields (see package index):
+//
+//	Index       string  the name of the index, or of its part
+//	Collection  string  its collection
+//	Function    string  the name of the function
+//	Version     string  its version
+type FunctionError = index.FunctionError
 
 // ComputeError is returned for a write of a document for which an expression of a strict index fails, such as by a division by
 // zero, and by the build of such an index, which ends at the document. Nothing was changed. errors.Is(err, ErrInvalidDocument) is
@@ -272,6 +283,43 @@ func (c *Collection[T]) DeclaredIndexes() ([]Index, error) {
 //	Reduce  *index.Reduce  makes groups of what the maps give; nil for none
 //	Strict  bool           refuses documents for which an expression fails
 type Computed = index.Computed
+
+// RegisterFunction makes a Go function known to the program, by a name and a version of 1 to 128 bytes each: index.Map names them, and a
+// query in "each function('orders/lines', '2') as line". The function makes entries of the body of a document, which is decoded into D and has neither
+// ID nor metadata; an entry E is encoded as JSON, and counts as the element of an array does. Both as package encoding/json does it.
+//
+// It must be registered before a database is opened that has an index with it, such as in an init function: see FunctionError. RegisterFunction panics if
+// the name or the version is not valid, or both together are registered already.
+//
+// The same body must always give the same entries, in each process and on each machine: the function looks at no clock, no random number, no
+// other document and no variable that changes, and does not use the database. What it gives otherwise is damage that Verify finds. A function that is changed so that it gives other
+// entries gets another version, and the index is declared with it by ReplaceIndex; the program keeps the old one registered until the new one is
+// built. It is called by several goroutines at once, in the commit of each write and more than once, so it should take microseconds.
+//
+// A document for which the function returns an error or panics, or which does not fit into D, or for which it gives more than 10,000 entries or
+// 8 MiB, has no entries, and is among the errors of the index; a strict index refuses it.
+func RegisterFunction[D, E any](name, version string, fn func(D) ([]E, error)) {
+	native.Register(native.ID{Name: name, Version: version}, func(body []byte) (entries [][]byte, err error) {
+		var d D
+		if err := json.Unmarshal(body, &d); err != nil {
+			return nil, err
+		}
+		list, err := fn(d)
+		if err != nil {
+			return nil, err
+		}
+		if len(list) > native.MaxEntries { // before they are encoded
+			return make([][]byte, len(list)), nil
+		}
+		entries = make([][]byte, len(list))
+		for i, e := range list {
+			if entries[i], err = json.Marshal(e); err != nil {
+				return nil, err
+			}
+		}
+		return entries, nil
+	})
+}
 
 // ComputedInfo is a computed index and its state: see package index. Its fields:
 //

@@ -33,7 +33,12 @@ type Map struct {
 	// Empty is one entry for each document.
 	Each string `json:"each,omitempty"`
 
-	// As is the name of the element of Each in the expressions: with "line", the text "line.Price" is the price of
+	// Function is the name of a Go function that gives the entries of a document, in place of Each, and Version its version: see
+	// jay.RegisterFunction. Another version is another declaration, and is built beside the old one. Both are empty for none.
+	Function string `json:"function,omitempty"`
+	Version  string `json:"version,omitempty"`
+
+	// As is the name of the element of Each, or of the entry of Function, in the expressions: with "line", the text "line.Price" is the price of
 	// the line, and "Customer" that of the document.
 	As string `json:"as,omitempty"`
 

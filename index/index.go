@@ -57,8 +57,8 @@ type Index struct {
 	// ranges, prefixes and orders. "groups" keeps the number of documents of each group, and sums, for
 	// queries with group by: then Fields are the members of a group, fields of the body or expressions such as
 	// "year(At)", and the option "sums" has fields or expressions of numbers, such as "Total, Price * Quantity", up
-	// to 8. "ends" has the elements of an array in the order of a value, for min, max, first, last and count(distinct) of groups of elements: its options
-	// are "each", "only" and "values". "text" finds documents by the words in their Fields, for conditions with search(); the option "analyzer" says what words
+	// to 8. "ends" has documents, or the elements of an array, in the order of a value, for min, max, first, last and count(distinct) of groups: its options
+	// are "each", "function", "only" and "values". "text" finds documents by the words in their Fields, for conditions with search(); the option "analyzer" says what words
 	// are, by default "standard", and "weights" how much a field counts for scores: each is one value for all fields, or one for each, as in "keyword, english". The first index of one of these kinds raises the format of its database: older versions then refuse
 	// it. Another name is refused with a *KindError.
 	Kind string `json:"kind,omitempty"`
@@ -167,6 +167,23 @@ func (e *KindError) Error() string {
 
 // Is makes errors.Is(err, ErrIndex) true.
 func (e *KindError) Is(target error) bool { return target == errs.ErrIndex }
+
+// FunctionError is returned where a Go function is needed that the program has not registered: when a computed index with it is declared, and when
+// a document is written into a collection that has one. Documents of such a collection can be read. errors.Is(err, jay.ErrIndex) is true.
+type FunctionError struct {
+	Index      string
+	Collection string
+	Function   string
+	Version    string
+}
+
+// Error names the function, its version and the index.
+func (e *FunctionError) Error() string {
+	return fmt.Sprintf("jay: index %q of %s needs the Go function %q in version %q, which this program has not registered", errs.Shorten(e.Index), e.Collection, errs.Shorten(e.Function), errs.Shorten(e.Version))
+}
+
+// Is makes errors.Is(err, ErrIndex) true.
+func (e *FunctionError) Is(target error) bool { return target == errs.ErrIndex }
 
 // OptionError is returned for an option of an index that its kind does not have, or not with this
 // value: when the index is declared, and when a document is written into a collection that a

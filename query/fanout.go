@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/jaydb/jay/internal/jsonpath"
+	"github.com/jaydb/jay/internal/native"
 )
 
 // Each is the fan-out of a query: each element of an array of a document counts as a document of its own. In the
@@ -20,18 +21,45 @@ import (
 // The elements are those of the array at the end of the path. Another value there is one element, but null is none; a path
 // that goes through an array leads to the elements of all arrays that it reaches. A member of the document with the name of
 // the element cannot be named.
+//
+// A Go function that the program has registered may give the elements in place of an array, by its name and version:
+//
+//	from Orders each function('orders/lines', '2') as line group by line.Product
+//
+// A document for which the function fails has no elements.
 type Each struct {
-	Path jsonpath.Path // in the body
-	As   string        // the name of the element
+	Path     jsonpath.Path // in the body
+	As       string        // the name of the element
+	Function string        // of a function, in place of Path; "" for none
+	Version  string        // of the function
 }
 
+// functionWord begins a function in the place of a path. Part of the on-disk format of indexes. Must not change.
+const functionWord = "function"
+
+// IsFunction reports whether a Go function gives the elements.
+func (e Each) IsFunction() bool { return e.Function != "" }
+
+// Check returns an error that names the function of the fan-out if the program has not registered it, or nil.
+func (e Each) Check() error {
+	if id := e.function(); e.IsFunction() && native.Find(id) == nil {
+		return &native.Unknown{ID: id}
+	}
+	return nil
+}
+
+func (e Each) function() native.ID { return native.ID{Name: e.Function, Version: e.Version} }
+
 // IsZero reports whether e is no fan-out.
-func (e Each) IsZero() bool { return e.Path.IsZero() }
+func (e Each) IsZero() bool { return e.Path.IsZero() && !e.IsFunction() }
 
 // String returns the fan-out as a query writes it, such as "Lines as line".
 func (e Each) String() string {
 	if e.IsZero() {
 		return ""
+	}
+	if e.IsFunction() {
+		return functionWord + "(" + quote(e.Function) + ", " + quote(e.Version) + ") as " + printName(e.As)
 	}
 	return pathString(e.Path) + " as " + printName(e.As)
 }
@@ -52,16 +80,16 @@ func ParseEach(text string) (Each, error) {
 // eachParser parses a fan-out.
 type eachParser struct{ p *parser }
 
-// each = path "as" name .
+// each = ( path | function ) "as" name .
 func (ep eachParser) parse() (e Each, err error) {
 	p := ep.p
-	start := p.tok
-	f, err := p.field("the path of an array")
+	if ep.atFunction() {
+		e, err = ep.function()
+	} else {
+		e.Path, err = ep.path()
+	}
 	if err != nil {
 		return e, err
-	}
-	if f.Meta != MetaNone || f.Date != DateNone {
-		return e, p.fail(start.offset, "%s is no array of the body", f).expecting("the path of an array")
 	}
 	if !p.accept("as") {
 		return e, p.unexpected(`"as" and a name for the element`, "as")
@@ -76,7 +104,45 @@ func (ep eachParser) parse() (e Each, err error) {
 	case e.As == p.alias:
 		return e, p.fail(name.offset, "%s is the alias of the documents", e.As).expecting("another name for the element")
 	}
-	e.Path = f.Path
+	return e, nil
+}
+
+// path parses the path of an array.
+func (ep eachParser) path() (jsonpath.Path, error) {
+	start := ep.p.tok
+	f, err := ep.p.field("the path of an array")
+	if err == nil && (f.Meta != MetaNone || f.Date != DateNone) {
+		err = ep.p.fail(start.offset, "%s is no array of the body", f).expecting("the path of an array")
+	}
+	return f.Path, err
+}
+
+// atFunction reports whether a function follows. A path has no parenthesis.
+func (ep eachParser) atFunction() bool {
+	return ep.p.tok.kind == tokenWord && ep.p.tok.is(functionWord) && ep.p.peek().isSymbol("(")
+}
+
+// function = "function" "(" text "," text ")" .
+func (ep eachParser) function() (e Each, err error) {
+	p := ep.p
+	start := p.tok
+	p.advance()
+	if err := p.expectSymbol("(", "behind function"); err != nil {
+		return e, err
+	}
+	for i, part := range []*string{&e.Function, &e.Version} {
+		if p.tok.kind != tokenText {
+			return e, p.unexpected([]string{"the name of a Go function in quotes", "its version in quotes"}[i])
+		}
+		*part = p.tok.text
+		p.advance()
+		if err := p.expectSymbol([]string{",", ")"}[i], []string{"and the version of the function", "behind its version"}[i]); err != nil {
+			return e, err
+		}
+	}
+	if err := e.function().Check(); err != nil {
+		return e, p.fail(start.offset, "%v", err)
+	}
 	return e, nil
 }
 
@@ -177,11 +243,30 @@ type Elements struct {
 	each Each
 	head []byte // of the object with the element
 	json []byte // this object
+
+	function native.Function // that gives the elements; nil for a path, and for one that is not registered
+	failed   error           // why it has failed for the last document
 }
 
 // NewElements returns the Elements of a fan-out.
 func NewElements(e Each) *Elements {
-	return &Elements{each: e, head: append(jsonpath.AppendQuoted([]byte{'{'}, e.As), ':')}
+	elements := &Elements{each: e, head: append(jsonpath.AppendQuoted([]byte{'{'}, e.As), ':')}
+	if e.IsFunction() {
+		elements.function = native.Find(e.function())
+	}
+	return elements
+}
+
+// Failed returns why the function has failed for the last document, or nil. Such a document has no elements.
+func (e *Elements) Failed() error { return e.failed }
+
+// run returns what the function gives for a body. Its error is that the function is not registered.
+func (e *Elements) run(body []byte) (entries [][]byte, err error) {
+	if e.function == nil {
+		return nil, e.each.Check()
+	}
+	entries, e.failed = e.function.Run(body)
+	return entries, nil
 }
 
 // version is that of the last document of which Elements have been read.
@@ -191,11 +276,24 @@ var version atomic.Uint64
 // returns.
 func (e *Elements) Each(doc Doc, fn func(Doc) error) (err error) {
 	doc.version = version.Add(1)
+	e.failed = nil
 	one := func(raw []byte) bool {
 		e.json = append(append(append(e.json[:0], e.head...), raw...), '}')
 		doc.Element = e.json
 		err = fn(doc)
 		return err == nil
+	}
+	if e.each.IsFunction() {
+		entries, unknown := e.run(doc.Body)
+		for _, raw := range entries {
+			if len(raw) > 0 && !bytes.Equal(raw, null.raw) && !one(raw) {
+				break
+			}
+		}
+		if unknown != nil {
+			return unknown
+		}
+		return err
 	}
 	jsonpath.EachLoose(doc.Body, e.each.Path, func(raw []byte) bool {
 		switch {
@@ -219,6 +317,10 @@ func (e *Elements) Each(doc Doc, fn func(Doc) error) (err error) {
 
 // Count returns how many elements doc has.
 func (e *Elements) Count(body []byte) (n int) {
+	if e.each.IsFunction() {
+		_ = e.Each(Doc{Body: body}, func(Doc) error { n++; return nil })
+		return n
+	}
 	jsonpath.EachLoose(body, e.each.Path, func(raw []byte) bool {
 		switch {
 		case len(raw) == 0 || bytes.Equal(raw, null.raw):

@@ -4,6 +4,7 @@
 package catalog
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,7 +62,7 @@ type Index struct {
 	Replaces   uint32 // the number of the index that this one replaces, or 0
 	Part       bool   // of a computed index
 	Info       index.Info
-	Unknown    error  // a *index.KindError if no kind of this version has its name, or an *index.OptionError if the kind has no such option; then there is nothing below Collection
+	Unknown    error  // a *index.KindError if no kind of this version has its name, an *index.OptionError if the kind has no such option, or an *index.FunctionError if the program lacks its function; then there is nothing below Collection
 	Collection string // folded
 	Fields     []Field
 	Filter     query.Expr      // nil for none
@@ -239,6 +240,9 @@ func Open(e RecordEntry) (*Index, error) {
 	}
 	var err error
 	if ix.Keeper, err = kind.Open(ix); err != nil {
+		if missing := (*index.FunctionError)(nil); errors.As(err, &missing) {
+			return &Index{Number: ix.Number, Replaces: ix.Replaces, Part: ix.Part, Info: ix.Info, Collection: ix.Collection, Unknown: missing}, nil
+		}
 		return nil, fmt.Errorf("index %q: %w", e.Name, err)
 	}
 	if _, computes := ix.Keeper.(Computer); !computes {

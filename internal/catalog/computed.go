@@ -152,6 +152,9 @@ func Parts(d *computed.Definition) (parts []computed.Child, without []string) {
 		ix := child.Index
 		ix.Name = PartPrefix
 		ix, err := Canonical(ix, child.Collection)
+		if missing := (*index.FunctionError)(nil); errors.As(err, &missing) {
+			err = nil // the parts are the same in a program that lacks the function
+		}
 		if err != nil {
 			without = append(without, child.Of+": "+reasonOf(err))
 			continue
@@ -177,6 +180,9 @@ func reasonOf(err error) string {
 func CanonicalComputed(c index.Computed) (*computed.Definition, error) {
 	d, err := computed.Parse(c)
 	if err != nil {
+		return nil, err
+	}
+	if err := d.Missing(); err != nil {
 		return nil, err
 	}
 	_, without := Parts(d)

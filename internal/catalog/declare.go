@@ -55,7 +55,10 @@ func Canonical(ix index.Index, collection string) (index.Index, error) {
 	if ix.Options, err = kind.canonical(ix, collection); err != nil {
 		return ix, err
 	}
-	_, err = Open(RecordEntry{Info: index.Info{Index: ix, Collection: collection}})
+	opened, err := Open(RecordEntry{Info: index.Info{Index: ix, Collection: collection}})
+	if err == nil {
+		err = opened.Unknown
+	}
 	return ix, err
 }
 

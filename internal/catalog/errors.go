@@ -32,19 +32,23 @@ type Computer interface {
 type ElementComputer interface {
 	Computer
 
-	// EachComputed calls fn with what the expressions are computed of: the document, or each of its elements that counts.
-	EachComputed(body []byte, fn func(query.Doc))
+	// EachComputed calls fn with what the expressions are computed of: the document, or each of its elements that counts. It returns
+	// why there are no elements, if a function fails that gives them.
+	EachComputed(body []byte, fn func(query.Doc)) error
+
+	// Elements names what gives the elements.
+	Elements() string
 }
 
 // Failures are the expressions of an index that fail for a document.
 type Failures struct {
 	which uint16
 	first error // why the first of them does
-	field query.Field
+	field fmt.Stringer
 }
 
 // Add notes that expression i, which is f, fails with err. Where err is nil it notes nothing.
-func (fs *Failures) Add(i int, f query.Field, err error) {
+func (fs *Failures) Add(i int, f fmt.Stringer, err error) {
 	if err == nil {
 		return
 	}
@@ -135,7 +139,8 @@ func IsError(key []byte) bool { return len(key) > 5 && key[5] == format.SpaceErr
 type FailureReader struct {
 	fields []query.Field
 	reader *query.Reader
-	each   func(body []byte, fn func(query.Doc))
+	each   func(body []byte, fn func(query.Doc)) error
+	what   string // gives the elements
 }
 
 // NewFailureReader returns the FailureReader of an index, or nil if it computes nothing.
@@ -144,9 +149,9 @@ func (ix *Index) NewFailureReader() *FailureReader {
 	if !ok {
 		return nil
 	}
-	f := &FailureReader{fields: c.Computed(), each: func(body []byte, fn func(query.Doc)) { fn(query.Doc{Body: body}) }}
+	f := &FailureReader{fields: c.Computed(), each: func(body []byte, fn func(query.Doc)) error { fn(query.Doc{Body: body}); return nil }}
 	if of, ok := c.(ElementComputer); ok {
-		f.each = of.EachComputed
+		f.each, f.what = of.EachComputed, of.Elements()
 	}
 	f.reader = query.NewReader(f.fields)
 	f.reader.Apart()
@@ -157,7 +162,7 @@ func (ix *Index) NewFailureReader() *FailureReader {
 // comes once, with the reason of the first.
 func (f *FailureReader) Failures(body []byte) (list []index.Failure) {
 	reasons := make([]error, len(f.fields))
-	f.each(body, func(doc query.Doc) {
+	failed := f.each(body, func(doc query.Doc) {
 		f.reader.Reset(doc)
 		f.reader.Limit(maxIndexEntries)
 		for i := range f.fields {
@@ -166,6 +171,9 @@ func (f *FailureReader) Failures(body []byte) (list []index.Failure) {
 			}
 		}
 	})
+	if failed != nil {
+		list = append(list, index.Failure{Field: f.what, Reason: query.Reason(failed)})
+	}
 	for i, err := range reasons {
 		if err != nil {
 			list = append(list, index.Failure{Field: f.fields[i].String(), Reason: query.Reason(err)})

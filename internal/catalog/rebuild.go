@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/jaydb/jay/index"
@@ -68,9 +69,12 @@ func checkEntry(e RecordEntry) error {
 		return fmt.Errorf("its state %.40q is not known", e.State)
 	}
 	ix, err := Open(e)
+	missing := (*index.FunctionError)(nil)
 	switch {
 	case err != nil:
 		return err
+	case errors.As(ix.Unknown, &missing):
+		return nil // a program with the function builds it
 	case ix.Unknown != nil:
 		return ix.Unknown
 	case len(e.Fields) == 0:

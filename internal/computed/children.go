@@ -22,6 +22,7 @@ const (
 	optionSums   = "sums"
 	optionValues = "values"
 	optionEach   = "each"
+	optionFunc   = "function"
 	optionOnly   = "only"
 	optionStrict = "strict"
 )
@@ -36,7 +37,7 @@ func (d *Definition) Children() (children []Child, without []string) {
 		case p.collection == "":
 			without = append(without, of+": it is of all documents, and an index is of one collection")
 		case d.reduce == nil && !p.each.IsZero():
-			without = append(without, of+": the elements of an array have no order that an index keeps")
+			without = append(without, of+": elements have no order that an index keeps")
 		case d.reduce == nil:
 			more, why := d.ordered(i, of)
 			children, without = append(children, more...), append(without, why...)
@@ -122,7 +123,8 @@ func (d *Definition) end(i int, c query.Column) (ix index.Index, why string) {
 // endOfElements is end for the elements of an array: an index of the kind ends.
 func (d *Definition) endOfElements(i int, c query.Column) (ix index.Index, why string) {
 	p := &d.maps[i]
-	ix = index.Index{Kind: "ends", Options: map[string]string{optionEach: p.each.String()}}
+	ix = index.Index{Kind: "ends", Options: make(map[string]string)}
+	setElements(&ix, p.each)
 	computes := false
 	for _, at := range d.reduce.by {
 		ix.Fields = append(ix.Fields, p.fields[at].String())
@@ -146,10 +148,20 @@ func (d *Definition) endOfElements(i int, c query.Column) (ix index.Index, why s
 	if p.where != nil {
 		ix.Options[optionOnly] = query.FormatCondition(p.where)
 	}
-	if d.Declared.Strict && computes {
+	if d.Declared.Strict && (computes || p.each.IsFunction()) {
 		ix.Options[optionStrict] = "yes"
 	}
 	return ix, ""
+}
+
+// setElements sets the option of an index that says which elements count, if it is of elements.
+func setElements(ix *index.Index, each query.Each) {
+	switch {
+	case each.IsFunction():
+		ix.Options[optionFunc] = each.String()
+	case !each.IsZero():
+		ix.Options[optionEach] = each.String()
+	}
 }
 
 // kept returns the index of the kind groups that keeps the counts and sums of the groups of a map, or why there is none.
@@ -185,10 +197,8 @@ func (d *Definition) kept(i int) (ix index.Index, why string) {
 	default:
 		ix.Options[optionOnly] = query.FormatCondition(p.where)
 	}
-	if !p.each.IsZero() {
-		ix.Options[optionEach] = p.each.String()
-	}
-	if d.Declared.Strict && computes {
+	setElements(&ix, p.each)
+	if d.Declared.Strict && (computes || p.each.IsFunction()) {
 		ix.Options[optionStrict] = "yes"
 	}
 	return ix, ""

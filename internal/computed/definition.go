@@ -95,7 +95,7 @@ func size(c *index.Computed) (n int) {
 		}
 	}
 	for _, m := range c.Maps {
-		n += len(m.Collection) + len(m.Each) + len(m.As) + len(m.Where)
+		n += len(m.Collection) + len(m.Function) + len(m.Version) + len(m.Each) + len(m.As) + len(m.Where)
 		members(m.Select)
 	}
 	if c.Reduce != nil {
@@ -162,6 +162,8 @@ func (d *Definition) parseMap(m *index.Map) (err error) {
 func parseEach(m *index.Map) (e query.Each, err error) {
 	m.Each = strings.TrimSpace(m.Each)
 	switch {
+	case m.Function != "" || m.Version != "":
+		return parseFunction(m)
 	case m.Each == "" && m.As == "":
 		return e, nil
 	case m.Each == "" || m.As == "":
@@ -173,6 +175,19 @@ func parseEach(m *index.Map) (e query.Each, err error) {
 	}
 	m.Each = path.String()
 	return query.ParseEach(m.Each + " as '" + strings.ReplaceAll(m.As, "'", "''") + "'")
+}
+
+// parseFunction parses the function of a map, which gives the elements. Whether the program has registered it is no matter.
+func parseFunction(m *index.Map) (query.Each, error) {
+	e := query.Each{Function: m.Function, Version: m.Version, As: m.As}
+	if m.Function == "" || m.Version == "" || m.As == "" || m.Each != "" {
+		return e, fmt.Errorf("function, version and as belong together, and take the place of each: the name of a Go function, its version, and the name of its entries")
+	}
+	parsed, err := query.ParseEach(e.String())
+	if err == nil && parsed.String() != e.String() {
+		err = fmt.Errorf("%s is not understood as it is written", e)
+	}
+	return e, err
 }
 
 // parseWhere parses the condition of a map, and makes it canonical.
@@ -339,7 +354,17 @@ func CanRetarget(c index.Computed, from, to string) bool {
 }
 
 func isSameMap(a, b index.Map) bool {
-	return format.FoldName(a.Collection) == format.FoldName(b.Collection) && a.Each == b.Each && a.As == b.As && a.Where == b.Where && slices.Equal(a.Select, b.Select)
+	return format.FoldName(a.Collection) == format.FoldName(b.Collection) && a.Each == b.Each && a.Function == b.Function && a.Version == b.Version && a.As == b.As && a.Where == b.Where && slices.Equal(a.Select, b.Select)
+}
+
+// Missing returns an error for the first function of the maps that the program has not registered, or nil.
+func (d *Definition) Missing() error {
+	for _, p := range d.maps {
+		if p.each.Check() != nil {
+			return &index.FunctionError{Index: d.Declared.Name, Collection: p.collection, Function: p.each.Function, Version: p.each.Version}
+		}
+	}
+	return nil
 }
 
 // Results returns the names of the members of a result.
@@ -377,7 +402,7 @@ func (d *Definition) String() string {
 		} else {
 			b.WriteString(m.Collection)
 		}
-		if m.Each != "" {
+		if !d.maps[i].each.IsZero() {
 			b.WriteString(" each " + d.maps[i].each.String())
 		}
 		if m.Where != "" {

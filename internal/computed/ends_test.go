@@ -333,6 +333,17 @@ func TestComputed_Ends_Elements_Meaning(t *testing.T) {
 	jaytest.Put(t, db, "returns/1", `{"P":"a","N":2,"At":5}`, jay.InCollection("Returns"))
 	want := `[{"P":"a","Count":3,"Sum":10,"Least":-2,"Most":10,"Kinds":3,"First":10,"Last":2} {"P":"b","Count":1,"Sum":0,"Least":null,"Most":null,"Kinds":0,"First":null,"Last":null}]`
 	jaytest.Equal(t, fmt.Sprint(jaytest.Rows(t, db, "from index 'Lines' order by P")), want)
+	jaytest.Must(t, db.Update(ctx, func(tx *jay.Tx) error { // an element that the map leaves out, and one that it does not
+		if _, err := tx.Put(ctx, "orders/2", json.RawMessage(`{"Lines":[{"P":"b","N":3,"At":1},{"P":"b","N":4,"At":1}]}`), jay.InCollection("Orders")); err != nil {
+			return err
+		}
+		q, err := tx.RQL("from index 'Lines' where P = 'b'", nil)
+		jaytest.Must(t, err)
+		rows, err := q.NoScan().All(ctx)
+		jaytest.Must(t, err)
+		jaytest.Equal(t, string(rows[0].JSON), `{"P":"b","Count":2,"Sum":8,"Least":8,"Most":8,"Kinds":1,"First":8,"Last":8}`)
+		return nil
+	}))
 }
 
 // Ensure that first and last along an index are those of the documents beside what else is asked for along it, in each direction, where there

@@ -111,7 +111,9 @@ func (s *Sample) Add(id, collection string, doc query.Doc) (list []index.Mapped,
 		reasons := make([]error, len(m.fields))
 		add := func(doc query.Doc) error { return s.add(m, doc, &mapped, reasons) }
 		if m.elements != nil {
-			err = m.elements.Each(doc, add)
+			if err = m.elements.Each(doc, add); err == nil && m.elements.Failed() != nil {
+				mapped.Errors = append(mapped.Errors, index.Failure{ID: id, Field: s.of.maps[i].each.String(), Reason: query.Reason(m.elements.Failed())})
+			}
 		} else {
 			err = add(doc)
 		}

@@ -40,6 +40,9 @@ func (f *Filter) add(q *query.Query) (err error) {
 		one.collection = format.CollectionKey(q.From)
 	}
 	if !q.Each.IsZero() {
+		if err := q.Each.Check(); err != nil {
+			return fmt.Errorf("%w: %w", errs.ErrQuery, err)
+		}
 		one.elements = query.NewElements(q.Each)
 	}
 	if q.Where != nil {

@@ -337,6 +337,9 @@ func (r *Run) compile(where query.Expr) (err error) {
 		r.matcher.SetPace(&r.pace)
 	}
 	if !r.q.Each.IsZero() {
+		if err := r.q.Each.Check(); err != nil {
+			return fmt.Errorf("%w: %w", errs.ErrQuery, err)
+		}
 		r.fan, r.matcher = newFanOut(r.q.Each, r.matcher, &r.pace), nil
 	}
 	r.accept, r.all = r.matches, r.matcher == nil && !r.gone && r.overlay.Written == nil && r.unweighed.met == nil

@@ -25,14 +25,20 @@ func (k keeper) countElements(body []byte) (n int) {
 	if large := (*query.LimitError)(nil); errors.As(err, &large) && large.Limit > 1 {
 		return max(large.Actual, n)
 	}
+	if r.elements.Failed() != nil {
+		return 1 // the note
+	}
 	return n
 }
 
+// Elements implements catalog.ElementComputer.
+func (k keeper) Elements() string { return k.fan.String() }
+
 // EachComputed implements catalog.ElementComputer.
-func (k keeper) EachComputed(body []byte, fn func(query.Doc)) {
+func (k keeper) EachComputed(body []byte, fn func(query.Doc)) error {
 	if k.fan.IsZero() {
 		fn(query.Doc{Body: body})
-		return
+		return nil
 	}
 	r := k.readers.Get().(*reader)
 	defer k.readers.Put(r)
@@ -43,6 +49,23 @@ func (k keeper) EachComputed(body []byte, fn func(query.Doc)) {
 		}
 		return r.pace.Err()
 	})
+	return r.elements.Failed()
+}
+
+// eachElement calls fn with each element of a document, or with the document if there is no fan-out.
+func (r *reader) eachElement(body []byte, fn func(query.Doc) error) error {
+	if r.elements == nil {
+		return fn(query.Doc{Body: body})
+	}
+	return r.elements.Each(query.Doc{Body: body}, fn)
+}
+
+// failed returns why the function has failed that gives the elements, or nil.
+func (r *reader) failed() error {
+	if r.elements == nil {
+		return nil
+	}
+	return r.elements.Failed()
 }
 
 // given are the shares that the elements of a document have given so far to a group.
@@ -100,6 +123,7 @@ func (r *reader) eachOfElements(body []byte, fn func(key, value []byte)) (failed
 	if err != nil {
 		return failed, err
 	}
+	failed.Add(0, r.k.fan, r.elements.Failed())
 	for _, g := range all {
 		r.value = g.appendValue(r.value[:0])
 		fn(g.key, r.value)

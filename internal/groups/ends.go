@@ -12,7 +12,7 @@ import (
 	"github.com/jaydb/jay/query"
 )
 
-// EndsName is the name of the kind that has the elements of arrays in the order of a value, behind the members of their groups, so that least and
+// EndsName is the name of the kind that has documents, or the elements of arrays, in the order of a value, behind the members of their groups, so that least and
 // greatest values, and the first and the last ones in an order, are at the ends of groups. Part of the on-disk format. Must not change.
 const EndsName = "ends"
 
@@ -34,7 +34,7 @@ const maxValues = 2
 var EndsKind = catalog.Kind{
 	Open:  openEnds,
 	Field: parseField,
-	Options: []catalog.Option{optionOfElements(true), {
+	Options: []catalog.Option{optionOfElements(), optionOfFunction(), {
 		Name:  optionValues,
 		Rule:  "a field or an expression, whose least and greatest values are found, or two, separated by a comma: an order, and what is found first and last in it",
 		Check: canonicalValues,
@@ -80,13 +80,19 @@ func parseValue(text string) (query.Field, error) { return parseField(strings.Tr
 func (n ends) Computed() []query.Field { return n.k.Computed() }
 
 // EachComputed implements catalog.ElementComputer.
-func (n ends) EachComputed(body []byte, fn func(query.Doc)) { n.k.EachComputed(body, fn) }
+func (n ends) EachComputed(body []byte, fn func(query.Doc)) error { return n.k.EachComputed(body, fn) }
+
+// Elements implements catalog.ElementComputer.
+func (n ends) Elements() string { return n.k.Elements() }
 
 // Count implements catalog.Keeper: an entry for each element.
 func (n ends) Count(d *catalog.Document) (count int) {
 	r := n.k.readers.Get().(*reader)
 	defer n.k.readers.Put(r)
-	_ = r.elements.Each(query.Doc{Body: d.Body}, func(query.Doc) error { count++; return nil })
+	_ = r.eachElement(d.Body, func(query.Doc) error { count++; return nil })
+	if r.failed() != nil {
+		return 1 // the note
+	}
 	return count
 }
 
@@ -121,7 +127,7 @@ func (n ends) each(body []byte, fn func(key []byte)) (failed catalog.Failures, w
 	r := n.k.readers.Get().(*reader)
 	defer n.k.readers.Put(r)
 	whole, r.pace = true, query.Pace{}
-	err = r.elements.Each(query.Doc{Body: body}, func(doc query.Doc) error {
+	err = r.eachElement(body, func(doc query.Doc) error {
 		if r.only != nil {
 			matches := r.only.Match(doc)
 			if err := r.pace.Err(); err != nil || !matches {
@@ -151,6 +157,7 @@ func (n ends) each(body []byte, fn func(key []byte)) (failed catalog.Failures, w
 			return nil
 		})
 	})
+	failed.Add(0, n.k.fan, r.failed())
 	return failed, whole, err
 }
 

@@ -38,18 +38,32 @@ func TestEnds(t *testing.T) {
 	kindtest.Run(t, kindtest.Subject{
 		Name:  groups.EndsName,
 		Kind:  catalog.Kind{Options: groups.EndsKind.Options},
-		Index: jay.Index{Fields: []string{"line.Product", "Customer"}, Where: "Total < 8", Options: map[string]string{"each": "Lines as line", "only": "line.Price != 2.5", "values": "line.At, line.Price"}},
+		Index: jay.Index{Fields: []string{"line.Product", "Customer"}, Where: "Total < 8", Options: map[string]string{"each": "Lines as line", "values": "line.At, line.Price"}},
 		Body:  dated,
 		Groups: func(r *rand.Rand) string {
 			by := oneOf(r, "line.Product, Customer", "Customer, line.Product")
-			where := "where Total < 8 and line.Price != 2.5" + oneOf(r, "", " and Customer = 'c1'", " and line.Product in ('P1', 7)", " and line.Product > 'a'")
+			where := "where Total < 8" + oneOf(r, "", " and Customer = 'c1'", " and line.Product in ('P1', 7)", " and line.Product > 'a'")
 			what := oneOf(r, "min(line.At) as L, max(line.At) as M", "count(distinct line.At) as N, first(line.Price order by line.At) as F", "last(line.Price order by line.At) as Z, max(line.At) as M", "Customer as C")
 			return fmt.Sprintf("each Lines as line group by %s %s select %s, %s", by, where, by, what)
 		},
 		Explained: "each group",
-		Invalid: []jay.Index{{}, {Fields: []string{"line.P"}}, {Fields: []string{"line.P"}, Options: map[string]string{"each": "Lines as line"}}, {Fields: []string{"line.P"}, Options: map[string]string{"values": "line.N"}},
+		Invalid: []jay.Index{{}, {Fields: []string{"line.P"}}, {Fields: []string{"line.P"}, Options: map[string]string{"each": "Lines as line"}}, {Fields: []string{"line.P"}, Options: map[string]string{"values": "line.N", "only": "line.N > 1"}},
 			{Fields: []string{"line.P"}, Options: map[string]string{"each": "Lines as line", "values": "line.A, line.B, line.C"}}, {Fields: []string{"lower(line.P)"}, Options: map[string]string{"each": "Lines as line", "values": "line.A"}},
-			{Fields: []string{"line.P"}, Options: map[string]string{"each": "Lines as line", "values": "trim(line.A)"}}, {Fields: []string{"line.P"}, Options: map[string]string{"each": "-", "values": "line.A"}}},
+			{Fields: []string{"line.P"}, Options: map[string]string{"each": "Lines as line", "values": "trim(line.A)"}}, {Fields: []string{"line.P"}, Options: map[string]string{"each": "Lines as line", "function": "function('a', '1') as line", "values": "line.A"}}},
+	})
+}
+
+// Ensure that the ends of groups of documents are found, too.
+func TestEnds_Documents(t *testing.T) {
+	kindtest.Run(t, kindtest.Subject{
+		Name:  groups.EndsName,
+		Kind:  catalog.Kind{Options: groups.EndsKind.Options},
+		Index: jay.Index{Fields: []string{"Customer"}, Options: map[string]string{"values": "Total"}},
+		Body:  dated,
+		Groups: func(r *rand.Rand) string {
+			return "group by Customer " + oneOf(r, "", "where Customer > 'c0' ") + "select Customer, " + oneOf(r, "min(Total) as L", "max(Total) as M, count(distinct Total) as N")
+		},
+		Explained: "each group",
 	})
 }
 

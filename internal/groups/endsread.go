@@ -42,7 +42,10 @@ func (a *answerEnds) read(r storage.Reader, changes catalog.GroupChanges, groups
 
 // addOwn adds the elements of documents that are not in the index.
 func (a *answerEnds) addOwn(bodies [][]byte, groups *query.Groups) error {
-	elements := query.NewElements(a.k.fan)
+	each := func(doc query.Doc, fn func(query.Doc) error) error { return fn(doc) }
+	if !a.k.fan.IsZero() {
+		each = query.NewElements(a.k.fan).Each
+	}
 	var pace query.Pace
 	for _, m := range []*query.Matcher{a.own, a.filter} {
 		if m != nil {
@@ -57,7 +60,7 @@ func (a *answerEnds) addOwn(bodies [][]byte, groups *query.Groups) error {
 			}
 			continue
 		}
-		err := elements.Each(doc, func(doc query.Doc) error {
+		err := each(doc, func(doc query.Doc) error {
 			if a.own != nil && !a.own.Match(doc) {
 				return pace.Err()
 			}

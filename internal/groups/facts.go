@@ -83,7 +83,7 @@ func (k keeper) StoredFacts(key, value []byte, add func(fact []byte, weight int6
 		return nil
 	case keyMember:
 		list, note, err := k.sharesIn(value)
-		if err != nil || len(list) == 0 || bytes.IndexByte(key[6:], 0) != len(key)-7 {
+		if err != nil || len(list) == 0 && note == nil || bytes.IndexByte(key[6:], 0) != len(key)-7 {
 			return bad
 		}
 		if note != nil {

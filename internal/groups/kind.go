@@ -24,10 +24,11 @@ const MaxSums = 8
 
 // The option of the kind. Part of the on-disk format. Must not change.
 const (
-	optionSums = "sums"
-	optionEach = "each"
-	optionOnly = "only"
-	none       = "-" // the default: documents are counted, and nothing is summed
+	optionSums     = "sums"
+	optionEach     = "each"
+	optionFunction = "function"
+	optionOnly     = "only"
+	none           = "-" // the default: documents are counted, and nothing is summed
 )
 
 // Kind is the kind.
@@ -40,25 +41,27 @@ var Kind = catalog.Kind{
 		Default: none,
 		Rule:    fmt.Sprintf("1 to %d different fields or expressions of numbers, separated by commas, such as Total, Price * Quantity; - for none", MaxSums),
 		Check:   canonicalSums,
-	}, optionOfElements(false), optionOfOnly(), catalog.Strictness()},
+	}, optionOfElements(), optionOfFunction(), optionOfOnly(), catalog.Strictness()},
 }
 
 // optionOfElements is the option of the array whose elements count.
-func optionOfElements(required bool) catalog.Option {
-	o := catalog.Option{
+func optionOfElements() catalog.Option {
+	return catalog.Option{
 		Name:    optionEach,
 		Default: none,
 		Rule:    "the path of an array and a name for its elements, each of which counts as a document, such as Lines as line; - for none",
-		Check:   canonicalEach,
+		Check:   func(text string) (string, bool) { return canonicalEach(text, false) },
 	}
-	if required {
-		o.Default, o.Rule = "", "the path of an array and a name for its elements, each of which counts as a document, such as Lines as line; for documents an ordinary index has the ends of groups"
-		o.Check = func(text string) (string, bool) {
-			canonical, ok := canonicalEach(text)
-			return canonical, ok && canonical != none
-		}
+}
+
+// optionOfFunction is the option of the function whose entries count.
+func optionOfFunction() catalog.Option {
+	return catalog.Option{
+		Name:    optionFunction,
+		Default: none,
+		Rule:    "a Go function with its version, and a name for its entries, each of which counts as a document, such as function('orders/lines', '2') as line, and then no array; - for none",
+		Check:   func(text string) (string, bool) { return canonicalEach(text, true) },
 	}
-	return o
 }
 
 // optionOfOnly is the option of the condition on elements.
@@ -103,8 +106,18 @@ func openKeeper(ix *catalog.Index, kind, fields string) (keeper, error) {
 	refused := func(option, why string) (keeper, error) {
 		return k, &index.OptionError{Index: ix.Info.Name, Collection: ix.Info.Collection, Kind: kind, Option: option, Value: ix.Info.Options[option], Rule: why}
 	}
-	if text := ix.Option(optionEach); text != none {
+	for _, option := range []string{optionEach, optionFunction} {
+		text := ix.Option(option)
+		if text == none {
+			continue
+		}
+		if !k.fan.IsZero() {
+			return refused(option, "its elements are those of each already: one of the two is -")
+		}
 		k.fan, _ = query.ParseEach(text) // the catalog has checked it, and the others
+	}
+	if k.fan.Check() != nil {
+		return k, &index.FunctionError{Index: ix.Info.Name, Collection: ix.Info.Collection, Function: k.fan.Function, Version: k.fan.Version}
 	}
 	if !k.fan.IsZero() && ix.Info.Where != "" {
 		where, err := query.ParseCondition(ix.Info.Where, nil)
@@ -172,8 +185,9 @@ func (k *keeper) setComputed() error {
 		}
 	}
 	ix := k.ix
-	ix.Errors, ix.Strict = ix.Errors && k.computed != nil, ix.Option(catalog.OptionStrict) == "yes"
-	if ix.Strict && k.computed == nil {
+	computes := k.computed != nil || k.fan.IsFunction()
+	ix.Errors, ix.Strict = ix.Errors && computes, ix.Option(catalog.OptionStrict) == "yes"
+	if ix.Strict && !computes {
 		return &index.OptionError{Index: ix.Info.Name, Collection: ix.Info.Collection, Kind: k.kind, Option: catalog.OptionStrict, Value: "yes", Rule: "only an index with an expression, such as Price * Quantity, can be strict: the others fail for no document"}
 	}
 	return nil
@@ -261,13 +275,13 @@ func fieldsText(fields []query.Field) string {
 	return strings.Join(texts, ", ")
 }
 
-// canonicalEach is the Check of the option.
-func canonicalEach(text string) (canonical string, ok bool) {
+// canonicalEach is the Check of the options of elements.
+func canonicalEach(text string, function bool) (canonical string, ok bool) {
 	if text = strings.TrimSpace(text); text == none {
 		return text, true
 	}
 	e, err := query.ParseEach(text)
-	return e.String(), err == nil
+	return e.String(), err == nil && e.IsFunction() == function
 }
 
 // canonicalOnly is the Check of the option.

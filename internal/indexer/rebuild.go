@@ -29,6 +29,12 @@ func (in *Indexer) Rebuild(ctx context.Context, unfinished []index.Info) (refuse
 	return refused, nil
 }
 
+// isOfFunction reports whether an index is not built as the program lacks its function.
+func isOfFunction(err error) bool {
+	missing := (*index.FunctionError)(nil)
+	return errors.As(err, &missing)
+}
+
 // rebuild builds some indexes. Those of a collection are built together.
 func (in *Indexer) rebuild(ctx context.Context, infos []index.Info) (refused []catalog.Refused, err error) {
 	var order []string
@@ -60,6 +66,7 @@ func (in *Indexer) rebuild(ctx context.Context, infos []index.Info) (refused []c
 		}
 		switch {
 		case t.BuildErr == nil:
+		case isOfFunction(t.BuildErr): // a program with the function builds it
 		case refuses(t.BuildErr) || errors.Is(t.BuildErr, errs.ErrIndex):
 			refused = append(refused, catalog.Refused{Info: tasks[t], Err: t.BuildErr})
 		default:

@@ -92,4 +92,19 @@ var computedIndexes = []mutation{
 		edits: []edit{{"internal/core/computed_preview.go", "\t\tif err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\tfor _, f := range list {", "\t\tif err != nil || len(all) > 0 {\n\t\t\treturn all, err\n\t\t}\n\t\tfor _, f := range list {"}},
 		tests: []tests{{"internal/computed", "TestComputed_Errors"}},
 	},
+	{
+		name:  "functions: a program that lacks one drops its indexes",
+		edits: []edit{{"internal/catalog/computed.go", "\t\t\terr = nil // the parts", "\t\t\t_ = err // the parts"}},
+		tests: []tests{{"internal/computed", "TestFunctions_Missing$"}},
+	},
+	{
+		name:  "functions: one that fails leaves no note",
+		edits: []edit{{"internal/groups/elements.go", "failed.Add(0, r.k.fan, r.elements.Failed())", "failed.Add(0, r.k.fan, nil)"}},
+		tests: []tests{{"internal/computed", "TestFunctions_History$"}},
+	},
+	{
+		name:  "functions: a panic is one of the writer",
+		edits: []edit{{"internal/native/native.go", "if p := recover(); p != nil {", "if p := any(nil); p != nil {"}},
+		tests: []tests{{"internal/computed", "TestFunctions_Refused$"}},
+	},
 }
