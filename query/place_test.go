@@ -20,7 +20,7 @@ var placeConditions = []struct {
 }{
 	{"two numbers", "spatial.within(spatial.point(Lat, Lng), spatial.circle(10, 52, 13))",
 		[]string{`{"Lat":52,"Lng":13}`, `{"Lat":5.205e1,"Lng":13.05}`},
-		[]string{`{"Lat":52.2,"Lng":13}`, `{"Lat":52}`, `{"Lat":null,"Lng":13}`, `{"Lat":"52","Lng":13}`, `{"Lat":152,"Lng":13}`, `{"Lat":[52,52],"Lng":13}`, `{}`}},
+		[]string{`{"Lat":52.2,"Lng":13}`, `{"Lat":52}`, `{"Lat":null,"Lng":13}`, `{"Lat":"52","Lng":13}`, `{"Lat":152,"Lng":13}`, `{"Lat":128,"Lng":-167}`, `{"Lat":[52,52],"Lng":13}`, `{}`}},
 	{"a member", "spatial.within(At, spatial.circle(10, 52, 13))",
 		[]string{`{"At":"POINT(13 52)"}`, `{"At":"point (13.0 52.0)"}`, `{"At":{"type":"Point","coordinates":[13,52]}}`, `{"At":["POINT(0 0)",{"type":"Point","coordinates":[13,52]}]}`, `{"At":"LINESTRING(13 52, 13.01 52)"}`},
 		[]string{`{"At":"POINT(52 13)"}`, `{"At":"POINT(13 91)"}`, `{"At":"Berlin"}`, `{"At":5}`, `{"At":{"a":1}}`, `{"At":[]}`, `{"At":"LINESTRING(13 52, 14 52)"}`, `{"At":"POINT EMPTY"}`, `{"At":"POLYGON((0 0,2 2,2 0,0 2,0 0))"}`}},

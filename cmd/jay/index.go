@@ -49,6 +49,7 @@ Examples:
     jay index create Orders "Total / Count" --option strict=yes
     jay index create Users Email --unique
     jay index create Orders ShipTo.City --where "Status = 'open'" --name open-by-city
+    jay index create Shops "spatial.point(Lat, Lng)" --kind places    by where they are
     jay index create Orders "Company,month(OrderedAt)" --kind groups --option "sums=Total, Total - Discount"`
 }
 

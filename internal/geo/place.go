@@ -111,13 +111,21 @@ func (p *Place) addBox(south, west, north, east float64) error {
 	return nil
 }
 
-// vertex returns the point of a latitude and a longitude.
-func vertex(latitude, longitude float64) (s2.Point, error) {
+// onEarth refuses a latitude and a longitude that are none.
+func onEarth(latitude, longitude float64) error {
 	switch {
 	case !(latitude >= -90 && latitude <= 90):
-		return s2.Point{}, refused("a latitude is between -90 and 90", "%v", latitude)
+		return refused("a latitude is between -90 and 90", "%v", latitude)
 	case !(longitude >= -180 && longitude <= 180):
-		return s2.Point{}, refused("a longitude is between -180 and 180", "%v", longitude)
+		return refused("a longitude is between -180 and 180", "%v", longitude)
+	}
+	return nil
+}
+
+// vertex returns the point of a latitude and a longitude.
+func vertex(latitude, longitude float64) (s2.Point, error) {
+	if err := onEarth(latitude, longitude); err != nil {
+		return s2.Point{}, err
 	}
 	return s2.PointFromLatLng(s2.LatLngFromDegrees(latitude, longitude)), nil
 }

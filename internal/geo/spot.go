@@ -32,8 +32,7 @@ type Spot struct{ Latitude, Longitude float64 }
 
 // Check returns an *Error for a spot that is not on the earth.
 func (s Spot) Check() error {
-	_, err := vertex(s.Latitude, s.Longitude)
-	return err
+	return onEarth(s.Latitude, s.Longitude)
 }
 
 // vector returns the point of a spot that is one: see Check.

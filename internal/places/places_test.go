@@ -149,6 +149,28 @@ func TestPlaces_Several(t *testing.T) {
 	}
 }
 
+// Ensure that documents at one distance come by their IDs, also if one is found in a large cell and the other in a small one.
+func TestPlaces_Ties(t *testing.T) {
+	db := jaytest.Memory(t, nil)
+	jaytest.Must(t, db.EnsureIndex(ctx, "Shops", jay.Index{Name: "At", Kind: "places", Fields: []string{"At"}}))
+	var b jay.Batch
+	for i := range 100 {
+		b.Put(fmt.Sprintf("shops/3%02d", i), fmt.Appendf(nil, `{"At":"POINT(%v %v)"}`, 13+float64(i%10)/1000, 52+float64(i/10+1)/1000), jay.InCollection("Shops"))
+	}
+	b.Put("shops/2", []byte(`{"At":"POLYGON((-20 20, 40 20, 40 70, -20 70, -20 20))"}`), jay.InCollection("Shops"))
+	b.Put("shops/1", []byte(`{"At":"POINT(13 52)"}`), jay.InCollection("Shops"))
+	_, err := db.Apply(ctx, &b)
+	jaytest.Must(t, err)
+	var got []string
+	for doc, err := range db.Query("Shops").OrderBy(jay.Near("At", 52, 13)).NoScan().Limit(3).Iter(ctx) {
+		jaytest.Must(t, err)
+		got = append(got, doc.ID())
+	}
+	if want := []string{"shops/1", "shops/2", "shops/300"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 // Ensure that an older program refuses a database with an index of places, by the name of the feature.
 func TestPlaces_Format(t *testing.T) {
 	dir := t.TempDir() + "/db"
