@@ -39,6 +39,7 @@ var placeConditions = []struct {
 		[]string{`{"At":"POINT(2 1)"}`, `{"At":"POLYGON((0 0, 5 0, 5 5, 0 5, 0 0))"}`, `{"At":"ENVELOPE(1, 3, 2, 0)"}`, `{"At":"CIRCLE(2 1 d=10)"}`}, []string{`{"At":"POINT(1 2)"}`, `{"At":"LINESTRING(0 0, 1 1)"}`}},
 	{"disjoint is asked of each place", "spatial.disjoint(At, spatial.circle(10, 0, 0))",
 		[]string{`{"At":"POINT(5 5)"}`, `{"At":["POINT(0 0)","POINT(5 5)"]}`}, []string{`{"At":"POINT(0 0)"}`, `{"At":"nowhere"}`, `{}`}},
+	{"disjoint of no place", "spatial.disjoint(At, spatial.circle(10, 50, 50))", []string{`{"At":"POINT(0 0)"}`}, []string{`{"At":"nowhere"}`, `{"At":7}`, `{"At":{}}`, `{}`}},
 	{"an element", "elemMatch(Stops, spatial.within(At, spatial.circle(10, 0, 0)) and Open = true)",
 		[]string{`{"Stops":[{"At":"POINT(5 5)","Open":true},{"At":"POINT(0 0)","Open":true}]}`}, []string{`{"Stops":[{"At":"POINT(5 5)","Open":true},{"At":"POINT(0 0)","Open":false}]}`}},
 	{"a distance", "spatial.distance(At, spatial.point(0, 0)) between 111 and 112",
