@@ -130,21 +130,26 @@ func TestPlaces_Crowd(t *testing.T) {
 func TestPlaces_Several(t *testing.T) {
 	db := jaytest.Memory(t, nil)
 	jaytest.Must(t, db.EnsureIndex(ctx, "Shops", jay.Index{Name: "At", Kind: "places", Fields: []string{"At"}}))
+	var b jay.Batch
+	for i := range 200 {
+		b.Put(fmt.Sprintf("shops/9%03d", i), fmt.Appendf(nil, `{"At":"POINT(%v %v)"}`, 50+float64(i%20)/100, 50+float64(i/20)/100), jay.InCollection("Shops"))
+	}
 	for id, body := range map[string]string{
-		"shops/1": `{"At":["POINT(0 0)","POINT(50 50)"]}`,
-		"shops/2": `{"At":"POINT(50 50.1)"}`,
-		"shops/3": `{"At":["POINT(50.1 50)","POINT(49.9 50)"]}`,
+		"shops/1": `{"At":["POINT(0 0)","POINT(50.9 50.9)"]}`,
+		"shops/2": `{"At":"POINT(49.2 49.2)"}`,
+		"shops/3": `{"At":["POINT(50.1 50)","POINT(49.3 49.3)"]}`,
 		"shops/4": `{"At":"POINT(1 0)"}`,
 	} {
-		_, err := db.Put(ctx, id, []byte(body), jay.InCollection("Shops"))
-		jaytest.Must(t, err)
+		b.Put(id, []byte(body), jay.InCollection("Shops"))
 	}
+	_, err := db.Apply(ctx, &b)
+	jaytest.Must(t, err)
 	var got []string
-	for doc, err := range db.Query("Shops").Where(jay.Within("At", jay.Circle(50, 50, 100))).OrderBy(jay.Near("At", 0, 1)).NoScan().Iter(ctx) {
+	for doc, err := range db.Query("Shops").Where(jay.Within("At", jay.Circle(50, 50, 200))).OrderBy(jay.Near("At", 0, 1)).NoScan().Limit(3).Iter(ctx) {
 		jaytest.Must(t, err)
 		got = append(got, doc.ID())
 	}
-	if want := []string{"shops/1", "shops/3", "shops/2"}; !slices.Equal(got, want) {
+	if want := []string{"shops/1", "shops/2", "shops/3"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
