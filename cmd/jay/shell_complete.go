@@ -265,8 +265,8 @@ var (
 
 // queryWords are the keywords and functions of a query after its collection.
 var queryWords = []string{
-	"all in (", "and", "as", "between", "contains(", "count()", "desc", "distinct", "elemMatch(", "endsWith(", "exact(", "exists(", "false", "group by", "id()",
-	"in (", "include", "limit", "not", "null", "offset", "or", "order by", "regex(", "select", "size(", "startsWith(", "sum(", "true", "type(", "update {", "use index", "use no index", "where",
+	"all in (", "and", "as", "between", "boost(", "complete(", "contains(", "count()", "desc", "distinct", "elemMatch(", "endsWith(", "exact(", "exists(", "explanations()", "false", "fuzzy(", "group by", "highlight(", "id()",
+	"in (", "include", "limit", "lucene(", "moreLikeThis(", "not", "null", "offset", "or", "order by", "proximity(", "regex(", "score()", "search(", "select", "size(", "startsWith(", "suggest(", "sum(", "true", "type(", "update {", "use index", "use no index", "where",
 }
 
 // completeQuery completes a query.

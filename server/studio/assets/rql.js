@@ -5,7 +5,7 @@ const CLAUSES = ['from', 'group by', 'where', 'order by', 'select', 'include', '
 const WORDS = new Set(('from group by where order select include limit offset as use no index distinct and or not in all between exact true false null ' +
   'asc ascending desc descending update load declare function filter').split(' '));
 const RESERVED = new Set('from group where order load update filter select include limit offset declare and or not in between all as distinct true false null'.split(' '));
-const FUNCTIONS = ['exists', 'startsWith', 'endsWith', 'contains', 'regex', 'elemMatch', 'size', 'type', 'exact', 'id', 'count', 'sum', 'avg', 'min', 'max', 'first', 'last', 'key', 'year', 'month', 'day', 'hour', 'field',
+const FUNCTIONS = ['exists', 'startsWith', 'endsWith', 'contains', 'regex', 'elemMatch', 'size', 'type', 'exact', 'search', 'lucene', 'fuzzy', 'proximity', 'boost', 'moreLikeThis', 'score', 'highlight', 'explanations', 'suggest', 'complete', 'id', 'count', 'sum', 'avg', 'min', 'max', 'first', 'last', 'key', 'year', 'month', 'day', 'hour', 'field',
   'abs', 'ceiling', 'coalesce', 'concat', 'dateDiff', 'datePart', 'dateTrunc', 'floor', 'if', 'length', 'lower', 'number', 'replace', 'round', 'substring', 'text', 'trim', 'upper'];
 const GROUPS = ['count()', 'sum(', 'avg(', 'min(', 'max(', 'first(', 'last(', 'key()'];
 const META = ['@metadata.@id', '@metadata.@collection', '@metadata.@etag', '@metadata.@last-modified', '@metadata.@change-vector'];
@@ -296,7 +296,7 @@ function groupFunctions(text) {
 }
 
 function functions() {
-  return ['exact(', 'startsWith(', 'endsWith(', 'contains(', 'regex(', 'exists(', 'elemMatch(', 'size(', 'type('].map((f) => ({text: f, kind: 'function', note: ''}));
+  return ['exact(', 'startsWith(', 'endsWith(', 'contains(', 'regex(', 'search(', 'lucene(', 'fuzzy(', 'proximity(', 'boost(', 'moreLikeThis(', 'exists(', 'elemMatch(', 'size(', 'type('].map((f) => ({text: f, kind: 'function', note: ''}));
 }
 
 function values(known, text) {

@@ -41,6 +41,7 @@ test('completion follows the grammar', () => {
   assert.ok(at('from Orders where |').texts.includes('ShipTo.City'));
   assert.deepEqual(at('from Orders where Ship|').texts, ['ShipTo.City']);
   assert.deepEqual(at('from Orders where City|').texts, ['ShipTo.City']);
+  assert.deepEqual(at('from Orders where luc|').texts, ['lucene(']);
   assert.deepEqual(at('from Orders as o where o.To|').texts, ['o.Total']);
   assert.ok(at("from Orders where Company = 'x' |").texts.includes('and'));
   assert.ok(at("from Orders where Company = 'x' |").texts.includes('order by'));
