@@ -1432,16 +1432,16 @@ func TestCopyTag_HadBefore(t *testing.T) {
 	closeDB(t, db)
 }
 
-// Ensure that the database of format 14 with indexes of places (internal/fixture) opens, answers as it did, and goes on; and that a
+// Ensure that the database of format 13 with indexes of places (internal/fixture) opens, answers as it did, and goes on; and that a
 // program which does not know it refuses it by that name.
-func TestFormat14_Places(t *testing.T) {
+func TestFormat13_Places(t *testing.T) {
 	dir := t.TempDir()
-	copyTree(t, filepath.Join("testdata", "format14", "places"), dir)
+	copyTree(t, filepath.Join("testdata", "format13", "places"), dir)
 	before := hashesOf(t, dir)
-	older := storage.Features(storage.AllFeatures[:9])
+	older := storage.Features(storage.AllFeatures[:8])
 	_, err := jay.Open(dir, &jay.Options{Engine: lsm.Driver{Options: lsm.Options{Features: older}}})
 	var newer *jay.FormatError
-	if !errors.As(err, &newer) || newer.Found != 14 || newer.Newest != 13 || !slices.Equal(newer.Features, []string{"places"}) {
+	if !errors.As(err, &newer) || newer.Found != 13 || newer.Newest != 12 || !slices.Equal(newer.Features, []string{"places"}) {
 		t.Errorf("an older program: got %v", err)
 	}
 	equal(t, slices.Equal(before, hashesOf(t, dir)), true)

@@ -25,7 +25,7 @@ type Feature struct {
 // Tx.RequireFeature where it is first written.
 //
 // Part of the on-disk format. A row must not change.
-var AllFeatures = [...]Feature{FeatureDefinitions, FeatureUTC, FeatureStandby, FeatureDeletedIDs, FeatureKeptSums, FeatureExpressions, FeatureText, FeatureComputed, FeatureReserved, FeaturePlaces}
+var AllFeatures = [...]Feature{FeatureDefinitions, FeatureUTC, FeatureStandby, FeatureDeletedIDs, FeatureKeptSums, FeatureExpressions, FeatureText, FeatureComputed, FeaturePlaces}
 
 // FeatureDefinitions are definitions that are kept in the database.
 var FeatureDefinitions = Feature{5, "definitions"}
@@ -54,11 +54,8 @@ var FeatureText = Feature{11, "text"}
 // FeatureComputed is a computed index.
 var FeatureComputed = Feature{12, "computed indexes"}
 
-// FeatureReserved keeps the number of a feature that is being made beside this version. Nothing needs it.
-var FeatureReserved = Feature{13, "reserved"}
-
 // FeaturePlaces is an index of the kind "places", which finds documents by where their places lie.
-var FeaturePlaces = Feature{14, "places"}
+var FeaturePlaces = Feature{13, "places"}
 
 // Features are what a program, or an engine of it, knows: AllFeatures, or those of another version in
 // tests. There are at most 64.
