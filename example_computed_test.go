@@ -153,7 +153,7 @@ func points(order struct {
 
 func init() { jay.RegisterFunction("example/points", "1", points) }
 
-// A Go function makes the entries of an index. A program without the function is refused with a FunctionError when it declares the index or writes.
+// A Go function makes the entries of an index, of which the points of each product are kept.
 func ExampleRegisterFunction() {
 	ctx := context.Background()
 	db := example()
@@ -177,13 +177,21 @@ func ExampleRegisterFunction() {
 		log.Fatal(err)
 	}
 	fmt.Println((*rows[0])["Product"], (*rows[0])["Points"])
+	// Output:
+	// Acorns 4
+}
 
-	declared.Maps[0].Version = "2"
-	err = jay.ComputedOf(db).Ensure(ctx, declared, jay.ReplaceIndex())
+// A program that lacks the function of an index, here in its version 2, cannot declare it, and could not write into its collection.
+func ExampleFunctionError() {
+	db := example()
+	defer db.Close()
+	err := jay.ComputedOf(db).Ensure(context.Background(), jay.Computed{
+		Name: "Points",
+		Maps: []index.Map{{Collection: "Orders", Function: "example/points", Version: "2", As: "share", Select: []index.Member{{Name: "Product", Expression: "share.Product"}}}},
+	})
 	if missing := (*jay.FunctionError)(nil); errors.As(err, &missing) {
 		fmt.Println("missing:", missing.Function, missing.Version)
 	}
 	// Output:
-	// Acorns 4
 	// missing: example/points 2
 }
