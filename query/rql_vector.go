@@ -41,7 +41,7 @@ func (p vectors) condition() (Expr, error) {
 	if p.at("vector") != "search" {
 		return nil, p.unknown("a condition")
 	}
-	places{p.parser}.begin()
+	places(p).begin()
 	e := Similar{Minimum: UsualSimilarity}
 	var err error
 	if e.Field, err = p.source(); err != nil {
@@ -99,7 +99,7 @@ func (p vectors) source() (Field, error) {
 	case refused != "":
 		return Field{}, p.fail(p.tok.offset, "embedding.%s(): %s", name, refused)
 	}
-	places{p.parser}.begin()
+	places(p).begin()
 	f, err := p.path()
 	if err != nil {
 		return f, err
@@ -118,7 +118,7 @@ func (p vectors) path() (Field, error) {
 }
 
 // number parses a number.
-func (p vectors) number(expected string) (float64, error) { return places{p.parser}.number(expected) }
+func (p vectors) number(expected string) (float64, error) { return places(p).number(expected) }
 
 // vector = "[" number { "," number } "]" | text | parameter .
 func (p vectors) vector(m vector.Metric) (Vector, error) {
@@ -205,7 +205,7 @@ func (p vectors) operand() (*operation, error) {
 		return nil, err
 	}
 	defer p.leave()
-	places{p.parser}.begin()
+	places(p).begin()
 	f, err := p.source()
 	if err != nil {
 		return nil, err

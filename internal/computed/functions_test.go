@@ -143,6 +143,8 @@ func TestFunctions_History(t *testing.T) {
 		}
 		compare(h.db)
 	}
+	h.put("orders/fails", `{"Fails":"reason"}`, in)
+	compare(h.db)
 	jaytest.Verify(t, h.db)
 	failing := 0
 	for _, body := range h.bodies {
