@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -164,6 +165,13 @@ func TestFunctions_History(t *testing.T) {
 		}
 	}
 	jaytest.Equal(t, len(seen), failing)
+	parts, err := h.db.Indexes(ctx, "Orders")
+	jaytest.Must(t, err)
+	for _, part := range parts { // each has the notes of its own
+		list, err := jay.IndexOf(h.db, "Orders", part.Name).Errors(ctx, "", 100)
+		jaytest.Must(t, err)
+		jaytest.Equal(t, slices.ContainsFunc(list, func(f jay.IndexError) bool { return f.ID == "orders/fails" }), true)
+	}
 	defer checks.SetBuildTables(1, 64<<10, 16<<10)()
 	jaytest.Must(t, jay.ComputedOf(h.db).Drop(ctx, "Split"))
 	jaytest.Must(t, jay.ComputedOf(h.db).Ensure(ctx, bySplit("1")))
