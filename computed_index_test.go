@@ -282,7 +282,7 @@ func TestComputed_DeclaredAndErrors(t *testing.T) {
 	}
 	one, err := jay.ComputedOf(db).Declared(ctx, "SHARES")
 	private.Must(t, err)
-	private.Equal(t, fmt.Sprint(one), "{Shares [{As    [{Share 12 / N}]}] <nil> false}")
+	private.Equal(t, fmt.Sprint(one), "{Shares [{As      [{Share 12 / N}]}] <nil> false}")
 	list, err := jay.ComputedOf(db).List(ctx)
 	private.Must(t, err)
 	if len(list) != 1 || len(list[0].Parts) != 1 || list[0].Parts[0].Errors != 2 {
