@@ -1,0 +1,117 @@
+package query
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/jaydb/jay/internal/jsonpath"
+	"github.com/jaydb/jay/internal/vector"
+)
+
+// Similar is true if a vector that the field reaches is at least so similar to a vector: 1 less their distance, which is the cosine of the angle
+// between them for the metric cosine. What is no vector, has another number of dimensions, or only zeros, is passed over.
+type Similar struct {
+	Field   Field
+	Vector  Vector
+	Minimum float64 // 1 is the same direction, -1 the opposite one
+}
+
+// UsualSimilarity is the Minimum of RavenDB's vector.search().
+const UsualSimilarity = 0.75
+
+func (Similar) expr() {}
+
+// on returns the field as it ends at an array, whose elements are no values of their own.
+func (e Similar) on() (Field, bool) {
+	e.Field.ends = true
+	return e.Field, true
+}
+
+func (e Similar) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) {
+	e.Field, err = fn(e.Field)
+	return e, err
+}
+
+func (e Similar) measure(s Size) Size {
+	s.Similars++
+	if e.Vector.target != nil {
+		s.Bytes += 4 * len(e.Vector.target.Vector)
+	}
+	return s
+}
+
+func (e Similar) write(b *strings.Builder) {
+	b.WriteString("vector.search(" + e.Field.String() + ", " + e.Vector.String() + ", " + numberText(e.Minimum) + ")")
+}
+
+func (Similar) looksAtValues() bool { return true }
+
+func (e Similar) complete(_ *compiler, to condition, _ bool) (condition, error) {
+	if e.Vector.target == nil || math.IsNaN(e.Minimum) {
+		return to, errNoVector
+	}
+	to.op, to.near = opSimilar, &e
+	return to, nil
+}
+
+// isNear reports whether a value satisfies an opSimilar.
+func (m *Matcher) isNear(c *condition, v Value) bool {
+	e := c.near
+	d, is := nearest(e.Vector.target, v, &m.vector, m.pace)
+	return is && 1-d >= e.Minimum
+}
+
+// nearest returns how far the nearest vector of a value is. It reads vectors into scratch.
+func nearest(t *vector.Target, v Value, scratch *[]float32, pace *Pace) (distance float64, is bool) {
+	distance = math.Inf(1)
+	raw := v.raw
+	if v.plain {
+		raw = jsonpath.AppendQuoted(nil, string(raw))
+	}
+	vector.Each(raw, func(raw []byte) bool {
+		var err error
+		if *scratch, err = vector.Read((*scratch)[:0], raw); err == nil {
+			if d, comparable := t.Distance(*scratch); comparable {
+				distance, is = min(distance, d), true
+			}
+		}
+		return pace.Spend(1 + len(raw))
+	})
+	return distance, is
+}
+
+// vectorFunction is how far the vectors of a document are from one: vector.distance(Embedding, $v, 'euclidean').
+var vectorFunction = &function{name: "vector.distance", least: 1, most: 1, choose: vectorDistance}
+
+// VectorDistance is how far the vectors of a document are from one. Of several vectors the nearest counts. A document without one has no distance,
+// and is further away than all others in an order.
+type VectorDistance struct {
+	Field  Field
+	Vector Vector
+}
+
+// VectorDistance returns the distance that a field is, if it is one.
+func (f Field) VectorDistance() (d VectorDistance, is bool) {
+	if f.Expression == nil || f.Func != FuncNone || f.Expression.root.function != vectorFunction {
+		return d, false
+	}
+	root := f.Expression.root
+	return VectorDistance{f.Expression.fields[root.operands[0].field], root.vector}, true
+}
+
+// vectorDistance computes vector.distance.
+func vectorDistance(c *computation, o *operation) (Value, error) {
+	least, found := math.Inf(1), false
+	c.reader.Each(c.slots[o.operands[0].field], func(v Value) bool {
+		d, is := nearest(o.vector.target, v, &c.vector, c.reader.pace)
+		least, found = min(least, d), found || is
+		return true
+	})
+	if !found {
+		return Value{}, nil
+	}
+	start := len(c.memory)
+	c.memory = strconv.AppendFloat(c.memory, least, 'f', -1, 64)
+	return ValueOf(c.memory[start:len(c.memory):len(c.memory)]), nil
+}
