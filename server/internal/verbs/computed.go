@@ -60,9 +60,6 @@ func (d *Definition) Stores() func(member string) bool {
 	return stored
 }
 
-// allFields is the name under which a definition has the options of all fields.
-const allFields = "__all_fields"
-
 // Behaviors of projections, which say where rows come from.
 const (
 	fromDefault      = "Default"

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/query"
 	"github.com/jaydb/jay/server/internal/serve"
 )
 
@@ -135,4 +136,18 @@ func revive(c *serve.Call, name string) (declared jay.Computed, err error) {
 		return declared, err
 	}
 	return indexes.Declared(c.Ctx, name)
+}
+
+// AdaptText returns the text of a query of the index as one for documents, and its parameters: of an index of fields that are searched, found exactly or suggest words, with
+// what the definition says of them, and without parameters.
+func (ix *Index) AdaptText(text string, given map[string]any) (string, map[string]any, error) {
+	if ix.Defined == nil || ix.Computed != nil || len(ix.Defined.Options()) == 0 {
+		return text, given, nil
+	}
+	q, err := query.Parse(text, given)
+	if err != nil {
+		return "", nil, err
+	}
+	ix.Defined.Adapt(q)
+	return q.String(), nil, nil
 }

@@ -28,6 +28,9 @@ func (o FieldOption) words() string {
 	return o.Analyzer
 }
 
+// allFields is the name under which a definition has the options of all fields.
+const allFields = "__all_fields"
+
 // FieldOptions are those of the fields of a definition, by name. Those under allFields are of all others.
 type FieldOptions map[string]FieldOption
 
@@ -329,18 +332,4 @@ func (all FieldOptions) exactly(e query.Expr) query.Expr {
 		return e
 	}
 	return e
-}
-
-// AdaptText returns the text of a query of the index as one for documents, and its parameters: of an index of fields that are searched, found exactly or suggest words, with
-// what the definition says of them, and without parameters.
-func (ix *Index) AdaptText(text string, given map[string]any) (string, map[string]any, error) {
-	if ix.Defined == nil || ix.Computed != nil || len(ix.Defined.Options()) == 0 {
-		return text, given, nil
-	}
-	q, err := query.Parse(text, given)
-	if err != nil {
-		return "", nil, err
-	}
-	ix.Defined.Adapt(q)
-	return q.String(), nil, nil
 }
