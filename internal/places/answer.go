@@ -164,8 +164,8 @@ func (s *source) Close() (err error) {
 // Examined implements catalog.Examiner.
 func (s *source) Examined() int64 { return s.keys }
 
-// maxSeen is how many documents with several keys, and nodes of a search for the nearest, are in memory at most.
-const maxSeen = 1 << 20
+// maxSeen is how many documents with several keys, and nodes of a search for the nearest, are in memory at most. Tests change it.
+var maxSeen = 1 << 20
 
 // meet reports whether a document with several keys was not met before.
 func (s *source) meet(folded []byte) (bool, error) {

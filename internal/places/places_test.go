@@ -12,6 +12,8 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/places"
+	"github.com/jaydb/jay/query"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/lsm"
 )
@@ -106,7 +108,7 @@ func TestPlaces_Circle(t *testing.T) {
 	}
 }
 
-// Ensure that documents at one and the same place are found, and come by their IDs.
+// Ensure that documents at one and the same place are found, and come by their IDs, and that more of them than the bound are refused.
 func TestPlaces_Crowd(t *testing.T) {
 	db := jaytest.Memory(t, nil)
 	jaytest.Must(t, db.EnsureIndex(ctx, "Shops", jay.Index{Name: "At", Kind: "places", Fields: []string{onNumbers}}))
@@ -123,6 +125,13 @@ func TestPlaces_Crowd(t *testing.T) {
 	}
 	if len(got) != 50 || !slices.IsSorted(got) || got[0] != "shops/000" {
 		t.Errorf("got %v", got)
+	}
+
+	defer places.SetMaxSeen(250)()
+	_, err = db.Query("Shops").OrderBy(jay.Near(onNumbers, 52.5, 13.4)).NoScan().Limit(50).All(ctx)
+	var limit *query.LimitError
+	if !errors.As(err, &limit) || !errors.Is(err, jay.ErrQuery) || limit.Limit != 250 {
+		t.Errorf("300 documents at one place, and a bound of 250: got %v", err)
 	}
 }
 
