@@ -265,6 +265,7 @@ func TestFunctions_Version(t *testing.T) {
 	jaytest.Equal(t, fmt.Sprint(jaytest.Rows(t, db, fromSplit)), `[{"Product":"a","Count":4,"Sum":4,"Most":1.5}]`)
 	release()
 	jaytest.Must(t, <-done)
+	checks.WaitIndexTasks(db) // the old one is dropped
 	restore()
 	jaytest.Equal(t, fmt.Sprint(jaytest.Rows(t, db, fromSplit)), `[{"Product":"a","Count":4,"Sum":40,"Most":15}]`)
 	jaytest.Verify(t, db)
