@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/jaydb/jay/internal/fold"
@@ -148,7 +149,7 @@ func (c *compiler) compile(e Expr) (condition, error) {
 		return c.compareFields(e)
 	}
 	l, is := e.(leaf)
-	if !is {
+	if !is || reflect.TypeOf(e).Kind() == reflect.Pointer { // a pointer has the methods, too
 		return condition{}, fmt.Errorf("%w: %T", ErrCondition, e)
 	}
 	field, is := l.on()
