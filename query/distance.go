@@ -10,7 +10,7 @@ import (
 // Functions of places in expressions. They are written spatial.point(Lat, Lng) and so on.
 var (
 	pointFunction    = &function{name: "spatial.point", least: 2, most: 2, apply: pointOf}
-	distanceFunction = &function{name: "spatial.distance", least: 2, most: 4, choose: distanceOf}
+	distanceFunction = &function{name: "spatial.distance", least: 2, most: 4, choose: distanceOf, last: ValueOf([]byte("1e9"))} // no place is so far, in any unit
 )
 
 // Distance is how far the places of a document are from a point: spatial.distance(Location, spatial.point(52, 13), 'miles').
@@ -30,7 +30,7 @@ func (f Field) Distance() (d Distance, is bool) {
 		return d, false
 	}
 	x, root := f.Expression, f.Expression.root
-	d = *root.distance
+	d = *root.rest.(*Distance)
 	place := root.operands[0]
 	if place.function == nil {
 		d.Place = x.fields[place.field]
@@ -67,25 +67,13 @@ func (d *Distance) suffix() string {
 	if d.Round > 0 {
 		text += ", " + numberText(d.Round)
 	}
-	return text + ")"
+	return text
 }
-
-// farther is where documents without a place stand in an order by distance, in any unit.
-var farther = ValueOf([]byte("1e9"))
-
-// farthest is where documents without a vector stand in an order by distance: no distance of float32 is so great.
-var farthest = ValueOf([]byte("1e100"))
 
 // unknown returns what an order takes for a field that reaches nothing.
 func (o Order) unknown() Value {
-	if o.Field.Expression == nil || o.As != CastNone {
-		return Value{}
-	}
-	switch o.Field.Expression.root.function {
-	case distanceFunction:
-		return farther
-	case vectorFunction:
-		return farthest
+	if x := o.Field.Expression; x != nil && x.root.function != nil && o.As == CastNone {
+		return x.root.function.last
 	}
 	return Value{}
 }
@@ -110,11 +98,11 @@ func pointOf(c *computation, v []Value) (Value, error) {
 
 // distanceOf computes spatial.distance.
 func distanceOf(c *computation, o *operation) (Value, error) {
-	least := math.Inf(1)
+	distance, least := o.rest.(*Distance), math.Inf(1)
 	each := func(v Value) bool {
 		place, is := PlaceOf(v)
 		if is {
-			least = min(least, o.distance.Of(place))
+			least = min(least, distance.Of(place))
 		}
 		work := 1 + len(v.raw)
 		if place.Other != nil {
@@ -134,9 +122,7 @@ func distanceOf(c *computation, o *operation) (Value, error) {
 	if math.IsInf(least, 1) {
 		return Value{}, nil
 	}
-	start := len(c.memory)
-	c.memory = strconv.AppendFloat(c.memory, least, 'f', -1, 64)
-	return ValueOf(c.memory[start:len(c.memory):len(c.memory)]), nil
+	return c.float(least), nil
 }
 
 // DistanceText returns the RQL of how far the place of a document is from a point, in kilometers: an order, a column, or an operand of a condition. The

@@ -3,6 +3,7 @@ package query
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/jaydb/jay/internal/jsonpath"
@@ -68,12 +69,16 @@ func (x *Expression) Fields() []Field {
 type operation struct {
 	function  *function // or nil
 	operands  []*operation
-	condition int       // of if: its index
-	field     int       // without a function: its index, or -1
-	constant  Value     // if it is no field
-	offset    int       // of a constant, in the text, while that is parsed
-	distance  *Distance // of spatial.distance, but its Place
-	vector    Vector    // of vector.distance
+	condition int   // of if: its index
+	field     int   // without a function: its index, or -1
+	constant  Value // if it is no field
+	offset    int   // of a constant, in the text, while that is parsed
+	rest      rest  // of a function whose other operands are no values; or nil
+}
+
+// rest is what a function has behind its operands, such as the point of spatial.distance.
+type rest interface {
+	suffix() string // as RQL has it, with a comma in front
 }
 
 // function is an operator or a function of expressions.
@@ -88,6 +93,9 @@ type function struct {
 
 	// choose is there instead if not all operands are computed.
 	choose func(c *computation, o *operation) (Value, error)
+
+	// last is what an order takes for a document without a value, if that is behind all others; missing for the usual order.
+	last Value
 }
 
 // maxOperands bounds the operands of the functions that take many.
@@ -211,6 +219,13 @@ func (c *computation) textFrom(start int) Value {
 	return plainText(c.memory[start:len(c.memory):len(c.memory)])
 }
 
+// float returns a number with the shortest digits that read back as the same one.
+func (c *computation) float(n float64) Value {
+	start := len(c.memory)
+	c.memory = strconv.AppendFloat(c.memory, n, 'f', -1, 64)
+	return ValueOf(c.memory[start:len(c.memory):len(c.memory)])
+}
+
 // writer writes an expression as a query has it.
 type writer struct {
 	strings.Builder
@@ -270,13 +285,8 @@ func (w *writer) call(o *operation) {
 		w.write(operand, orderAny)
 		separator = ", "
 	}
-	switch {
-	case o.distance != nil:
-		w.WriteString(o.distance.suffix())
-		return
-	case o.vector.target != nil:
-		w.WriteString(o.vector.suffix())
-		return
+	if o.rest != nil {
+		w.WriteString(o.rest.suffix())
 	}
 	w.WriteByte(')')
 }

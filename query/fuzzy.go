@@ -120,12 +120,12 @@ func (e Fuzzy) check() error {
 
 func (e Fuzzy) complete(_ *compiler, to condition, folds bool) (condition, error) {
 	to = textCondition(to, opFuzzy, e.Text, folds || e.Fold)
-	to.similar = &similar{word: []rune(string(to.text)), above: e.Similarity}
+	to.fuzzy = &fuzzyWord{word: []rune(string(to.text)), above: e.Similarity}
 	return to, e.check()
 }
 
-// similar is a compiled Fuzzy.
-type similar struct {
+// fuzzyWord is a compiled Fuzzy.
+type fuzzyWord struct {
 	word  []rune
 	above float64
 }
@@ -136,8 +136,8 @@ type variants struct {
 	last, row []int
 }
 
-// isSimilar reports whether a text satisfies an opFuzzy.
-func (m *Matcher) isSimilar(c *condition, text []byte) bool {
+// isFuzzy reports whether a text satisfies an opFuzzy.
+func (m *Matcher) isFuzzy(c *condition, text []byte) bool {
 	if len(text) > 8*utf8.UTFMax*(MaxFuzzyText+1) { // longer than any that is similar, however it is folded
 		return false
 	}
@@ -145,7 +145,7 @@ func (m *Matcher) isSimilar(c *condition, text []byte) bool {
 		m.folded = fold.Append(m.folded[:0], text)
 		text = m.folded
 	}
-	v, word := &m.variants, c.similar.word
+	v, word := &m.variants, c.fuzzy.word
 	v.text = v.text[:0]
 	for _, r := range string(text) {
 		v.text = append(v.text, r)
@@ -154,12 +154,12 @@ func (m *Matcher) isSimilar(c *condition, text []byte) bool {
 	if shorter == 0 {
 		return longer == 0
 	}
-	most := int((1 - c.similar.above) * float64(shorter)) // changes
+	most := int((1 - c.fuzzy.above) * float64(shorter)) // changes
 	if longer-shorter > most || !m.pace.Spend(len(v.text)*(2*most+1)) {
 		return false
 	}
 	changes := v.changes(word, most)
-	return changes == 0 || 1-float64(changes)/float64(shorter) > c.similar.above
+	return changes == 0 || 1-float64(changes)/float64(shorter) > c.fuzzy.above
 }
 
 // changes returns how many characters must be put in, left out or replaced to make the text of a word, or more than most. Only what is within
@@ -210,14 +210,9 @@ func (p near) condition() (Expr, error) {
 	if err := p.expectSymbol(",", "and a number behind the condition"); err != nil {
 		return nil, err
 	}
-	at := p.tok
-	v, err := p.value("a number")
+	n, err := spaces(p).number("a number")
 	if err != nil {
 		return nil, err
-	}
-	n, err := strconv.ParseFloat(string(v.raw), 64)
-	if v.kind != KindNumber || err != nil {
-		return nil, p.fail(at.offset, "unexpected %s", at).expecting("a number")
 	}
 	if fuzzy {
 		e, err = NewFuzzy(e, n)

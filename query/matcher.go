@@ -35,19 +35,19 @@ type condition struct {
 	fold     bool // case does not matter
 	slot     int  // of its field in the reader
 	kids     []condition
-	operands []operand // sorted for opIn and opAll
-	mark     int       // for opAll: offset of its marks
-	text     []byte    // case-folded if fold
-	regexp   *pattern  // for opRegexp
-	search   int       // for opSearch: index of what it looks for
-	similar  *similar  // for opFuzzy
-	element  int       // for opElement: index of its Matcher
-	relation Op        // for opSize and opFields
-	other    int       // for opFields: slot of the second field
-	size     int       // for opSize
-	kind     string    // for opType: a type of JSON
-	place    *Place    // for opPlace
-	near     *Similar  // for opSimilar
+	operands []operand  // sorted for opIn and opAll
+	mark     int        // for opAll: offset of its marks
+	text     []byte     // case-folded if fold
+	regexp   *pattern   // for opRegexp
+	search   int        // for opSearch: index of what it looks for
+	fuzzy    *fuzzyWord // for opFuzzy
+	element  int        // for opElement: index of its Matcher
+	relation Op         // for opSize and opFields
+	other    int        // for opFields: slot of the second field
+	size     int        // for opSize
+	kind     string     // for opType: a type of JSON
+	place    *Place     // for opPlace
+	similar  *Similar   // for opSimilar
 }
 
 // op is the kind of a condition.
@@ -198,7 +198,7 @@ func (m *Matcher) accepts(c *condition, v Value) bool {
 	case opPlace:
 		return m.lies(c, v)
 	case opSimilar:
-		return m.isNear(c, v)
+		return m.isSimilar(c, v)
 	case opType:
 		return jsonTypes[v.kind] == c.kind
 	case opStartsWith, opEndsWith, opContains, opRegexp, opFuzzy:
@@ -238,7 +238,7 @@ func (m *Matcher) acceptsText(c *condition, text []byte) bool {
 	case c.op == opRegexp:
 		return c.regexp.match(text, m.pace)
 	case c.op == opFuzzy:
-		return m.isSimilar(c, text)
+		return m.isFuzzy(c, text)
 	case c.op == opStartsWith && c.fold:
 		return hasFoldedPrefix(text, c.text)
 	case c.fold:

@@ -73,7 +73,7 @@ func (p *parser) primary() (Expr, error) {
 			return places{p}.condition(r)
 		}
 		return p.comparison()
-	case vectors{p}.at("vector") != "":
+	case spaces{p}.at("vector") != "":
 		if !(vectors{p}).isOperand() {
 			return vectors{p}.condition()
 		}

@@ -3,8 +3,6 @@ package query
 import (
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/jaydb/jay/internal/geo"
 )
@@ -12,28 +10,8 @@ import (
 // places parses what queries have for places.
 type places struct{ *parser }
 
-// at returns the name of the function that tok begins, "within" of spatial.within(, or "".
-func (p places) at() string {
-	if p.tok.kind != tokenWord || !p.tok.is("spatial") {
-		return ""
-	}
-	ahead := p.lex
-	if !ahead.next().isSymbol(".") {
-		return ""
-	}
-	name := ahead.next()
-	if name.kind != tokenWord || !ahead.next().isSymbol("(") {
-		return ""
-	}
-	return strings.ToLower(name.text)
-}
-
-// begin skips the name of the function, and the parenthesis.
-func (p places) begin() {
-	for range 4 {
-		p.advance()
-	}
-}
+// at returns the name of the function of places that tok begins, "within" of spatial.within(, or "".
+func (p places) at() string { return spaces(p).at("spatial") }
 
 // relation returns the relation that tok begins a condition on.
 func (p places) relation() (Relation, bool) {
@@ -46,7 +24,7 @@ func (p places) condition(r Relation) (Expr, error) {
 	if p.exact {
 		return nil, p.fail(p.tok.offset, "spatial.%s() has no exact form", relationNames[r])
 	}
-	p.begin()
+	spaces(p).begin()
 	e := Place{Relation: r}
 	var err error
 	if e.Field, err = p.place(); err != nil {
@@ -60,7 +38,7 @@ func (p places) condition(r Relation) (Expr, error) {
 	}
 	if p.acceptSymbol(",") { // by which answers of RavenDB may be wrong
 		at := p.tok
-		if n, err := p.number("the share of the shape by which an answer may be wrong"); err != nil {
+		if n, err := spaces(p).number("the share of the shape by which an answer may be wrong"); err != nil {
 			return nil, err
 		} else if !(n >= 0 && n <= 0.5) {
 			return nil, p.fail(at.offset, "answers are exact, and may be wrong by a share from 0 to 0.5, not by %v", n)
@@ -76,7 +54,7 @@ func (p places) place() (Field, error) {
 	case "":
 		return p.path()
 	case "wkt":
-		p.begin()
+		spaces(p).begin()
 		f, err := p.path()
 		if err != nil {
 			return f, err
@@ -94,32 +72,13 @@ func (p places) place() (Field, error) {
 
 // path parses the field of a place.
 func (p places) path() (Field, error) {
-	at := p.tok
-	f, err := p.field("the field of a place, spatial.point(Lat, Lng) or spatial.wkt(Field)")
-	if err == nil && (f.Meta != MetaNone && f.Meta != MetaElement && f.Meta != MetaCustom || f.Date != DateNone) {
-		err = p.fail(at.offset, "%s is no place", f).expecting("a field of the document")
-	}
-	return f, err
+	return spaces(p).path("place", "the field of a place, spatial.point(Lat, Lng) or spatial.wkt(Field)")
 }
 
 // unknown is the error for another spatial function at tok.
 func (p places) unknown(expected string) error {
 	return p.fail(p.tok.offset, "there is no spatial.%s() here", p.at()).expecting(expected).
 		hinting("conditions are spatial.within, intersects, contains and disjoint; shapes circle, box, point and wkt; spatial.distance is a number")
-}
-
-// number parses a number.
-func (p places) number(expected string) (float64, error) {
-	at := p.tok
-	v, err := p.value(expected)
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.ParseFloat(string(v.raw), 64)
-	if v.kind != KindNumber || err != nil {
-		return 0, p.fail(at.offset, "unexpected %s", at).expecting(expected)
-	}
-	return n, nil
 }
 
 // numbers parses numbers with commas between them.
@@ -130,7 +89,7 @@ func (p places) numbers(to ...*float64) (err error) {
 				return err
 			}
 		}
-		if *n, err = p.number("a number"); err != nil {
+		if *n, err = spaces(p).number("a number"); err != nil {
 			return err
 		}
 	}
@@ -162,7 +121,7 @@ func (p places) shape() (s Shape, err error) {
 	unit := ""
 	switch p.at() {
 	case "circle":
-		p.begin()
+		spaces(p).begin()
 		if err = p.numbers(&a, &b, &c); err == nil {
 			unit, err = p.unit()
 		}
@@ -170,17 +129,17 @@ func (p places) shape() (s Shape, err error) {
 			s, err = CircleShape(b, c, a, unit)
 		}
 	case "box":
-		p.begin()
+		spaces(p).begin()
 		if err = p.numbers(&a, &b, &c, &d); err == nil {
 			s, err = BoxShape(a, b, c, d)
 		}
 	case "point":
-		p.begin()
+		spaces(p).begin()
 		if err = p.numbers(&a, &b); err == nil {
 			s, err = PointShape(a, b)
 		}
 	case "wkt":
-		p.begin()
+		spaces(p).begin()
 		text := ""
 		if text, err = p.textValue("a text of WKT"); err == nil {
 			unit, err = p.unit()
@@ -215,10 +174,10 @@ func (p places) operand() (*operation, error) {
 	}
 	defer p.leave()
 	if p.at() == "distance" {
-		p.begin()
+		spaces(p).begin()
 		return p.distance()
 	}
-	p.begin()
+	spaces(p).begin()
 	o := &operation{function: pointFunction}
 	for i := range 2 {
 		if i > 0 {
@@ -275,7 +234,7 @@ func (p places) distance() (*operation, error) {
 		}
 		p.advance()
 		at := p.tok
-		if d.Round, err = p.number("a unit in quotes, or a number to a multiple of which the distance is rounded down"); err != nil {
+		if d.Round, err = spaces(p).number("a unit in quotes, or a number to a multiple of which the distance is rounded down"); err != nil {
 			return nil, err
 		}
 		if !(d.Round >= 0) || math.IsInf(d.Round, 0) {
@@ -288,7 +247,7 @@ func (p places) distance() (*operation, error) {
 	if err := p.expectSymbol(")", "behind the point"); err != nil {
 		return nil, err
 	}
-	return p.expr.newOperation(&operation{function: distanceFunction, operands: []*operation{place}, distance: d})
+	return p.expr.newOperation(&operation{function: distanceFunction, operands: []*operation{place}, rest: d})
 }
 
 // isText reports whether a parameter is a text.

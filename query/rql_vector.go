@@ -14,34 +14,18 @@ import (
 // vectors parses what queries have for vectors.
 type vectors struct{ *parser }
 
-// at returns the name of the function of a space that tok begins, "search" of vector.search(, or "".
-func (p vectors) at(space string) string {
-	if p.tok.kind != tokenWord || !p.tok.is(space) {
-		return ""
-	}
-	ahead := p.lex
-	if !ahead.next().isSymbol(".") {
-		return ""
-	}
-	name := ahead.next()
-	if name.kind != tokenWord || !ahead.next().isSymbol("(") {
-		return ""
-	}
-	return strings.ToLower(name.text)
-}
-
 // unknown is the error for another function at tok.
 func (p vectors) unknown(expected string) error {
-	return p.fail(p.tok.offset, "there is no vector.%s() here", p.at("vector")).expecting(expected).
+	return p.fail(p.tok.offset, "there is no vector.%s() here", spaces(p).at("vector")).expecting(expected).
 		hinting("vector.search(Embedding, $v, 0.8) is a condition; vector.distance(Embedding, $v) is a number")
 }
 
 // condition = "vector" "." "search" "(" source "," vector [ "," number [ "," number ] ] ")" .
 func (p vectors) condition() (Expr, error) {
-	if p.at("vector") != "search" {
+	if spaces(p).at("vector") != "search" {
 		return nil, p.unknown("a condition")
 	}
-	places(p).begin()
+	spaces(p).begin()
 	e := Similar{Minimum: UsualSimilarity}
 	var err error
 	if e.Field, err = p.source(); err != nil {
@@ -55,7 +39,7 @@ func (p vectors) condition() (Expr, error) {
 	}
 	if p.acceptSymbol(",") {
 		at := p.tok
-		if e.Minimum, err = p.number("the least similarity"); err != nil {
+		if e.Minimum, err = spaces(p).number("the least similarity"); err != nil {
 			return nil, err
 		}
 		if !(e.Minimum >= -1 && e.Minimum <= 1) {
@@ -63,7 +47,7 @@ func (p vectors) condition() (Expr, error) {
 		}
 		if p.acceptSymbol(",") { // how many vectors of a graph are looked at
 			at := p.tok
-			n, err := p.number("how many candidates are looked at")
+			n, err := spaces(p).number("how many candidates are looked at")
 			if err != nil {
 				return nil, err
 			}
@@ -88,7 +72,7 @@ var sources = map[string]string{
 
 // source = path | "embedding" "." ( "f32" | "f32_i8" ) "(" path ")" .
 func (p vectors) source() (Field, error) {
-	name := p.at("embedding")
+	name := spaces(p).at("embedding")
 	if name == "" {
 		return p.path()
 	}
@@ -99,7 +83,7 @@ func (p vectors) source() (Field, error) {
 	case refused != "":
 		return Field{}, p.fail(p.tok.offset, "embedding.%s(): %s", name, refused)
 	}
-	places(p).begin()
+	spaces(p).begin()
 	f, err := p.path()
 	if err != nil {
 		return f, err
@@ -108,17 +92,7 @@ func (p vectors) source() (Field, error) {
 }
 
 // path parses the field of a vector.
-func (p vectors) path() (Field, error) {
-	at := p.tok
-	f, err := p.field("the field of a vector")
-	if err == nil && (f.Meta != MetaNone && f.Meta != MetaElement && f.Meta != MetaCustom || f.Date != DateNone || f.Expression != nil) {
-		err = p.fail(at.offset, "%s is no vector", f).expecting("a field of the document")
-	}
-	return f, err
-}
-
-// number parses a number.
-func (p vectors) number(expected string) (float64, error) { return places(p).number(expected) }
+func (p vectors) path() (Field, error) { return spaces(p).path("vector", "the field of a vector") }
 
 // vector = "[" number { "," number } "]" | text | parameter .
 func (p vectors) vector(m vector.Metric) (Vector, error) {
@@ -197,7 +171,7 @@ func (p vectors) brackets() (numbers []float32, err error) {
 }
 
 // isOperand reports whether tok begins a function of vectors that is an operand.
-func (p vectors) isOperand() bool { return p.at("vector") == "distance" }
+func (p vectors) isOperand() bool { return spaces(p).at("vector") == "distance" }
 
 // operand = "vector" "." "distance" "(" source "," vector [ "," text ] ")" .
 func (p vectors) operand() (*operation, error) {
@@ -205,7 +179,7 @@ func (p vectors) operand() (*operation, error) {
 		return nil, err
 	}
 	defer p.leave()
-	places(p).begin()
+	spaces(p).begin()
 	f, err := p.source()
 	if err != nil {
 		return nil, err
@@ -237,7 +211,7 @@ func (p vectors) operand() (*operation, error) {
 	if err := p.expectSymbol(")", "behind the vector"); err != nil {
 		return nil, err
 	}
-	return p.expr.newOperation(&operation{function: vectorFunction, operands: []*operation{field}, vector: v})
+	return p.expr.newOperation(&operation{function: vectorFunction, operands: []*operation{field}, rest: v})
 }
 
 var errNoVector = fmt.Errorf("%w: a condition on vectors has a vector and a least similarity", ErrCondition)

@@ -2,7 +2,6 @@ package query
 
 import (
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/jaydb/jay/internal/jsonpath"
@@ -17,7 +16,7 @@ type Similar struct {
 	Minimum float64 // 1 is the same direction, -1 the opposite one
 }
 
-// UsualSimilarity is the Minimum of RavenDB's vector.search().
+// UsualSimilarity is the Minimum of a vector.search() without one.
 const UsualSimilarity = 0.75
 
 func (Similar) expr() {}
@@ -51,13 +50,13 @@ func (e Similar) complete(_ *compiler, to condition, _ bool) (condition, error) 
 	if e.Vector.target == nil || math.IsNaN(e.Minimum) {
 		return to, errNoVector
 	}
-	to.op, to.near = opSimilar, &e
+	to.op, to.similar = opSimilar, &e
 	return to, nil
 }
 
-// isNear reports whether a value satisfies an opSimilar.
-func (m *Matcher) isNear(c *condition, v Value) bool {
-	e := c.near
+// isSimilar reports whether a value satisfies an opSimilar.
+func (m *Matcher) isSimilar(c *condition, v Value) bool {
+	e := c.similar
 	d, is := nearest(e.Vector.target, v, &m.vector, m.pace)
 	return is && 1-d >= e.Minimum
 }
@@ -82,7 +81,7 @@ func nearest(t *vector.Target, v Value, scratch *[]float32, pace *Pace) (distanc
 }
 
 // vectorFunction is how far the vectors of a document are from one: vector.distance(Embedding, $v, 'euclidean').
-var vectorFunction = &function{name: "vector.distance", least: 1, most: 1, choose: vectorDistance}
+var vectorFunction = &function{name: "vector.distance", least: 1, most: 1, choose: vectorDistance, last: ValueOf([]byte("1e100"))} // no distance of float32 is so great
 
 // VectorDistance is how far the vectors of a document are from one. Of several vectors the nearest counts. A document without one has no distance,
 // and is further away than all others in an order.
@@ -97,21 +96,19 @@ func (f Field) VectorDistance() (d VectorDistance, is bool) {
 		return d, false
 	}
 	root := f.Expression.root
-	return VectorDistance{f.Expression.fields[root.operands[0].field], root.vector}, true
+	return VectorDistance{f.Expression.fields[root.operands[0].field], root.rest.(Vector)}, true
 }
 
 // vectorDistance computes vector.distance.
 func vectorDistance(c *computation, o *operation) (Value, error) {
-	least, found := math.Inf(1), false
+	to, least, found := o.rest.(Vector).target, math.Inf(1), false
 	c.reader.Each(c.slots[o.operands[0].field], func(v Value) bool {
-		d, is := nearest(o.vector.target, v, &c.vector, c.reader.pace)
+		d, is := nearest(to, v, &c.vector, c.reader.pace)
 		least, found = min(least, d), found || is
 		return true
 	})
 	if !found {
 		return Value{}, nil
 	}
-	start := len(c.memory)
-	c.memory = strconv.AppendFloat(c.memory, least, 'f', -1, 64)
-	return ValueOf(c.memory[start:len(c.memory):len(c.memory)]), nil
+	return c.float(least), nil
 }

@@ -84,7 +84,7 @@ func (v Vector) suffix() string {
 	if v.target.Metric != vector.Cosine {
 		text += ", " + quote(v.target.Metric.String())
 	}
-	return text + ")"
+	return text
 }
 
 // VectorDistanceText returns the RQL of how far the vector of a document is from one: an order, a column, or an operand of a condition. Who parses the text

@@ -9,7 +9,7 @@ var vectors = []mutation{
 	},
 	{
 		name:  "vectors: documents without one are the nearest",
-		edits: []edit{{"query/distance.go", "\tcase vectorFunction:\n\t\treturn farthest\n", "\tcase vectorFunction:\n\t\treturn Value{}\n"}},
+		edits: []edit{{"query/distance.go", "x.root.function != nil && o.As == CastNone {", "x.root.function != nil && x.root.function != vectorFunction && o.As == CastNone {"}},
 		tests: []tests{{"query", "TestVectorDistance_Order"}},
 	},
 	{

@@ -134,7 +134,7 @@ var worded = []mutation{
 	},
 	{
 		name:  "fuzzy: a text that is just as similar is found",
-		edits: []edit{{"query/fuzzy.go", "float64(shorter) > c.similar.above", "float64(shorter) >= c.similar.above"}},
+		edits: []edit{{"query/fuzzy.go", "float64(shorter) > c.fuzzy.above", "float64(shorter) >= c.fuzzy.above"}},
 		tests: []tests{{"query", "TestFuzzy"}},
 	},
 	{
