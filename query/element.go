@@ -60,6 +60,11 @@ func (e ElemMatch) write(b *strings.Builder) {
 
 func (ElemMatch) looksAtValues() bool { return false }
 
+func (e ElemMatch) refold(fn func(Field, bool) bool) Expr {
+	e.Where = Refold(e.Where, fn)
+	return e
+}
+
 // complete is nothing for an ElemMatch, which has a compiler of its own: see compiler.element.
 func (e ElemMatch) complete(_ *compiler, to condition, _ bool) (condition, error) {
 	return to, fmt.Errorf("%w: %T", ErrCondition, e)
@@ -79,6 +84,8 @@ func (e HasSize) write(b *strings.Builder) {
 }
 
 func (HasSize) looksAtValues() bool { return false }
+
+func (e HasSize) refold(func(Field, bool) bool) Expr { return e }
 
 func (e HasSize) complete(_ *compiler, to condition, _ bool) (condition, error) {
 	if e.Op > GreaterOrEqual || e.N < 0 {
@@ -102,6 +109,8 @@ func (e HasType) write(b *strings.Builder) {
 }
 
 func (HasType) looksAtValues() bool { return false }
+
+func (e HasType) refold(func(Field, bool) bool) Expr { return e }
 
 func (e HasType) complete(_ *compiler, to condition, _ bool) (condition, error) {
 	if err := checkType(e.Type); err != nil {

@@ -39,6 +39,11 @@ func (e CompareFields) write(b *strings.Builder) {
 
 func (CompareFields) looksAtValues() bool { return true }
 
+func (e CompareFields) refold(fn func(Field, bool) bool) Expr {
+	e.Fold = fn(e.Field, e.Fold)
+	return e
+}
+
 // complete is nothing for a CompareFields, which has two slots: see compiler.compareFields.
 func (e CompareFields) complete(_ *compiler, to condition, _ bool) (condition, error) {
 	return to, fmt.Errorf("%w: %T", ErrCondition, e)

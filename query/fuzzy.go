@@ -107,6 +107,11 @@ func (e Fuzzy) write(b *strings.Builder) {
 
 func (Fuzzy) looksAtValues() bool { return true }
 
+func (e Fuzzy) refold(fn func(Field, bool) bool) Expr {
+	e.Fold = fn(e.Field, e.Fold)
+	return e
+}
+
 // check returns ErrCondition for what breaks a bound.
 func (e Fuzzy) check() error {
 	switch {

@@ -25,12 +25,60 @@ type leaf interface {
 	// looksAtValues reports whether the condition looks at nothing but the values that its fields reach.
 	looksAtValues() bool
 
+	// refold returns the condition with the regard to case that fn returns, which is given the field and whether case does not matter.
+	refold(fn func(f Field, fold bool) bool) Expr
+
 	// complete completes to, which has the slot of the field, as the condition. folds says that comparisons of the field ignore case anyway.
 	complete(c *compiler, to condition, folds bool) (condition, error)
 }
 
 // All kinds of conditions on fields are leaves.
 var _ = []leaf{Compare{}, CompareFields{}, Between{}, In{}, StartsWith{}, EndsWith{}, Contains{}, Regexp{}, Fuzzy{}, Search{}, MoreLike{}, Place{}, Similar{}, Exists{}, ElemMatch{}, HasSize{}, HasType{}}
+
+// MapConditions returns e with what fn returns in the place of each condition that joins no others, or the first error of fn. It does not change e, whose
+// depth must be within the bounds. A nil e is nil.
+func MapConditions(e Expr, fn func(Expr) (Expr, error)) (Expr, error) {
+	list := func(in []Expr) ([]Expr, error) {
+		out := make([]Expr, len(in))
+		for i, kid := range in {
+			var err error
+			if out[i], err = MapConditions(kid, fn); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	var err error
+	switch e := e.(type) {
+	case nil:
+		return nil, nil
+	case And:
+		kids, err := list(e)
+		return And(kids), err
+	case Or:
+		kids, err := list(e)
+		return Or(kids), err
+	case Not:
+		e.Expr, err = MapConditions(e.Expr, fn)
+		return e, err
+	case Boost:
+		e.Expr, err = MapConditions(e.Expr, fn)
+		return e, err
+	}
+	return fn(e)
+}
+
+// Refold returns e in which texts are compared with the regard to case that fn says, of each condition on texts: fn is given its field, and whether
+// case does not matter now. Those on the elements of an array are among them. It does not change e, whose depth must be within the bounds.
+func Refold(e Expr, fn func(f Field, fold bool) bool) Expr {
+	e, _ = MapConditions(e, func(e Expr) (Expr, error) { // fn has no error
+		if l, is := e.(leaf); is {
+			e = l.refold(fn)
+		}
+		return e, nil
+	})
+	return e
+}
 
 func (e Compare) on() (Field, bool) { return e.Field, true }
 
@@ -49,6 +97,11 @@ func (e Compare) write(b *strings.Builder) {
 }
 
 func (Compare) looksAtValues() bool { return true }
+
+func (e Compare) refold(fn func(Field, bool) bool) Expr {
+	e.Fold = fn(e.Field, e.Fold)
+	return e
+}
 
 func (e Compare) complete(c *compiler, to condition, folds bool) (condition, error) {
 	if e.Op > GreaterOrEqual {
@@ -76,6 +129,11 @@ func (e Between) write(b *strings.Builder) {
 
 func (Between) looksAtValues() bool { return true }
 
+func (e Between) refold(fn func(Field, bool) bool) Expr {
+	e.Fold = fn(e.Field, e.Fold)
+	return e
+}
+
 func (e Between) complete(c *compiler, to condition, folds bool) (condition, error) {
 	to.op, to.fold = opBetween, folds || e.Fold
 	return c.with(to, e.Lo, e.Hi)
@@ -102,6 +160,11 @@ func (e In) write(b *strings.Builder) { writeIn(b, e) }
 
 func (In) looksAtValues() bool { return true }
 
+func (e In) refold(fn func(Field, bool) bool) Expr {
+	e.Fold = fn(e.Field, e.Fold)
+	return e
+}
+
 func (e In) complete(c *compiler, to condition, folds bool) (condition, error) {
 	to.op, to.fold = opIn, folds || e.Fold
 	if e.All {
@@ -126,6 +189,11 @@ func (e StartsWith) write(b *strings.Builder) { writeCall(b, "startsWith", e.Fie
 
 func (StartsWith) looksAtValues() bool { return true }
 
+func (e StartsWith) refold(fn func(Field, bool) bool) Expr {
+	e.Fold = fn(e.Field, e.Fold)
+	return e
+}
+
 func (e StartsWith) complete(_ *compiler, to condition, folds bool) (condition, error) {
 	return textCondition(to, opStartsWith, e.Text, folds || e.Fold), nil
 }
@@ -146,6 +214,11 @@ func (e EndsWith) write(b *strings.Builder) { writeCall(b, "endsWith", e.Field, 
 
 func (EndsWith) looksAtValues() bool { return true }
 
+func (e EndsWith) refold(fn func(Field, bool) bool) Expr {
+	e.Fold = fn(e.Field, e.Fold)
+	return e
+}
+
 func (e EndsWith) complete(_ *compiler, to condition, folds bool) (condition, error) {
 	return textCondition(to, opEndsWith, e.Text, folds || e.Fold), nil
 }
@@ -165,6 +238,11 @@ func (e Contains) measure(s Size) Size {
 func (e Contains) write(b *strings.Builder) { writeCall(b, "contains", e.Field, e.Text, e.Fold) }
 
 func (Contains) looksAtValues() bool { return true }
+
+func (e Contains) refold(fn func(Field, bool) bool) Expr {
+	e.Fold = fn(e.Field, e.Fold)
+	return e
+}
 
 func (e Contains) complete(_ *compiler, to condition, folds bool) (condition, error) {
 	return textCondition(to, opContains, e.Text, folds || e.Fold), nil
@@ -187,6 +265,11 @@ func (e Regexp) write(b *strings.Builder) { writeCall(b, "regex", e.Field, e.Pat
 
 func (Regexp) looksAtValues() bool { return true }
 
+func (e Regexp) refold(fn func(Field, bool) bool) Expr {
+	e.Fold = fn(e.Field, e.Fold)
+	return e
+}
+
 func (e Regexp) complete(c *compiler, to condition, folds bool) (_ condition, err error) {
 	to.op = opRegexp
 	to.regexp, err = c.regexps.compile(e.Pattern, folds || e.Fold)
@@ -205,6 +288,8 @@ func (Exists) measure(s Size) Size { return s }
 func (e Exists) write(b *strings.Builder) { b.WriteString("exists(" + e.Field.String() + ")") }
 
 func (Exists) looksAtValues() bool { return false }
+
+func (e Exists) refold(func(Field, bool) bool) Expr { return e }
 
 func (Exists) complete(_ *compiler, to condition, _ bool) (condition, error) {
 	to.op = opExists

@@ -29,6 +29,8 @@ func (e MoreLike) measure(s Size) Size {
 
 func (MoreLike) looksAtValues() bool { return false }
 
+func (e MoreLike) refold(func(Field, bool) bool) Expr { return e }
+
 func (MoreLike) complete(_ *compiler, to condition, _ bool) (condition, error) {
 	return to, fmt.Errorf("%w: moreLikeThis() stands in the condition of a query for documents, and not on elements, on groups, or where documents are tested one by one", ErrCondition)
 }
@@ -191,35 +193,14 @@ func ResolveLikes(e Expr, fn func(MoreLike) (Expr, error)) (_ Expr, n int, err e
 	if !hasLikes(e) {
 		return e, 0, nil
 	}
-	list := func(in []Expr) ([]Expr, error) {
-		out := make([]Expr, len(in))
-		for i := range in {
-			var more int
-			if out[i], more, err = ResolveLikes(in[i], fn); err != nil {
-				return nil, err
-			}
-			n += more
+	e, err = MapConditions(e, func(e Expr) (Expr, error) {
+		if m, is := e.(MoreLike); is {
+			n++
+			return fn(m)
 		}
-		return out, nil
-	}
-	switch e := e.(type) {
-	case And:
-		all, err := list(e)
-		return And(all), n, err
-	case Or:
-		all, err := list(e)
-		return Or(all), n, err
-	case Not:
-		e.Expr, n, err = ResolveLikes(e.Expr, fn)
-		return e, n, err
-	case Boost:
-		e.Expr, n, err = ResolveLikes(e.Expr, fn)
-		return e, n, err
-	case MoreLike:
-		out, err := fn(e)
-		return out, 1, err
-	}
-	return e, 0, nil // an ElemMatch, which Compile refuses
+		return e, nil // an ElemMatch among them, which Compile refuses
+	})
+	return e, n, err
 }
 
 var errLike = errors.New("it is like another document")

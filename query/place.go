@@ -39,6 +39,8 @@ func (e Place) write(b *strings.Builder) {
 
 func (Place) looksAtValues() bool { return true }
 
+func (e Place) refold(func(Field, bool) bool) Expr { return e }
+
 func (e Place) complete(_ *compiler, to condition, _ bool) (condition, error) {
 	if e.Shape.place == nil || e.Relation > PlaceDisjoint {
 		return to, fmt.Errorf("%w: a condition on places has a relation and a shape", ErrCondition)

@@ -323,34 +323,12 @@ func joined(list And) Expr {
 // error of fn. Of an ElemMatch it replaces the field of the elements, and not those in it.
 // It does not change e, whose depth must be within the bounds.
 func MapFields(e Expr, fn func(Field) (Field, error)) (Expr, error) {
-	list := func(in []Expr) ([]Expr, error) {
-		out := make([]Expr, len(in))
-		for i, kid := range in {
-			var err error
-			if out[i], err = MapFields(kid, fn); err != nil {
-				return nil, err
-			}
+	return MapConditions(e, func(e Expr) (Expr, error) {
+		if l, is := e.(leaf); is {
+			return l.mapFields(fn)
 		}
-		return out, nil
-	}
-	var err error
-	switch e := e.(type) {
-	case And:
-		kids, err := list(e)
-		return And(kids), err
-	case Or:
-		kids, err := list(e)
-		return Or(kids), err
-	case Not:
-		e.Expr, err = MapFields(e.Expr, fn)
-		return e, err
-	case Boost:
-		e.Expr, err = MapFields(e.Expr, fn)
-		return e, err
-	case leaf:
-		return e.mapFields(fn)
-	}
-	return e, nil
+		return e, nil
+	})
 }
 
 // GroupColumns returns the columns that a query with groups computes: those of select,

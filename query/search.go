@@ -41,6 +41,8 @@ func (e Search) measure(s Size) Size {
 
 func (Search) looksAtValues() bool { return true }
 
+func (e Search) refold(func(Field, bool) bool) Expr { return e }
+
 // DefaultAnalyzer is the analyzer of a Search without one.
 const DefaultAnalyzer = "standard"
 

@@ -46,6 +46,8 @@ func (e Similar) write(b *strings.Builder) {
 
 func (Similar) looksAtValues() bool { return true }
 
+func (e Similar) refold(func(Field, bool) bool) Expr { return e }
+
 func (e Similar) complete(_ *compiler, to condition, _ bool) (condition, error) {
 	if e.Vector.target == nil || math.IsNaN(e.Minimum) {
 		return to, errNoVector

@@ -53,7 +53,7 @@ func Not(c Condition) Condition {
 // Boost multiplies what c counts for scores.
 func Boost(c Condition, by float64) Condition {
 	if err := (query.Boost{By: by}).Check(); err != nil {
-		return Condition{err: fmt.Errorf("%w: %w", errs.ErrQuery, err)}
+		return refused(err)
 	}
 	return join([]Condition{c}, itself, func(all []query.Expr) query.Expr { return query.Boost{Expr: all[0], By: by} })
 }
@@ -61,14 +61,14 @@ func Boost(c Condition, by float64) Condition {
 // MoreLike is a condition that a document is like another one.
 func MoreLike(e query.MoreLike) Condition {
 	if err := e.Check(); err != nil {
-		return Condition{err: fmt.Errorf("%w: %w", errs.ErrQuery, err)}
+		return refused(err)
 	}
 	return newCondition(e)
 }
 
 // IgnoreCase makes every comparison of text in c disregard case.
 func IgnoreCase(c Condition) Condition {
-	c.expr = foldCase(c.expr)
+	c.expr = query.Refold(c.expr, func(query.Field, bool) bool { return true })
 	return c
 }
 
@@ -76,10 +76,13 @@ func IgnoreCase(c Condition) Condition {
 func newCondition(e query.Expr) Condition {
 	size, err := query.Measure(e)
 	if err != nil {
-		return Condition{err: fmt.Errorf("%w: %w", errs.ErrQuery, err)}
+		return refused(err)
 	}
 	return Condition{expr: e, size: size}
 }
+
+// refused is a condition that is none, as err says.
+func refused(err error) Condition { return Condition{err: fmt.Errorf("%w: %w", errs.ErrQuery, err)} }
 
 // join combines conditions. Their sizes are known, so that a result beyond the
 // bounds is refused at once, before any code walks it.
@@ -146,7 +149,7 @@ func CompareFields(field, path string, op query.Op) Condition {
 		return Condition{err: err}
 	}
 	if err := query.DatedFields(&f, &other); err != nil {
-		return Condition{err: fmt.Errorf("%w: %w", errs.ErrQuery, err)}
+		return refused(err)
 	}
 	return newCondition(query.CompareFields{Field: f, Op: op, Other: other})
 }
@@ -203,7 +206,7 @@ func Between(field string, lo, hi any) Condition {
 // In is true if the field reaches one of values, or all of them.
 func In[V any](field string, values []V, all bool) Condition {
 	if err := (query.Size{Values: len(values)}).Check(); err != nil {
-		return Condition{err: fmt.Errorf("%w: %w", errs.ErrQuery, err)}
+		return refused(err)
 	}
 	list := make([]any, len(values))
 	for i, value := range values {
@@ -219,7 +222,7 @@ func In[V any](field string, values []V, all bool) Condition {
 // checked returns a Condition of e, or the error of compiling it.
 func checked(e query.Expr) Condition {
 	if _, err := query.Compile(e); err != nil {
-		return Condition{err: fmt.Errorf("%w: %w", errs.ErrQuery, err)}
+		return refused(err)
 	}
 	return newCondition(e)
 }
@@ -273,56 +276,4 @@ func OnText(field, text string, make func(query.Field) query.Expr) Condition {
 		return Condition{err: fmt.Errorf("%w: text for %s: %q is not valid UTF-8", errs.ErrQuery, field, errs.Shorten(text))}
 	}
 	return newCondition(make(f))
-}
-
-func foldCase(e query.Expr) query.Expr {
-	switch e := e.(type) {
-	case query.And:
-		return query.And(foldAll(e))
-	case query.Or:
-		return query.Or(foldAll(e))
-	case query.Not:
-		return query.Not{Expr: foldCase(e.Expr)}
-	case query.Boost:
-		return query.Boost{Expr: foldCase(e.Expr), By: e.By}
-	case query.Fuzzy:
-		e.Fold = true
-		return e
-	case query.Compare:
-		e.Fold = true
-		return e
-	case query.CompareFields:
-		e.Fold = true
-		return e
-	case query.Between:
-		e.Fold = true
-		return e
-	case query.In:
-		e.Fold = true
-		return e
-	case query.StartsWith:
-		e.Fold = true
-		return e
-	case query.EndsWith:
-		e.Fold = true
-		return e
-	case query.Contains:
-		e.Fold = true
-		return e
-	case query.Regexp:
-		e.Fold = true
-		return e
-	case query.ElemMatch:
-		e.Where = foldCase(e.Where)
-		return e
-	}
-	return e
-}
-
-func foldAll(exprs []query.Expr) []query.Expr {
-	out := make([]query.Expr, len(exprs))
-	for i, e := range exprs {
-		out[i] = foldCase(e)
-	}
-	return out
 }

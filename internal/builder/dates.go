@@ -57,19 +57,12 @@ func (q Definition) datedField(f query.Field) query.Field {
 // datedCondition is dated for a condition, which is within the bounds of one. Its paths
 // begin at the path of, in an ElemMatch that of the elements.
 func (q Definition) datedCondition(e query.Expr, of jsonpath.Path) (query.Expr, error) {
+	return query.MapConditions(e, func(e query.Expr) (query.Expr, error) { return q.datedLeaf(e, of) })
+}
+
+// datedLeaf is datedCondition for one that joins no others.
+func (q Definition) datedLeaf(e query.Expr, of jsonpath.Path) (query.Expr, error) {
 	switch e := e.(type) {
-	case query.And:
-		all, err := q.datedConditions(e, of)
-		return query.And(all), err
-	case query.Or:
-		all, err := q.datedConditions(e, of)
-		return query.Or(all), err
-	case query.Not:
-		inner, err := q.datedCondition(e.Expr, of)
-		return query.Not{Expr: inner}, err
-	case query.Boost:
-		inner, err := q.datedCondition(e.Expr, of)
-		return query.Boost{Expr: inner, By: e.By}, err
 	case query.Compare:
 		values := []query.Value{e.Value}
 		err := q.datedOperands(&e.Field, of, values)
@@ -96,17 +89,6 @@ func (q Definition) datedCondition(e query.Expr, of jsonpath.Path) (query.Expr, 
 		return e, err
 	}
 	return e, nil // conditions on text stay what they are
-}
-
-func (q Definition) datedConditions(list []query.Expr, of jsonpath.Path) ([]query.Expr, error) {
-	out := make([]query.Expr, len(list))
-	for i, e := range list {
-		var err error
-		if out[i], err = q.datedCondition(e, of); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
 }
 
 // datedOperands makes instants of the values that a time.Time is compared with.

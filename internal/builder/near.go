@@ -3,7 +3,6 @@ package builder
 import (
 	"fmt"
 
-	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/query"
 )
 
@@ -39,7 +38,7 @@ func (c Condition) replaced(fn func(query.Expr) (query.Expr, error)) Condition {
 	}
 	e, err := fn(c.expr)
 	if err != nil {
-		return Condition{err: fmt.Errorf("%w: %w", errs.ErrQuery, err)}
+		return refused(err)
 	}
 	return newCondition(e)
 }

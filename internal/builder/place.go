@@ -1,16 +1,11 @@
 package builder
 
-import (
-	"fmt"
-
-	"github.com/jaydb/jay/internal/errs"
-	"github.com/jaydb/jay/query"
-)
+import "github.com/jaydb/jay/query"
 
 // Place is true if a place that the field reaches lies so to a shape, or the mistake in that.
 func Place(field string, r query.Relation, s query.Shape, err error) Condition {
 	if err != nil {
-		return Condition{err: fmt.Errorf("%w: %w", errs.ErrQuery, err)}
+		return refused(err)
 	}
 	f, err := parseField(field)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 func Similar(field string, to []float32, minimum float64) Condition {
 	v, err := query.NewVector(to, "")
 	if err != nil {
-		return Condition{err: fmt.Errorf("%w: %w", errs.ErrQuery, err)}
+		return refused(err)
 	}
 	if !(minimum >= -1 && minimum <= 1) {
 		return Condition{err: fmt.Errorf("%w: a similarity is between -1 and 1, and not %v", errs.ErrQuery, minimum)}

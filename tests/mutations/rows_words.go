@@ -154,7 +154,7 @@ var worded = []mutation{
 	},
 	{
 		name:  "definitions: an exact field is found without regard to case",
-		edits: []edit{{"server/internal/verbs/words.go", "	case query.Compare:\n		e.Fold = e.Fold && !exact(e.Field)", "	case query.Compare:\n		e.Fold = e.Fold || exact(e.Field)"}},
+		edits: []edit{{"server/internal/verbs/words.go", "return fold && (f.Meta != query.MetaNone || !all.Of(f.Path.String()).Exact)", "return fold || all.Of(f.Path.String()).Exact"}},
 		tests: []tests{{"server", "TestDefinitions_Words$"}},
 	},
 	{

@@ -141,13 +141,17 @@ func revive(c *serve.Call, name string) (declared jay.Computed, err error) {
 // AdaptText returns the text of a query of the index as one for documents, and its parameters: of an index of fields that are searched, found exactly or suggest words, with
 // what the definition says of them, and without parameters.
 func (ix *Index) AdaptText(text string, given map[string]any) (string, map[string]any, error) {
-	if ix.Defined == nil || ix.Computed != nil || len(ix.Defined.Options()) == 0 {
+	if ix.Defined == nil || ix.Computed != nil {
+		return text, given, nil
+	}
+	options := ix.Defined.Options()
+	if len(options) == 0 {
 		return text, given, nil
 	}
 	q, err := query.Parse(text, given)
 	if err != nil {
 		return "", nil, err
 	}
-	ix.Defined.Adapt(q)
+	options.adaptQuery(q)
 	return q.String(), nil, nil
 }

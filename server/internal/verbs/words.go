@@ -237,9 +237,9 @@ const termPage = 1000
 
 // SuggestsNothing returns a field that is to suggest words, and for which there is no index of words: it is computed, of elements or of a reduce.
 func (d *Definition) SuggestsNothing() (field string, is bool) {
-	list := d.WordsIndexes()
-	for _, field := range slices.Sorted(maps.Keys(d.Options())) {
-		if field != allFields && d.Options()[field].Suggests && !slices.ContainsFunc(list, func(w WordsIndex) bool { return w.Members[field] != nil }) {
+	list, options := d.WordsIndexes(), d.Options()
+	for _, field := range slices.Sorted(maps.Keys(options)) {
+		if field != allFields && options[field].Suggests && !slices.ContainsFunc(list, func(w WordsIndex) bool { return w.Members[field] != nil }) {
 			return field, true
 		}
 	}
@@ -263,73 +263,37 @@ func pathOf(m index.Map, one index.Member) (path string, is bool) {
 
 // Adapt makes a query of the definition's fields one that finds what they say: by their analyzers, and with regard to case.
 func (d *Definition) Adapt(q *query.Query) {
-	if d == nil {
-		return
-	}
-	if options := d.Options(); len(options) > 0 && q.Where != nil {
-		q.Where = options.adapt(q.Where)
+	if d != nil {
+		d.Options().adaptQuery(q)
 	}
 }
 
-// adapt returns a condition with the analyzers and the regard to case of its fields.
+// adaptQuery is Adapt for the definition of these options.
+func (all FieldOptions) adaptQuery(q *query.Query) {
+	if len(all) > 0 && q.Where != nil {
+		q.Where = all.adapt(q.Where)
+	}
+}
+
+// adapt returns a condition with the analyzers and the regard to case of its fields. Two fields that are compared, and the elements of an array, stay as they are.
 func (all FieldOptions) adapt(e query.Expr) query.Expr {
-	list := func(in []query.Expr) []query.Expr {
-		out := make([]query.Expr, len(in))
-		for i := range in {
-			out[i] = all.adapt(in[i])
+	e, _ = query.MapConditions(e, func(e query.Expr) (query.Expr, error) { // there is no error
+		switch e := e.(type) {
+		case query.Search:
+			switch o := all.Of(e.Field.Path.String()); {
+			case e.Analyzer != "" || e.Field.Meta != query.MetaNone:
+			case o.Exact:
+				e.Analyzer = "keyword"
+			default:
+				e.Analyzer = o.Analyzer
+			}
+			return e, nil
+		case query.CompareFields, query.ElemMatch:
+			return e, nil
 		}
-		return out
-	}
-	switch e := e.(type) {
-	case query.And:
-		return query.And(list(e))
-	case query.Or:
-		return query.Or(list(e))
-	case query.Not:
-		return query.Not{Expr: all.adapt(e.Expr)}
-	case query.Boost:
-		return query.Boost{Expr: all.adapt(e.Expr), By: e.By}
-	case query.Search:
-		switch o := all.Of(e.Field.Path.String()); {
-		case e.Analyzer != "" || e.Field.Meta != query.MetaNone:
-		case o.Exact:
-			e.Analyzer = "keyword"
-		default:
-			e.Analyzer = o.Analyzer
-		}
-		return e
-	}
-	return all.exactly(e)
-}
-
-// exactly returns a condition on one field with regard to case, if the field has it.
-func (all FieldOptions) exactly(e query.Expr) query.Expr {
-	exact := func(f query.Field) bool { return f.Meta == query.MetaNone && all.Of(f.Path.String()).Exact }
-	switch e := e.(type) {
-	case query.Compare:
-		e.Fold = e.Fold && !exact(e.Field)
-		return e
-	case query.Between:
-		e.Fold = e.Fold && !exact(e.Field)
-		return e
-	case query.In:
-		e.Fold = e.Fold && !exact(e.Field)
-		return e
-	case query.StartsWith:
-		e.Fold = e.Fold && !exact(e.Field)
-		return e
-	case query.EndsWith:
-		e.Fold = e.Fold && !exact(e.Field)
-		return e
-	case query.Contains:
-		e.Fold = e.Fold && !exact(e.Field)
-		return e
-	case query.Regexp:
-		e.Fold = e.Fold && !exact(e.Field)
-		return e
-	case query.Fuzzy:
-		e.Fold = e.Fold && !exact(e.Field)
-		return e
-	}
+		return query.Refold(e, func(f query.Field, fold bool) bool {
+			return fold && (f.Meta != query.MetaNone || !all.Of(f.Path.String()).Exact)
+		}), nil
+	})
 	return e
 }
