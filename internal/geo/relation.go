@@ -77,19 +77,6 @@ func (p *Place) circlesMeet(o *Place) bool {
 	return slices.ContainsFunc(p.circles, func(c s2.Cap) bool { return o.angleTo(c.Center()) <= c.Radius() })
 }
 
-// Distance returns how far a place is from a point, in metres: 0 in it, +Inf from a place without points.
-func (p *Place) Distance(latitude, longitude float64) (float64, error) {
-	at, err := vertex(latitude, longitude)
-	if err != nil {
-		return 0, err
-	}
-	d := p.angleTo(at)
-	for _, c := range p.circles {
-		d = min(d, max(0, c.Center().Distance(at)-c.Radius()))
-	}
-	return metres(d), nil
-}
-
 // angleTo returns how far all but circles are from a point.
 func (p *Place) angleTo(at s2.Point) s1.Angle {
 	d := s1.InfAngle()
@@ -100,8 +87,7 @@ func (p *Place) angleTo(at s2.Point) s1.Angle {
 		d = min(d, b.DistanceToLatLng(s2.LatLngFromPoint(at)))
 	}
 	if len(p.lines)+len(p.areas) > 0 {
-		q := s2.NewClosestEdgeQuery(p.index, s2.NewClosestEdgeQueryOptions().IncludeInteriors(true))
-		d = min(d, q.Distance(s2.NewMinDistanceToPointTarget(at)).Angle())
+		d = min(d, p.angleToEdges(at))
 	}
 	return d
 }

@@ -199,17 +199,12 @@ func (g grown) CapBound() s2.Cap { return g.RectBound().CapBound() }
 // RectBound implements s2.Region.
 func (g grown) RectBound() s2.Rect {
 	bound := s2.EmptyRect()
-	by := g.by.Angle()
-	margin := s2.LatLng{Lat: by, Lng: by}
 	add := func(r s2.Rect) {
 		// Of a place at a pole or near it all meridians count.
 		if r.Lat.Hi > math.Pi/2-1e-6 || r.Lat.Lo < -math.Pi/2+1e-6 {
 			r.Lng = r.Lng.Expanded(2 * math.Pi)
 		}
-		margin.Lng = s1.Angle(float64(by) / max(1e-6, math.Cos(max(math.Abs(r.Lat.Lo), math.Abs(r.Lat.Hi)))))
-		r.Lat.Lo, r.Lat.Hi = max(-math.Pi/2, r.Lat.Lo-float64(by)), min(math.Pi/2, r.Lat.Hi+float64(by))
-		r.Lng = r.Lng.Expanded(float64(margin.Lng))
-		bound = bound.Union(r)
+		bound = bound.Union(g.widened(r))
 	}
 	for _, v := range g.place.points {
 		add(s2.RectFromLatLng(s2.LatLngFromPoint(v)))
@@ -227,6 +222,14 @@ func (g grown) RectBound() s2.Rect {
 		add(b)
 	}
 	return bound
+}
+
+// widened returns a box with what is around it.
+func (g grown) widened(r s2.Rect) s2.Rect {
+	by := float64(g.by.Angle())
+	r.Lng = r.Lng.Expanded(by / max(1e-6, math.Cos(max(math.Abs(r.Lat.Lo), math.Abs(r.Lat.Hi)))))
+	r.Lat.Lo, r.Lat.Hi = max(-math.Pi/2, r.Lat.Lo-by), min(math.Pi/2, r.Lat.Hi+by)
+	return r
 }
 
 // ContainsCell implements s2.Region.
@@ -251,10 +254,7 @@ func (g grown) IntersectsCell(cell s2.Cell) bool {
 		}
 	}
 	for _, b := range g.place.boxes {
-		wide := b
-		wide.Lat.Lo, wide.Lat.Hi = max(-math.Pi/2, b.Lat.Lo-float64(by)), min(math.Pi/2, b.Lat.Hi+float64(by))
-		wide.Lng = b.Lng.Expanded(float64(by) / max(1e-6, math.Cos(max(math.Abs(b.Lat.Lo), math.Abs(b.Lat.Hi)))))
-		if wide.IntersectsCell(cell) {
+		if g.widened(b).IntersectsCell(cell) {
 			return true
 		}
 	}

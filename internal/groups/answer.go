@@ -385,8 +385,13 @@ func (a *answer) walk(r storage.Reader, kind byte, fn func(key, value []byte) er
 	if a.ranges == nil {
 		return a.walkRange(r, prefix, format.PrefixEnd(prefix), fn)
 	}
-	var last []byte // the end of what has been walked over
-	for _, one := range a.ranges {
+	return eachRange(prefix, a.ranges, func(lo, hi []byte) error { return a.walkRange(r, lo, hi, fn) })
+}
+
+// eachRange calls fn with the bounds of ranges behind a prefix, ascending, without what an earlier one has, until it returns an error.
+func eachRange(prefix []byte, ranges []catalog.GroupRange, fn func(lo, hi []byte) error) error {
+	var last []byte // the end of what fn has been called with
+	for _, one := range ranges {
 		lo, hi := slices.Concat(prefix, one.Lo), slices.Concat(prefix, one.Hi)
 		if one.Hi == nil {
 			hi = format.PrefixEnd(lo)
@@ -397,7 +402,7 @@ func (a *answer) walk(r storage.Reader, kind byte, fn func(key, value []byte) er
 		if bytes.Compare(lo, hi) >= 0 {
 			continue
 		}
-		if err := a.walkRange(r, lo, hi, fn); err != nil {
+		if err := fn(lo, hi); err != nil {
 			return err
 		}
 		last = hi

@@ -52,6 +52,20 @@ func (k keeper) EachComputed(body []byte, fn func(query.Doc)) error {
 	return r.elements.Failed()
 }
 
+// eachCounted is eachElement for those of which the condition of the index is true.
+func (r *reader) eachCounted(body []byte, fn func(query.Doc) error) error {
+	if r.only == nil {
+		return r.eachElement(body, fn)
+	}
+	return r.eachElement(body, func(doc query.Doc) error {
+		matches := r.only.Match(doc)
+		if err := r.pace.Err(); err != nil || !matches {
+			return err
+		}
+		return fn(doc)
+	})
+}
+
 // eachElement calls fn with each element of a document, or with the document if there is no fan-out.
 func (r *reader) eachElement(body []byte, fn func(query.Doc) error) error {
 	if r.elements == nil {
@@ -81,13 +95,7 @@ func (r *reader) eachOfElements(body []byte, fn func(key, value []byte)) (failed
 	element, shares := 0, 0
 	r.pace = query.Pace{}
 	defer r.forget()
-	err = r.elements.Each(query.Doc{Body: body}, func(doc query.Doc) error {
-		if r.only != nil {
-			matches := r.only.Match(doc)
-			if err := r.pace.Err(); err != nil || !matches {
-				return err
-			}
-		}
+	err = r.eachCounted(body, func(doc query.Doc) error {
 		element++
 		combinations, err := r.shares.Begin(doc)
 		if err == nil {

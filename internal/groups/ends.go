@@ -127,13 +127,7 @@ func (n ends) each(body []byte, fn func(key []byte)) (failed catalog.Failures, w
 	r := n.k.readers.Get().(*reader)
 	defer n.k.readers.Put(r)
 	whole, r.pace = true, query.Pace{}
-	err = r.eachElement(body, func(doc query.Doc) error {
-		if r.only != nil {
-			matches := r.only.Match(doc)
-			if err := r.pace.Err(); err != nil || !matches {
-				return err
-			}
-		}
+	err = r.eachCounted(body, func(doc query.Doc) error {
 		combinations, err := r.shares.Begin(doc)
 		if err != nil {
 			return err

@@ -3,7 +3,6 @@ package groups
 import (
 	"bytes"
 	"fmt"
-	"slices"
 
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/errs"
@@ -20,22 +19,8 @@ func (a *answerEnds) read(r storage.Reader, changes catalog.GroupChanges, groups
 	if ranges == nil {
 		ranges = []catalog.GroupRange{{Hi: []byte{format.SpaceErrors}}}
 	}
-	var last []byte // the end of what has been walked over
-	for _, one := range ranges {
-		lo, hi := slices.Concat(prefix, one.Lo), slices.Concat(prefix, one.Hi)
-		if one.Hi == nil {
-			hi = format.PrefixEnd(lo)
-		}
-		if bytes.Compare(lo, last) < 0 {
-			lo = last
-		}
-		if bytes.Compare(lo, hi) >= 0 {
-			continue
-		}
-		if err := w.walk(r, lo, hi); err != nil {
-			return w.keys, err
-		}
-		last = hi
+	if err := eachRange(prefix, ranges, func(lo, hi []byte) error { return w.walk(r, lo, hi) }); err != nil {
+		return w.keys, err
 	}
 	return w.keys, a.addOwn(changes.Bodies, groups)
 }

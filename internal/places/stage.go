@@ -24,8 +24,13 @@ func (k keeper) StageNew(tx storage.Tx, folded string, given []catalog.Entry) er
 	return k.stage(tx, folded, nil, given)
 }
 
+// Fill implements catalog.Tabler.
+func (k keeper) Fill(s catalog.Staging, folded string, given []catalog.Entry) error {
+	return k.stage(s, folded, nil, given)
+}
+
 // stage is Stage for a document whose record is before, nil for none.
-func (k keeper) stage(tx storage.Tx, folded string, before []byte, given []catalog.Entry) error {
+func (k keeper) stage(tx catalog.Staging, folded string, before []byte, given []catalog.Entry) error {
 	id := []byte(folded)
 	var now []byte
 	if len(given) > 0 {
@@ -152,21 +157,4 @@ func (k keeper) StoredFacts(key, value []byte, add func(fact []byte, weight int6
 		return bad
 	}
 	return add(keyFact(keyed{key, value}), -1)
-}
-
-// Fill implements catalog.Tabler.
-func (k keeper) Fill(s catalog.Staging, folded string, given []catalog.Entry) error {
-	if len(given) == 0 {
-		return nil
-	}
-	_, value := given[0].Given()
-	r, err := decodeRecord(value)
-	if err != nil {
-		return err
-	}
-	for _, key := range k.keysOf(&r, []byte(folded)) {
-		s.Set(key.key, key.value, nil)
-	}
-	s.Set(k.documentKey(keyOf, []byte(folded)), value, nil)
-	return nil
 }
