@@ -4,6 +4,7 @@
 import * as api from './api.js';
 import {editor} from './editor.js';
 import {JSONError, decode, parse} from './json.js';
+import * as rql from './rql.js';
 import {bytes, button, count, dialog, errorBox, field, fill, h, link, plural, state, table, toast, confirm} from './ui.js';
 
 // computedTable shows computed indexes. size returns the bytes of a part; drop is called with one to be dropped.
@@ -22,7 +23,7 @@ export function computedTable(list, {db, app, size, drop}) {
 }
 
 // fromIndex is a query of all results of an index.
-function fromIndex(name) { return `from index '${name.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`; }
+function fromIndex(name) { return `from index ${rql.literal(name)}`; }
 
 // dropComputed asks, and drops a computed index. It resolves to true if it is dropped.
 export async function dropComputed(db, ix) {

@@ -2,12 +2,12 @@
 // the elements of its answers; what is found stands in <mark>.
 
 import * as api from './api.js';
+import * as rql from './rql.js';
 import {h, link} from './ui.js';
 
 export const pageSize = 50;
 const mostFields = 16; // a query has no more highlights
 const begins = '\uE000', ends = '\uE001'; // around what is found; no font has a sign for them
-const keywords = new Set(['from', 'group', 'where', 'order', 'load', 'update', 'filter', 'select', 'include', 'limit', 'offset', 'declare', 'and', 'or', 'not', 'in', 'between', 'all', 'as', 'distinct', 'true', 'false', 'null']);
 
 // planOf returns how a collection is searched: {index, fields: [{name, analyzer}], query, parameters}. Without an index of words fields are those that some
 // of its documents have; there are none if these have none whose name can stand in a query.
@@ -21,14 +21,14 @@ export async function planOf(db, collection, words, signal) {
     fields = all[0].fields.map((name, i) => ({name, analyzer: analyzers[analyzers.length > 1 ? i : 0]}));
   } else {
     const rows = await api.get(api.jay(db, 'rows', {collection, pageSize: 50}), {signal});
-    fields = rows.fields.filter((name) => /^[A-Za-z_]\w*$/.test(name) && !keywords.has(name.toLowerCase())).map((name) => ({name, analyzer: ''}));
+    fields = rows.fields.filter((name) => rql.name(name) === name && !name.startsWith('@')).map((name) => ({name, analyzer: ''}));
   }
   fields = fields.slice(0, mostFields);
   const options = JSON.stringify({PreTags: [begins], PostTags: [ends], Plain: true});
   const searches = fields.map(({name, analyzer}) => `search(${name}, $words${analyzer ? `, '${analyzer}'` : ''})`);
   return {
     index: all[0]?.name ?? '', fields,
-    query: `from '${collection.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}' where ${searches.join(' or ')} order by score() select id() as id include ${fields.map(({name}) => `highlight(${name}, 160, 2, $tags)`).join(', ')}`,
+    query: `from ${rql.literal(collection)} where ${searches.join(' or ')} order by score() select id() as id include ${fields.map(({name}) => `highlight(${name}, 160, 2, $tags)`).join(', ')}`,
     parameters: {words, tags: options},
   };
 }

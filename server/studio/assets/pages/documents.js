@@ -6,6 +6,7 @@ import * as api from '../api.js';
 import * as feed from '../feed.js';
 import {parse} from '../json.js';
 import {Rows, cursorOf, shown} from '../rows.js';
+import * as rql from '../rql.js';
 import * as words from '../words.js';
 import {button, bytes, code, confirm, count, empty, errorBox, fill, h, icon, link, menu, notice, patience, plural, save, time, toast} from '../ui.js';
 
@@ -611,13 +612,13 @@ class DocumentsPage {
     const write = this.app.can('write');
     fill(this.bottom, h('span', {class: 'number'}, `${count(n)} selected`), button('Export', {icon: 'download', run: () => this.exportSelected()}),
       write && button('Delete …', {icon: 'delete', kind: 'danger', run: () => this.remove()}),
-      write && link(this.app.address('/db/:db/patch', {db: this.db}, {q: `from ${this.collection && !this.collection.startsWith('@') ? quoteName(this.collection) : '@all_docs'} where id() in (${[...this.selected].slice(0, 50).map((id) => `'${id.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`).join(', ')})`}), {class: 'button', hidden: n > 50}, icon('patch'), 'Patch …'),
+      write && link(this.app.address('/db/:db/patch', {db: this.db}, {q: `from ${this.collection && !this.collection.startsWith('@') ? rql.name(this.collection) : '@all_docs'} where id() in (${[...this.selected].slice(0, 50).map(rql.literal).join(', ')})`}), {class: 'button', hidden: n > 50}, icon('patch'), 'Patch …'),
       button('', {icon: 'close', kind: 'quiet', label: 'Select nothing', run: () => { this.selected.clear(); this.drawSelection(); this.draw(true); }}));
   }
 
   showMore(anchor) {
     menu(anchor, [
-      {text: 'Query it', icon: 'query', run: () => this.app.go(this.app.address('/db/:db/query', {db: this.db}, {q: `from ${quoteName(this.collection)}`}))},
+      {text: 'Query it', icon: 'query', run: () => this.app.go(this.app.address('/db/:db/query', {db: this.db}, {q: `from ${rql.name(this.collection)}`}))},
       {text: 'Export it …', icon: 'download', run: () => this.app.go(this.app.address('/db/:db/io', {db: this.db}, {collection: this.collection}))},
       null,
       {text: 'Delete all its documents …', icon: 'delete', danger: true, run: () => this.removeAll()},
@@ -631,7 +632,7 @@ class DocumentsPage {
       text: 'It is done in steps of some documents each; the page Operations shows how far it is and can end it, and what is deleted by then stays deleted. Indexes stay.'});
     if (!sure) return;
     await this.attempt(async () => {
-      await api.send('DELETE', api.raven(this.db, 'queries'), {Query: `from ${quoteName(this.collection)}`});
+      await api.send('DELETE', api.raven(this.db, 'queries'), {Query: `from ${rql.name(this.collection)}`});
       this.app.go(this.app.address('/db/:db/operations', {db: this.db}));
     });
   }
@@ -766,8 +767,6 @@ export function roughly(n) {
   const unit = 10 ** (Math.floor(Math.log10(n)) - 1);
   return Math.round(n / unit) * unit;
 }
-
-function quoteName(name) { return /^\w+$/.test(name) ? name : `'${name.replaceAll("'", "\\'")}'`; }
 
 // ---- What is remembered of a collection: its columns and their widths
 

@@ -26,7 +26,7 @@ class Patch {
   constructor(container, params, app) {
     Object.assign(this, {app, db: params.db, mode: params.query.get('delete') ? 'delete' : 'patch', previewed: null, kept: {}});
     const ids = params.query.getAll('id');
-    const given = params.query.get('q') ?? (ids.length ? `from @all_docs\nwhere id() in (${ids.map((id) => `'${id.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`).join(', ')})${this.mode === 'patch' ? '\nupdate {\n  \n}' : ''}` : '');
+    const given = params.query.get('q') ?? (ids.length ? `from @all_docs\nwhere id() in (${ids.map(rql.literal).join(', ')})${this.mode === 'patch' ? '\nupdate {\n  \n}' : ''}` : '');
     this.known = {};
     this.values = readValues(params.query.get('p'));
     this.inputs = h('div', {class: 'query-parameters'});
