@@ -227,7 +227,7 @@ func (s *state) inOrder(c *Clause, at place, position int) {
 	}
 	s.begun.shift()
 	s.begun.set(0)
-	s.begun.and(at.slots)
+	s.begun.andEither(at.slots, s.gaps) // a term of the phrase may stand where the phrase says nothing
 	s.last = position
 	if s.begun.has(c.Span) {
 		s.count++
@@ -331,6 +331,12 @@ func (s slots) or(o slots) {
 func (s slots) and(o slots) {
 	for i := range s {
 		s[i] &= o[i]
+	}
+}
+
+func (s slots) andEither(a, b slots) {
+	for i := range s {
+		s[i] &= a[i] | b[i]
 	}
 }
 

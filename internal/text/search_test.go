@@ -101,6 +101,19 @@ func TestParse_Clauses(t *testing.T) {
 	}
 }
 
+// Ensure that a phrase with a stop word is found where one of its own words stands in the place of that word.
+func TestDocument_Gaps(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{
+		"oak the leaf": 1, "oak leaf leaf": 1, "oak oak leaf": 1, "oak ash leaf": 1,
+		"oak leaf": 0, "oak leaf ash": 0, "leaf the oak": 0, "oak the the leaf": 0, "oak oak leaf leaf": 2,
+	} {
+		if _, got := counts(t, "english", `"oak the leaf"`, text); got[0] != want {
+			t.Errorf("%q: %d, want %d", text, got[0], want)
+		}
+	}
+}
+
 // Ensure that no phrase reaches from one text of a field into the next.
 func TestDocument_Values(t *testing.T) {
 	t.Parallel()

@@ -13,6 +13,11 @@ var around = []mutation{
 		tests: []tests{{"internal/text", "TestMarker_Ends"}},
 	},
 	{
+		name:  "around text: a word of a phrase does not stand for one that the phrase leaves open",
+		edits: []edit{{"internal/text/document.go", "s.begun.andEither(at.slots, s.gaps)", "s.begun.and(at.slots)"}},
+		tests: []tests{{"internal/text", "TestDocument_Gaps"}},
+	},
+	{
 		name:  "around text: what must not be there is marked",
 		edits: []edit{{"internal/text/mark.go", "return c.Occur == MustNot", "return false"}},
 		tests: []tests{{"internal/text", "TestFragment"}},
