@@ -47,7 +47,7 @@ func TestExamples(t *testing.T) {
 	if len(mains) < 8 {
 		t.Fatalf("got %d programs, want at least 8: %v", len(mains), mains)
 	}
-	today := sample.Of(t, 7)
+	today := sample.Of(t, sample.Fortnight)
 	build := exec.Command("go", "build")
 	var names []string
 	for i, main := range mains {

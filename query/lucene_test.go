@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/query"
 )
 
@@ -182,7 +183,7 @@ func TestLucene_Groups(t *testing.T) {
 		}
 		return g
 	}
-	for range 2000 {
+	for range sample.Of(t, 4).Rounds(2000) {
 		c := group(3)
 		var b strings.Builder
 		c.write(&b)
@@ -210,7 +211,7 @@ func TestFuzzy(t *testing.T) {
 		}
 		return w
 	}
-	for range 20_000 {
+	for range sample.Of(t, 4).Rounds(20_000) {
 		a, b, above := word(), word(), float64(random.IntN(10))/10
 		x, y := []rune(strings.ReplaceAll(a, "Ä", "ä")), []rune(strings.ReplaceAll(b, "Ä", "ä"))
 		want := string(x) == string(y)

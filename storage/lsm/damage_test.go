@@ -136,7 +136,11 @@ func TestOpen_Damage(t *testing.T) {
 			}
 		}},
 	}
-	for _, test := range tests {
+	today := sample.Of(t, 4)
+	for i, test := range tests {
+		if !today.Has(i) {
+			continue
+		}
 		t.Run(test.name, func(t *testing.T) {
 			dir := storeOnDisk(t)
 			path := fileLike(t, dir, test.file)

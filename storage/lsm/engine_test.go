@@ -53,6 +53,9 @@ func has(t *testing.T, e storage.Engine, key string) bool {
 
 func TestEngine_Contract(t *testing.T) {
 	t.Run("memory", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("the disk has the same, and more")
+		}
 		enginetest.Run(t, func(t *testing.T) storage.Engine {
 			e, err := lsm.Open("db", lsm.Options{InMemory: true})
 			if err != nil {
@@ -314,7 +317,11 @@ func TestEngine_Get_DamagedTable(t *testing.T) {
 	}
 	defer e.Close()
 	corrupt := 0
-	for i := range 2000 {
+	step := 1
+	if testing.Short() {
+		step = 7
+	}
+	for i := 0; i < 2000; i += step {
 		_, closer, err := e.Get(fmt.Appendf(nil, "key%04d", i))
 		switch {
 		case err == nil:
