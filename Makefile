@@ -1,7 +1,7 @@
 # Two commands do everything on a fresh machine:
 #
 #   make demo    imports real JSON and shows every kind of ID
-#   make test    runs the tests
+#   make test    runs the tests of the store
 #
 # make check is for every change, make ci for every push; make nightly is the rest.
 
@@ -27,18 +27,19 @@ ATONCE = $$(( $$(getconf _NPROCESSORS_ONLN) + 1 ))
 # folder of it with 4 GiB free in which programs may run. Files on a disk take half of their time.
 FILES = $(shell { test -w /dev/shm && ! grep -q '^[^ ]* /dev/shm .*noexec' /proc/mounts \
 	&& test "$$(df -Pk /dev/shm | awk 'NR == 2 { print $$4 }')" -ge 4194304 && echo /dev/shm; } 2>/dev/null || echo /tmp)
-test invariants race: export TMPDIR ?= $(FILES)
+test test-short invariants race: export TMPDIR ?= $(FILES)
 
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help fetch demo test test-full check ci nightly format vet lint invariants race race-full engine bin/systems cross cross-full modules oldest oldest-types campaigns readme interop cluster browser screenshots studio-million bench bench-full bench-smoke attachments backup standby crash kill-reads kill-changes storm simulation revisions damage hunt hostile expiry feeds cluster-faults formats fuzz mutations build
+.PHONY: help fetch demo test test-short test-full check ci nightly format vet lint invariants race race-full engine bin/systems cross cross-full modules oldest oldest-types campaigns readme interop cluster browser screenshots studio-million bench bench-full bench-smoke attachments backup standby crash kill-reads kill-changes storm simulation revisions damage hunt hostile expiry feeds cluster-faults formats fuzz mutations build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
-	@echo "test        all tests, of the longest a sample, another one each day; JAY_SEED repeats one"
+	@echo "test        tests of the store, of the longest a sample, another one each day; JAY_SEED repeats one"
+	@echo "test-short  the same of everything: command, server, cluster, suites, rules of the repository"
 	@echo "test-full   all tests in full, and the long suites with invariants"
-	@echo "check       before every push: format vet lint test invariants race cross"
+	@echo "check       before every push: format vet lint test-short invariants race cross"
 	@echo "ci          what CI runs: check with test-full, oldest-types readme demo interop browser"
 	@echo "nightly     the rest: modules oldest engine cross-full race-full bench-smoke cluster and campaigns, hours"
 	@echo "cluster     nodes that agree through etcd, on a network that fails; installs etcd"
@@ -69,9 +70,16 @@ help:
 demo:
 	$(GO) run ./cmd/jay demo
 
+# What a user of package jay compiles, without cgo, as linking each test program with a compiler of C takes
+# twice as long. Vet, the rules of the repository, the command, the server, the cluster and the suites are left to
+# make test-short and make ci.
 test:
 	@echo "JAY_SEED=$(JAY_SEED) repeats the samples of this run; files of tests are in $(TMPDIR)"
-	$(GO) test -short -p $(ATONCE) -timeout 20m $(PACKAGES)
+	all=$$($(GO) list ./...) && CGO_ENABLED=0 $(GO) test -vet=off -short -p $(ATONCE) -timeout 20m $$(echo "$$all" | grep -v /internal/lint)
+
+test-short:
+	@echo "JAY_SEED=$(JAY_SEED) repeats the samples of this run; files of tests are in $(TMPDIR)"
+	$(GO) test -short -vet=off -p $(ATONCE) -timeout 20m $(PACKAGES)
 
 # Each test in full, once: the suites with checks of what the comments promise, but for those
 # of memory, as such a build takes more, and one that it skips.
@@ -85,7 +93,7 @@ test-full:
 build:
 	$(GO) build -o bin/jay ./cmd/jay
 
-check: format vet lint test invariants race cross
+check: format vet lint test-short invariants race cross
 
 # What mostly compiles, downloads or waits is done two at a time, at the end. The suites have had
 # their invariants in test-full.
