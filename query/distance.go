@@ -36,7 +36,7 @@ func (f Field) Distance() (d Distance, is bool) {
 		d.Place = x.fields[place.field]
 		return d, true
 	}
-	of := &Expression{root: place, fields: x.fields}
+	of := &Expression{root: place, fields: x.fields, conditions: x.conditions, size: x.size - 1}
 	w := writer{expression: of}
 	w.write(place, orderAny)
 	of.text = w.String()

@@ -262,3 +262,17 @@ func ExampleRelation() {
 	fmt.Println(e.(query.Place).Relation == query.PlaceIntersects)
 	// Output: true
 }
+
+// Ensure that the place of a distance is the text that an index of it has, also if a condition chooses it.
+func TestDistance_Place(t *testing.T) {
+	t.Parallel()
+	for _, place := range []string{"At", "spatial.point(Lat, Lng)", "spatial.point(Lat + 1, Stop.Lng)", "spatial.point(if(Open = true and Lat != null, Lat, null), if(Lng > 5, Lng, 5))"} {
+		f, err := query.ParseExpression("spatial.distance(" + place + ", spatial.point(1, 2))")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, is := f.Distance(); !is || d.Place.String() != place {
+			t.Errorf("the place of %s is %s, %v", f, d.Place, is)
+		}
+	}
+}
