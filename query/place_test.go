@@ -276,3 +276,35 @@ func TestDistance_Place(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a place in quotes, as RavenDB's clients send it, is the place, and that another text in quotes is a field.
+func TestPlace_Quoted(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"from Shops order by spatial.distance('spatial.point(Lat, Lng)', spatial.point(1, 2)) desc":                      "from Shops order by spatial.distance(spatial.point(Lat, Lng), spatial.point(1, 2)) desc",
+		"from Shops as s order by spatial.distance(\"spatial.point(s.Lat, s.Lng)\", spatial.point(1, 2), 10)":            "from Shops order by spatial.distance(spatial.point(Lat, Lng), spatial.point(1, 2), 10)",
+		"from Shops where Open = true order by Spatial.Distance('Spatial.WKT(Area)', spatial.point(1, 2)), Name limit 5": "from Shops where Open = true order by spatial.distance(Area, spatial.point(1, 2)), Name limit 5",
+		"from Shops where spatial.within('spatial.point(Lat, Lng)', spatial.point(1, 2)) and Open = true":                "from Shops where spatial.within(spatial.point(Lat, Lng), spatial.point(1, 2)) and Open = true",
+		"from Shops where spatial.within('spatial area', spatial.point(1, 2))":                                           "from Shops where spatial.within('spatial area', spatial.point(1, 2))",
+		"from Shops where spatial.within('spatial.area', spatial.point(1, 2))":                                           "from Shops where spatial.within('spatial.area', spatial.point(1, 2))",
+	} {
+		q, err := query.Parse(text, nil)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got := q.String(); got != want {
+			t.Errorf("%s:\ngot  %s\nwant %s", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"from Shops order by spatial.distance('spatial.point(Lat, Lng) x', spatial.point(1, 2))":  "the place in quotes",
+		"from Shops order by spatial.distance('spatial.circle(1, 2)', spatial.point(1, 2))":       "there is no spatial.circle() here",
+		"from Shops where spatial.within('spatial.point(Lat', spatial.point(1, 2))":               "the place in quotes",
+		"from Shops where spatial.within('spatial.wkt(\\'spatial.wkt(a)\\'', spatial.point(1,2))": "the place in quotes",
+	} {
+		if _, err := query.Parse(text, nil); !errors.Is(err, query.ErrSyntax) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

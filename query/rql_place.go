@@ -3,6 +3,7 @@ package query
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/jaydb/jay/internal/geo"
 )
@@ -47,9 +48,12 @@ func (p places) condition(r Relation) (Expr, error) {
 	return e, p.expectSymbol(")", "behind the shape")
 }
 
-// place = "spatial." ( "point" "(" operand "," operand ")" | "wkt" "(" path ")" ) | path .
+// place = "'" place "'" | "spatial." ( "point" "(" operand "," operand ")" | "wkt" "(" path ")" ) | path .
 func (p places) place() (Field, error) {
 	at := p.tok
+	if p.isQuoted() {
+		return unquoted(p, p.place)
+	}
 	switch p.at() {
 	case "":
 		return p.path()
@@ -68,6 +72,36 @@ func (p places) place() (Field, error) {
 		return f, err
 	}
 	return Field{}, p.unknown("a field, spatial.point(Lat, Lng) or spatial.wkt(Field)")
+}
+
+// isQuoted reports whether tok is the text of a function of places: RavenDB's clients put it in quotes in spatial.distance('spatial.point(Lat, Lng)', ...).
+func (p places) isQuoted() bool {
+	if p.tok.kind != tokenText || !strings.HasPrefix(strings.ToLower(p.tok.text), "spatial.") {
+		return false
+	}
+	inside := spaces{&parser{lex: lexer{text: p.tok.text}}}
+	inside.advance()
+	return inside.at("spatial") != ""
+}
+
+// unquoted parses the text that tok has in its quotes.
+func unquoted[T any](p places, parse func() (T, error)) (of T, err error) {
+	if err := p.enter(); err != nil {
+		return of, err
+	}
+	defer p.leave()
+	at, outer := p.tok, p.lex
+	p.lex = lexer{text: at.text}
+	p.advance()
+	if of, err = parse(); err == nil && p.tok.kind != tokenEnd {
+		err = p.unexpected("the end of the place")
+	}
+	p.lex, p.tok = outer, at
+	if err != nil {
+		return of, p.fail(at.offset, "the place in quotes: %v", err).because(err)
+	}
+	p.advance()
+	return of, nil
 }
 
 // path parses the field of a place.
@@ -199,16 +233,7 @@ func (p places) operand() (*operation, error) {
 
 // distance = place "," ( point | wkt ) [ unit ] [ "," number ] ")" .
 func (p places) distance() (*operation, error) {
-	var place *operation
-	var err error
-	if p.at() == "point" {
-		place, err = p.expr.primaryOperand()
-	} else {
-		var f Field
-		if f, err = p.place(); err == nil {
-			place, err = p.expr.fieldOperand(f)
-		}
-	}
+	place, err := p.placeOperand()
 	if err != nil {
 		return nil, err
 	}
@@ -248,6 +273,21 @@ func (p places) distance() (*operation, error) {
 		return nil, err
 	}
 	return p.expr.newOperation(&operation{function: distanceFunction, operands: []*operation{place}, rest: d})
+}
+
+// placeOperand parses the place that is measured.
+func (p places) placeOperand() (*operation, error) {
+	if p.isQuoted() {
+		return unquoted(p, p.placeOperand)
+	}
+	if p.at() == "point" {
+		return p.expr.primaryOperand()
+	}
+	f, err := p.place()
+	if err != nil {
+		return nil, err
+	}
+	return p.expr.fieldOperand(f)
 }
 
 // isText reports whether a parameter is a text.

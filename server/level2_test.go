@@ -407,7 +407,7 @@ func TestIndexes(t *testing.T) {
 	for _, definition := range []string{
 		`{"Name":"X","Maps":["map('Users', u => { x = 1; return { Name: u.Name } })"]}`, `{"Name":"X","Maps":["from u in docs.A select new { u.N }"],"Reduce":"from r in results select r"}`,
 		`{"Name":"X","Maps":["from u in docs.A select new { u.N }"],"Fields":{"N":{"Analyzer":"Acorns.Own"}}}`,
-		`{"Name":"X","Maps":["from u in docs.A select new { u.N }"],"Fields":{"N":{"Spatial":{}}}}`, `{"Name":"X","Maps":["from u in docs.A select new { u.N }"],"AdditionalSources":{"a":"b"}}`,
+		`{"Name":"X","Maps":["from u in docs.A select new { u.N }"],"Fields":{"N":{"Spatial":{"Type":"Cartesian"}}}}`, `{"Name":"X","Maps":["from u in docs.A select new { u.N }"],"AdditionalSources":{"a":"b"}}`,
 	} {
 		h.checkProblem(h.do("PUT", "/databases/a/indexes", `{"Indexes":[`+definition+`]}`), 501, "NotSupportedException")
 	}

@@ -19,7 +19,7 @@ const {
     ConfigureRevisionsOperation, RevisionsConfiguration, RevisionsCollectionConfiguration, ConfigureExpirationOperation, ConfigureRefreshOperation, CompactDatabaseOperation,
     PutIndexesOperation, IndexDefinition, GetIndexOperation, GetIndexesOperation, GetIndexNamesOperation, DeleteIndexOperation, ResetIndexOperation,
     GetTermsOperation, DisableIndexOperation, EnableIndexOperation, GetIndexStatisticsOperation, GetIndexesStatisticsOperation, GetIndexingStatusOperation, GetIndexErrorsOperation, IndexHasChangedOperation,
-    SetIndexesLockOperation, FacetOptions, RangeBuilder, AbstractJavaScriptIndexCreationTask, AbstractCsharpIndexCreationTask, GetOperationStateOperation, BatchPatchCommandData, PatchCommandData,
+    SetIndexesLockOperation, FacetOptions, RangeBuilder, AbstractJavaScriptIndexCreationTask, AbstractCsharpIndexCreationTask, GetOperationStateOperation, BatchPatchCommandData, PatchCommandData, PointField, WktField,
 } = raven;
 
 let passed = 0, failed = 0;
@@ -731,6 +731,72 @@ async function computed() {
     store.dispose();
 }
 
+class Shop { constructor(o) { Object.assign(this, o); } }
+
+class Shops_ByPlace extends (AbstractJavaScriptIndexCreationTask ?? Object) {
+    constructor() {
+        super();
+        this.map("Shops", s => ({ spot: createSpatialField(s.lat, s.lng), area: createSpatialField(s.area), open: s.open }));
+        this.spatial("spot", factory => factory.geography().defaultOptions());
+        this.spatial("area", factory => factory.geography().quadPrefixTreeIndex(20));
+    }
+}
+
+class Shops_OfText extends (AbstractCsharpIndexCreationTask ?? Object) {
+    constructor() {
+        super();
+        this.map = "from s in docs.Shops select new { spot = CreateSpatialField((double) s.lat, (double) s.lng), area = CreateSpatialField(s.area), s.open }";
+        this.spatial("spot", factory => factory.geography().geohashPrefixTreeIndex(7));
+    }
+}
+
+// places asks for places: of fields that a query names, and of indexes that have them.
+async function places() {
+    const store = open("Acorns");
+    store.conventions.registerEntityType(Shop);
+    const session = store.openSession();
+    for (const [i, shop] of [
+        { lat: 52.52, lng: 13.40, open: true, area: "POLYGON((13 52, 14 52, 14 53, 13 53, 13 52))" }, { lat: 52.45, lng: 13.30, open: false, area: "POINT(2 48)" },
+        { lat: 48.10, lng: 11.60, open: true, area: "LINESTRING(179 -1, -179 1)" }, { open: true },
+    ].entries()) await session.store(new Shop(shop), `shops/${i + 1}`);
+    await session.saveChanges();
+    const square = "POLYGON((11 48, 12 48, 12 49, 11 49, 11 48))";
+    const ids = async query => (await query.all()).map(s => Number(s.id.slice(6)));
+    const ask = async (what, from, spot, area) => {
+        const is = async (name, query, wanted, sorted) => equal(`${name}, ${what}`, sorted ? (await ids(query)).sort() : await ids(query), wanted);
+        await is("within a circle", from().spatial(spot, f => f.withinRadius(20, 52.5, 13.4)), [1, 2], true);
+        await is("within a circle in miles", from().spatial(spot, f => f.withinRadius(6, 52.52, 13.4, "Miles")), [1], true);
+        await is("within a polygon", from().spatial(spot, f => f.within(square)), [3], true);
+        await is("within a circle of text", from().spatial(spot, f => f.within("Circle(13.4 52.5 d=20)")), [1, 2], true);
+        await is("intersects", from().spatial(area, f => f.intersects("POLYGON((13.5 52.5, 20 52.5, 20 60, 13.5 60, 13.5 52.5))")), [1], true);
+        await is("intersects, over the antimeridian", from().spatial(area, f => f.intersects("LINESTRING(179.5 -1, -179.5 1)")), [3], true);
+        await is("contains", from().spatial(area, f => f.contains("POINT(13.2 52.2)")), [1], true);
+        await is("disjoint", from().spatial(area, f => f.disjoint("POINT(13.2 52.2)")), [2, 3], true);
+        await is("with an error that is allowed", from().spatial(spot, f => f.disjoint(square, "Kilometers", 0.1)), [1, 2], true);
+        await is("relates to", from().spatial(spot, f => f.relatesToShape(square, "Within")), [3], true);
+        await is("with another condition", from().spatial(spot, f => f.withinRadius(2000, 52.5, 13.4)).andAlso().whereEquals("open", true), [1, 3], true);
+        await is("the nearest", from().spatial(spot, f => f.withinRadius(9000, 0, 13)).orderByDistance(spot, 52.4, 13.3), [2, 1, 3]);
+        await is("the farthest", from().spatial(spot, f => f.withinRadius(9000, 0, 13)).orderByDistanceDescending(spot, 52.4, 13.3), [3, 1, 2]);
+        await is("the nearest to a text", from().orderByDistance(spot, "POINT(11 48)").take(2), [3, 2]);
+        await is("the farthest from a text", from().whereExists(what === "of fields" ? "lat" : "open").andAlso().spatial(spot, f => f.withinRadius(9000, 0, 13)).orderByDistanceDescending(spot, "POINT(11 48)"), [1, 2, 3]);
+        await is("the nearest of all", from().orderByDistance(spot, 48, 11), [3, 2, 1, 4]);
+        await throws(`a latitude of 152, ${what}`, "InvalidQueryException", () => from().spatial(spot, f => f.withinRadius(20, 152, 3)).all());
+    };
+    await ask("of fields", () => store.openSession().query({ collection: "Shops" }), new PointField("lat", "lng"), new WktField("area"));
+    for (const index of [Shops_ByPlace, Shops_OfText]) {
+        await new index().execute(store);
+        await ask(`of ${index.name}`, () => store.openSession().query({ index }).waitForNonStaleResults(), "spot", "area");
+        equal(`a radius, ${index.name}`, (await ids(store.openSession().query({ index }).withinRadiusOf("spot", 20, 52.5, 13.4))).sort(), [1, 2]);
+        equal(`a rounded distance, ${index.name}`, await ids(store.openSession().query({ index }).spatial("spot", f => f.withinRadius(9000, 0, 13)).orderByDistance("spot", 52.4, 13.3, 100)), [1, 2, 3]);
+        const stored = await store.maintenance.send(new GetIndexOperation(new index().getIndexName()));
+        equal(`the options of a place, ${index.name}`, [stored.fields.spot.spatial.type, stored.fields.spot.spatial.strategy], ["Geography", "GeohashPrefixTree"]);
+        await store.maintenance.send(new DeleteIndexOperation(new index().getIndexName()));
+    }
+    for (const s of await session.query({ collection: "Shops" }).all()) await session.delete(s.id);
+    await session.saveChanges();
+    store.dispose();
+}
+
 async function many() {
     const stores = [open("Acorns"), open("Acorns")];
     const seen = new Set();
@@ -910,7 +976,7 @@ async function texts() {
     store.dispose();
 }
 
-for (const part of [databases, sessions, ids, concurrency, includes, commands, queries, texts, bulk, changes, attachments, revisions, patches, indexes, computed, compareExchange, clusterWide, many]) {
+for (const part of [databases, sessions, ids, concurrency, includes, commands, queries, texts, bulk, changes, attachments, revisions, patches, indexes, computed, places, compareExchange, clusterWide, many]) {
     try {
         await part();
     } catch (err) {

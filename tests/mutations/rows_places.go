@@ -62,4 +62,44 @@ var placed = []mutation{
 		edits: []edit{{"internal/places/kind.go", "Kind{Open: open, Feature: storage.FeaturePlaces}", "Kind{Open: open}"}, {"internal/places/kind.go", "\t\"github.com/jaydb/jay/storage\"\n", ""}},
 		tests: []tests{{"internal/places", "TestPlaces_Format"}},
 	},
+	{
+		name:  "places: the place of a distance loses its conditions",
+		edits: []edit{{"query/distance.go", "fields: x.fields, conditions: x.conditions, size", "fields: x.fields, conditions: x.conditions[:min(1, len(x.conditions))], size"}},
+		tests: []tests{{"query", "TestDistance_Place"}},
+	},
+	{
+		name:  "places: a place in quotes is a field",
+		edits: []edit{{"query/rql_place.go", "\treturn inside.at(\"spatial\") != \"\"\n", "\treturn inside.at(\"spatial\") == \"none\"\n"}},
+		tests: []tests{{"query", "TestPlace_Quoted"}},
+	},
+	{
+		name:  "places: what follows a place in quotes is left out",
+		edits: []edit{{"query/rql_place.go", "err == nil && p.tok.kind != tokenEnd {", "err == nil && p.tok.kind == tokenBad {"}},
+		tests: []tests{{"query", "TestPlace_Quoted"}},
+	},
+	{
+		name:  "definitions: places have no index",
+		edits: []edit{{"server/internal/verbs/sides.go", "return append(d.WordsIndexes(), d.placesIndexes()...)", "return append(d.WordsIndexes(), d.placesIndexes()[:0]...)"}},
+		tests: []tests{{"server", "TestDefinitions_Places$"}},
+	},
+	{
+		name:  "definitions: a place of several maps has the index of the first",
+		edits: []edit{{"server/internal/verbs/sides.go", "if other.Fields[0] == path {", "if other.Fields[0] == path || n == 1 {"}},
+		tests: []tests{{"server", "TestDefinitions_Places$"}},
+	},
+	{
+		name:  "definitions: a field that is a place has an ordered index",
+		edits: []edit{{"server/internal/verbs/words.go", " && !slices.Contains(d.Places, field) {", " && len(d.Places) >= 0 {"}},
+		tests: []tests{{"server", "TestDefinitions_PlacesOfFields"}},
+	},
+	{
+		name:  "definitions: places within bounds are all places",
+		edits: []edit{{"server/internal/verbs/sides.go", "math.Abs(*one.given-one.whole) > 1e-9", "math.Abs(*one.given-one.whole) > 1e9"}},
+		tests: []tests{{"server", "TestDefinitions_PlacesRefused"}},
+	},
+	{
+		name:  "algebra: null or a place is a place",
+		edits: []edit{{"server/internal/algebra/places.go", "c, yes, no = not(c), no, yes", "yes, no = no, yes"}},
+		tests: []tests{{"server/internal/algebra", "TestTranslate$"}},
+	},
 }

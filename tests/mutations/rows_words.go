@@ -159,7 +159,7 @@ var worded = []mutation{
 	},
 	{
 		name:  "definitions: the index of words stays when its definition is dropped",
-		edits: []edit{{"server/internal/raven/indexes.go", "c.DB.DropIndex(c.Ctx, words.Collection, words.Name)", "error(nil)"}},
+		edits: []edit{{"server/internal/raven/indexes.go", "c.DB.DropIndex(c.Ctx, side.Collection, side.Name)", "error(nil)"}},
 		tests: []tests{{"server", "TestDefinitions_Words$"}},
 	},
 	{

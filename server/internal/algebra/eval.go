@@ -331,6 +331,9 @@ func (t *translator) scalar(v value) (value, error) {
 	case isRows, isGroups, isGroup:
 		return v, t.fail(v.at, "a member that is a list is not there: fan out over the array")
 	}
+	if v.shape == isPlace {
+		return v, t.fail(v.at, "a place is a member of an entry as it is, and in no expression")
+	}
 	return v, t.fail(v.at, "a member is a value")
 }
 

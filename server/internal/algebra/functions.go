@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	noLoad    = "an entry is made of one document: load is not there"
-	noSpatial = "spatial fields are not there"
-	noDynamic = "fields with names of their own are not there: name the members"
-	noOther   = "an entry is made of the document alone"
-	noClock   = "an entry is made of the document, and not of the time"
+	noGenerate = "it is not there: CreateSpatialField makes a place"
+	noLoad     = "an entry is made of one document: load is not there"
+	noDynamic  = "fields with names of their own are not there: name the members"
+	noOther    = "an entry is made of the document alone"
+	noClock    = "an entry is made of the document, and not of the time"
 )
 
 // refused has the functions of definitions that are no expressions of the document, and why.
 var refused = map[string]string{
 	"LoadDocument": noLoad, "load": noLoad, "noTracking": noLoad, "NoTracking": noLoad, "LoadCompareExchangeValue": noOther + ": compare-exchange values are not", "cmpxchg": noOther + ": compare-exchange values are not",
-	"CreateSpatialField": noSpatial, "createSpatialField": noSpatial, "SpatialGenerate": noSpatial, "SpatialClustering": noSpatial,
+	"SpatialGenerate": noGenerate, "SpatialClustering": noGenerate,
 	"CreateField": noDynamic, "createField": noDynamic, "this": noDynamic,
 	"AttachmentsFor": noOther + ": attachments are not", "attachmentsFor": noOther + ": attachments are not", "LoadAttachment": noOther, "LoadAttachments": noOther, "loadAttachment": noOther, "loadAttachments": noOther,
 	"CounterNamesFor": noOther + ": counters are not", "counterNamesFor": noOther + ": counters are not", "TimeSeriesNamesFor": noOther, "timeSeriesNamesFor": noOther,
@@ -88,6 +88,8 @@ func (t *translator) global(n *node, name string, args []*node, s *scope) (value
 		return t.methodOfRows(n, of, name, args, s)
 	}
 	switch name {
+	case "CreateSpatialField", "createSpatialField":
+		return places{t}.made(n, name, args, s)
 	case "id", "getMetadata", "metadataFor", "MetadataFor", "String":
 	default:
 		return value{}, t.fail(n.at, "the function %.100s is not there", name)

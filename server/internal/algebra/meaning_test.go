@@ -142,7 +142,7 @@ func TestTranslate_Meaning(t *testing.T) {
 			}
 			got := entries(t, d.Maps[0], body)
 			if len(got) != len(left.Out) {
-				t.Fatalf("seed %d: %s\nof %s gives %s\nand %s: %v", seed, f, body, result.Document, shown(d), got)
+				t.Fatalf("seed %d: %s\nof %s gives %s\nand %s: %v", seed, f, body, result.Document, shown(d.Computed), got)
 			}
 			for i, want := range left.Out {
 				for name, value := range got[i] {
@@ -153,7 +153,7 @@ func TestTranslate_Meaning(t *testing.T) {
 						continue
 					}
 					if !same(value, string(want[name])) {
-						t.Fatalf("seed %d: %s\nof %s gives %s for %s,\nand RQL %s: %s", seed, f, body, want[name], name, value, shown(d))
+						t.Fatalf("seed %d: %s\nof %s gives %s for %s,\nand RQL %s: %s", seed, f, body, want[name], name, value, shown(d.Computed))
 					}
 					compared++
 				}
@@ -191,7 +191,7 @@ func TestTranslate_MeaningOfSharp(t *testing.T) {
 			continue
 		}
 		if got := entries(t, d.Maps[0], body)[0]["V"]; !same(got, test.want) {
-			t.Errorf("%s is %s, want %s: %s", test.expression, got, test.want, shown(d))
+			t.Errorf("%s is %s, want %s: %s", test.expression, got, test.want, shown(d.Computed))
 		}
 	}
 }

@@ -342,6 +342,9 @@ func (t *translator) chosen(at int, c condition, yes, no value) (value, error) {
 	if yes.shape == isCondition && no.shape == isCondition {
 		return value{shape: isCondition, kind: booleanKind, cond: or(and(c, yes.cond), and(not(c), no.cond))}, nil
 	}
+	if yes.shape == isPlace || no.shape == isPlace {
+		return places{t}.chosen(at, c, yes, no)
+	}
 	a, err := t.operand(yes)
 	if err != nil {
 		return a, err

@@ -10,10 +10,16 @@ import (
 	"github.com/jaydb/jay/query"
 )
 
+// Translated is what a definition declares.
+type Translated struct {
+	index.Computed
+	Places []string // the members that CreateSpatialField makes, in the order of their names
+}
+
 // Translate returns the declaration of the index that maps and a reduce define; an empty reduce is none. All are of one
 // language: C# or JavaScript. An error is an [*Error].
-func Translate(name string, maps []string, reduce string) (index.Computed, error) {
-	declared := index.Computed{Name: name}
+func Translate(name string, maps []string, reduce string) (Translated, error) {
+	declared := Translated{Computed: index.Computed{Name: name}}
 	if len(maps) == 0 || len(maps) > MaxMaps {
 		return declared, &Error{Part: "the definition", Line: 1, Column: 1, Reason: fmt.Sprintf("it has %d maps: 1 to %d", len(maps), MaxMaps)}
 	}
@@ -24,16 +30,19 @@ func Translate(name string, maps []string, reduce string) (index.Computed, error
 		if isScript(text) != script {
 			return declared, &Error{Part: part, Line: 1, Column: 1, Reason: "the maps of a definition are of one language, C# or JavaScript", Syntax: true, Text: text}
 		}
-		one, err := translateMap(part, text, script, &budget)
+		one, places, err := translateMap(part, text, script, &budget)
 		if err != nil {
 			return declared, err
 		}
+		declared.Places = append(declared.Places, places...)
 		if i > 0 && !slices.Equal(sortedNames(one.Select), sortedNames(declared.Maps[0].Select)) {
 			return declared, &Error{Part: part, Line: 1, Column: 1, Syntax: true, Text: text, Reason: fmt.Sprintf("the maps give members of the same names: %s in map 1, %s here",
 				strings.Join(sortedNames(declared.Maps[0].Select), ", "), strings.Join(sortedNames(one.Select), ", "))}
 		}
 		declared.Maps = append(declared.Maps, one)
 	}
+	slices.Sort(declared.Places)
+	declared.Places = slices.Compact(declared.Places)
 	if strings.TrimSpace(reduce) == "" {
 		return declared, nil
 	}
@@ -57,6 +66,7 @@ type translator struct {
 	roots    map[string]bool // members of the document that are named
 	reducing bool
 	members  []string // of the maps, in a reduce
+	places   []string // the members that are places
 	inner    int      // how many Any and All are around
 }
 
@@ -71,18 +81,24 @@ func (t *translator) spend(at int, text string) error {
 	return nil
 }
 
-func translateMap(part, text string, script bool, budget *int) (m index.Map, err error) {
+func translateMap(part, text string, script bool, budget *int) (m index.Map, places []string, err error) {
 	p, err := newParser(part, text, script)
 	if err != nil {
-		return m, err
+		return m, nil, err
 	}
 	n, err := p.all()
 	if err != nil {
-		return m, err
+		return m, nil, err
 	}
 	t := &translator{parser: p, budget: budget, roots: make(map[string]bool)}
+	m, err = t.mapOf(n)
+	return m, t.places, err
+}
+
+// mapOf returns what a map declares.
+func (t *translator) mapOf(n *node) (m index.Map, err error) {
 	var found value
-	if script {
+	if t.script {
 		found, err = t.scriptMap(n)
 	} else {
 		found, err = t.eval(n, nil)
@@ -144,8 +160,10 @@ func (t *translator) membersOf(object value) (list []index.Member, err error) {
 		if name == "" || len(name) > 256 {
 			return nil, t.fail(object.ats[i], "the name of a member has 1 to 256 bytes")
 		}
-		v, err := t.scalar(object.values[i])
-		if err != nil {
+		v := object.values[i]
+		if v.shape == isPlace {
+			t.places = append(t.places, name)
+		} else if v, err = t.scalar(v); err != nil {
 			return nil, err
 		}
 		list = append(list, index.Member{Name: name, Expression: v.text})

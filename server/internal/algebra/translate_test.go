@@ -149,6 +149,13 @@ var accepted = []struct {
 	{"an aggregate of statements", `map('O', o => ({ a: o.a, b: o.b, n: 0, q: 0, hi: o.t }))`,
 		`groupBy(x => ({ a: x.a, two: x.b })).aggregate(g => { const n = g.values.reduce((t, v) => { return t + (v.n || 0) }, 0); return { a: g.key.a, b: g.key.two, n, q: n / g.values.length, hi: Math.max(...g.values.map(v => v.hi)) } })`,
 		"O: a; b; n = (0); q = (0); hi = t\nby a, b: a; b; n = sum(n); q = sum(n) / count(); hi = max(hi)"},
+	// Places.
+	{"places", `from u in docs.Users select new { At = CreateSpatialField((double)u.Lat, (double)u.Lng), Where = CreateSpatialField(u.Town.Where), u.Name }`, ``,
+		`Users: At = spatial.point(Lat, Lng); Where = Town.Where; Name`},
+	{"places of JavaScript", `map('Users', u => { const p = createSpatialField(u.lat, u.town.lng); return { p, q: createSpatialField(u.q) } })`, ``, `Users: p = spatial.point(lat, town.lng); q`},
+	{"a place or null", `docs.Users.Select(u => new { A = u.Lat > 0 ? CreateSpatialField(u.Lat, u.Lng) : null, B = u.Lat > 0 ? null : CreateSpatialField(u.Lat, u.Lng) })`, ``,
+		`Users: A = spatial.point(if(Lat > 0, Lat, null), Lng); B = spatial.point(if(not Lat > 0, Lat, null), Lng)`},
+	{"places of elements", `from u in docs.Users from s in u.Stops select new { At = CreateSpatialField(s.Lat, s.Lng) }`, ``, `Users each Stops as s: At = spatial.point(s.Lat, s.Lng)`},
 	{"results of JavaScript", `map('O', o => ({ a: o.a, n: 1, f: o.f }))`, `results => results.groupBy(x => x.a).aggregate(g => ({ a: g.key, n: g.values.length, f: g.values[0].f }))`, "O: a; n = (1); f\nby a: a; n = count(); f = first(f)"},
 }
 
@@ -161,10 +168,14 @@ func TestTranslate(t *testing.T) {
 			t.Errorf("%s: %v", test.name, err)
 			continue
 		}
-		readable(t, d)
-		if got := shown(d); got != test.want {
+		readable(t, d.Computed)
+		if got := shown(d.Computed); got != test.want {
 			t.Errorf("%s:\n%s\ngot:  %s\nwant: %s", test.name, test.maps, got, test.want)
 		}
+	}
+	d, err := Translate("X", []string{`from u in docs.Users select new { Town = CreateSpatialField(u.Where), At = CreateSpatialField(u.Lat, u.Lng), u.Name }`, `from s in docs.Shops select new { At = CreateSpatialField(s.At), Town = s.Town, s.Name }`}, "")
+	if err != nil || strings.Join(d.Places, " ") != "At Town" {
+		t.Errorf("the places are %v, %v", d.Places, err)
 	}
 }
 
@@ -209,8 +220,14 @@ func TestTranslate_Refused(t *testing.T) {
 		{"compare-exchange of C#", object(`LoadCompareExchangeValue("a")`), ``, 39, `compare-exchange`, false},
 		{"attachmentsFor", script(`attachmentsFor(u)`), ``, 25, `attachments`, false},
 		{"AttachmentsFor", object(`AttachmentsFor(u)`), ``, 39, `attachments`, false},
-		{"spatial", object(`CreateSpatialField(u.Lat, u.Lng)`), ``, 39, `spatial`, false},
-		{"spatial of JavaScript", script(`createSpatialField(u.lat, u.lng)`), ``, 25, `spatial`, false},
+		{"a place of three numbers", object(`CreateSpatialField(u.Lat, u.Lng, 1)`), ``, 39, `takes a latitude and a longitude, or a member`, false},
+		{"a place of texts", script(`createSpatialField(u.lat + "", u.lng)`), ``, 50, `is a number, and this is a text`, false},
+		{"a place of a text that is computed", object(`CreateSpatialField(u.Where.Trim())`), ``, 39, `is a member of the document`, false},
+		{"a place in an expression", object(`CreateSpatialField(u.Lat, u.Lng) + 1`), ``, 39, `as it is`, false},
+		{"one place or another", object(`u.A == 1 ? CreateSpatialField(u.Lat, u.Lng) : CreateSpatialField(u.Where)`), ``, 48, `or null`, false},
+		{"a place of the other language", script(`CreateSpatialField(u.lat, u.lng)`), ``, 25, `is not there`, false},
+		{"places that are gathered", object(`SpatialClustering(u.Lat, u.Lng)`), ``, 39, `CreateSpatialField makes`, false},
+		{"a place of a reduce", script(`u.a`), `groupBy(x => x.a).aggregate(g => ({ a: createSpatialField(g.key, g.key) }))`, 40, `in a map`, false},
 		{"a boost", object(`u.Name.Boost(10)`), ``, 46, `boosts`, false},
 		{"CreateField", `from u in docs.Users select new { _ = CreateField("a", u.A) }`, ``, 39, `names of their own`, false},
 		{"createField", script(`createField('a', u.a)`), ``, 25, `names of their own`, false},
@@ -306,7 +323,7 @@ func FuzzTranslate(f *testing.F) {
 		var at *Error
 		switch {
 		case err == nil:
-			readable(t, d)
+			readable(t, d.Computed)
 			if _, err := json.Marshal(d); err != nil {
 				t.Error(err)
 			}

@@ -22,6 +22,7 @@ const (
 	isGroup                  // one of them
 	isKey                    // its members
 	isNothing                // null in the place of an entry, or of a list of them
+	isPlace                  // text is the RQL of a place, which is a member as it is
 )
 
 // kindOfValue is what is known of a value before there is a document.

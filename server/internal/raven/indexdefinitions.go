@@ -128,18 +128,23 @@ func parseDefinition(c *serve.Call, text json.RawMessage) (d verbs.Definition, e
 	if err := given.checkSettings(); err != nil {
 		return d, err
 	}
+	var places []string // that the options name
 	for field, one := range given.Fields {
 		if one == nil {
 			continue
 		}
-		spatial := string(one.Spatial)
 		switch {
 		case one.Storage != nil && !slices.ContainsFunc([]string{"", "Yes", "No"}, func(s string) bool { return strings.EqualFold(s, *one.Storage) }):
 			return d, serve.BadRequest("index %.150q: the field %.100q has the storage %.50q, which is Yes or No", name, field, *one.Storage)
 		case len(one.Vector) > 0 && string(one.Vector) != "null":
 			return d, notOffered(name, fmt.Sprintf("the field %.100q is a vector", field))
-		case spatial != "" && spatial != "null":
-			return d, notOffered(name, fmt.Sprintf("the field %.100q is spatial", field))
+		}
+		if _, is, err := verbs.SpatialOf(one.Spatial); err != nil {
+			return d, notOffered(name, fmt.Sprintf("the field %.100q has %v", field, err))
+		} else if is && field == "__all_fields" {
+			return d, notOffered(name, "all fields are places")
+		} else if is {
+			places = append(places, field)
 		}
 		if _, err := one.Option(); err != nil {
 			return d, notOffered(name, fmt.Sprintf("the field %.100q has %v", field, err))
@@ -155,6 +160,9 @@ func parseDefinition(c *serve.Call, text json.RawMessage) (d verbs.Definition, e
 	if err := given.translate(c, &d); err != nil {
 		return d, err
 	}
+	d.Places = append(d.Places, places...)
+	slices.Sort(d.Places)
+	d.Places = slices.Compact(d.Places)
 	var compacted bytes.Buffer
 	if err := json.Compact(&compacted, text); err != nil {
 		return d, serve.BadRequest("a definition is not JSON: %v", err)
@@ -185,7 +193,7 @@ func (given *indexGiven) translate(c *serve.Call, d *verbs.Definition) error {
 			return err
 		}
 	}
-	declared, err := algebra.Translate(given.Name, given.Maps, reduce)
+	translated, err := algebra.Translate(given.Name, given.Maps, reduce)
 	var at *algebra.Error
 	if errors.As(err, &at) {
 		return untranslated(given.Name, at)
@@ -193,10 +201,11 @@ func (given *indexGiven) translate(c *serve.Call, d *verbs.Definition) error {
 	if err != nil {
 		return err
 	}
-	if declared, err = jay.ComputedOf(c.DB).Canonical(declared); err != nil { // the definition is one of RavenDB, and what it says is not there
+	declared, err := jay.ComputedOf(c.DB).Canonical(translated.Computed)
+	if err != nil { // the definition is one of RavenDB, and what it says is not there
 		return serve.NotSupported("%s", serve.OneLine(strings.TrimPrefix(err.Error(), jay.ErrIndex.Error()+": ")))
 	}
-	d.Collection, d.Fields, d.Computed = "", nil, &declared
+	d.Collection, d.Fields, d.Computed, d.Places = "", nil, &declared, translated.Places
 	return nil
 }
 

@@ -122,7 +122,7 @@ func putIndex(c *serve.Call, d *verbs.Definition) error {
 	if old != nil && old.State == verbs.Disabled { // it stays so
 		d.State = old.State
 	}
-	if old != nil && (old.Collection != d.Collection || !slices.Equal(old.Ordered(), d.Ordered()) || old.Computed != nil && d.Computed == nil || len(old.WordsIndexes()) > 0) {
+	if old != nil && (old.Collection != d.Collection || !slices.Equal(old.Ordered(), d.Ordered()) || old.Computed != nil && d.Computed == nil || len(old.Sides()) > 0) {
 		if err := dropIndexes(c, old, d); err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func buildIndexes(c *serve.Call, d *verbs.Definition) error {
 		err = c.DB.EnsureIndexes(ctx, d.Collection, indexes)
 	}
 	if err == nil {
-		err = d.EnsureWords(ctx, c.DB)
+		err = d.EnsureSides(ctx, c.DB)
 	}
 	if errors.Is(err, context.DeadlineExceeded) && c.Ctx.Err() == nil {
 		return nil
@@ -202,16 +202,18 @@ func dropIndexes(c *serve.Call, d, next *verbs.Definition) error {
 			return err
 		}
 	}
-	var kept []verbs.WordsIndex
+	var kept []verbs.SideIndex
 	var ordered []string
 	if next != nil {
-		kept, ordered = next.WordsIndexes(), next.Ordered()
+		kept, ordered = next.Sides(), next.Ordered()
 	}
-	for _, words := range d.WordsIndexes() {
-		if slices.ContainsFunc(kept, func(w verbs.WordsIndex) bool { return strings.EqualFold(w.Collection, words.Collection) }) {
+	for _, side := range d.Sides() {
+		if slices.ContainsFunc(kept, func(k verbs.SideIndex) bool {
+			return k.Name == side.Name && strings.EqualFold(k.Collection, side.Collection)
+		}) {
 			continue
 		}
-		if err := c.DB.DropIndex(c.Ctx, words.Collection, words.Name); err != nil && !gone(err) {
+		if err := c.DB.DropIndex(c.Ctx, side.Collection, side.Name); err != nil && !gone(err) {
 			return err
 		}
 	}

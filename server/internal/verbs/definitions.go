@@ -18,6 +18,7 @@ type Definition struct {
 	Collection string
 	Fields     []string
 	Computed   *jay.Computed `json:",omitempty"`
+	Places     []string      `json:",omitempty"` // the fields that are places
 	LockMode   string
 	Priority   string
 	State      string // Disabled, Faulty, or "" for one that is maintained

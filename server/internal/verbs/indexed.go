@@ -121,7 +121,7 @@ func revive(c *serve.Call, name string) (declared jay.Computed, err error) {
 	defer cancel()
 	err = indexes.Ensure(ctx, *d.Computed)
 	if err == nil {
-		err = d.EnsureWords(ctx, c.DB)
+		err = d.EnsureSides(ctx, c.DB)
 	}
 	switch {
 	case errors.Is(err, jay.ErrReadOnly):

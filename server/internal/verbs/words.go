@@ -127,19 +127,19 @@ func (d *Definition) Options() FieldOptions {
 	return all
 }
 
-// Ordered returns the fields that have an index of their values: those that are not searched.
+// Ordered returns the fields that have an index of their values: those that are neither searched nor places.
 func (d *Definition) Ordered() (fields []string) {
 	options := d.Options()
 	for _, field := range d.Fields {
-		if options.Of(field).Analyzer == "" {
+		if options.Of(field).Analyzer == "" && !slices.Contains(d.Places, field) {
 			fields = append(fields, field)
 		}
 	}
 	return fields
 }
 
-// WordsIndex is an index of the words of the fields of a definition in one collection.
-type WordsIndex struct {
+// SideIndex is an index that a definition has in one collection beside those of its values: of the words of fields, or of a place.
+type SideIndex struct {
 	Collection string
 	jay.Index
 	Members map[string][]string // the fields of the collection by the names that the definition gives them
@@ -150,7 +150,7 @@ const wordsName = "::words"
 
 // WordsIndexes returns the indexes of words of the definition: one in each collection of its maps, of the fields that are searched or suggest words and that the map does
 // not compute. Elements of arrays have none: queries look at documents.
-func (d *Definition) WordsIndexes() (list []WordsIndex) {
+func (d *Definition) WordsIndexes() (list []SideIndex) {
 	options := d.Options()
 	if len(options) == 0 {
 		return nil
@@ -160,10 +160,10 @@ func (d *Definition) WordsIndexes() (list []WordsIndex) {
 		if analyzer == "" || collection == "" {
 			return
 		}
-		at := slices.IndexFunc(list, func(w WordsIndex) bool { return strings.EqualFold(w.Collection, collection) })
+		at := slices.IndexFunc(list, func(w SideIndex) bool { return strings.EqualFold(w.Collection, collection) })
 		if at < 0 {
 			at = len(list)
-			list = append(list, WordsIndex{Collection: collection, Members: make(map[string][]string), Index: jay.Index{Name: d.Name + wordsName, Kind: "text"}})
+			list = append(list, SideIndex{Collection: collection, Members: make(map[string][]string), Index: jay.Index{Name: d.Name + wordsName, Kind: "text"}})
 		}
 		w := &list[at]
 		w.Members[member] = append(w.Members[member], path)
@@ -177,29 +177,27 @@ func (d *Definition) WordsIndexes() (list []WordsIndex) {
 			w.Options["analyzer"] += ", " + analyzer
 		}
 	}
-	for _, field := range d.Fields {
-		add(d.Collection, field, field)
-	}
-	if d.Computed != nil && d.Computed.Reduce == nil {
-		for _, m := range d.Computed.Maps {
-			for _, one := range m.Select {
-				if path, is := pathOf(m, one); is {
-					add(m.Collection, one.Name, path)
-				}
-			}
+	d.eachMember(func(m index.Map, one index.Member) {
+		if path, is := pathOf(m, one); is {
+			add(m.Collection, one.Name, path)
 		}
-	}
+	})
 	return list
 }
 
-// EnsureWords makes sure that the indexes of words are there. One with other analyzers is replaced.
-func (d *Definition) EnsureWords(ctx context.Context, db *jay.DB) error {
-	for _, w := range d.WordsIndexes() {
-		if err := db.EnsureIndex(ctx, w.Collection, w.Index, jay.ReplaceIndex()); err != nil {
-			return err
+// eachMember calls fn with the members of the maps. Fields are those of a map that names them, and a reduce has none.
+func (d *Definition) eachMember(fn func(index.Map, index.Member)) {
+	for _, field := range d.Fields {
+		fn(index.Map{Collection: d.Collection}, index.Member{Name: field})
+	}
+	if d.Computed == nil || d.Computed.Reduce != nil {
+		return
+	}
+	for _, m := range d.Computed.Maps {
+		for _, one := range m.Select {
+			fn(m, one)
 		}
 	}
-	return nil
 }
 
 // EachTerm calls fn with the terms that the words of a field are, of each index of words that has it, until it returns an error. Found is false if there is none, since
@@ -239,7 +237,7 @@ const termPage = 1000
 func (d *Definition) SuggestsNothing() (field string, is bool) {
 	list, options := d.WordsIndexes(), d.Options()
 	for _, field := range slices.Sorted(maps.Keys(options)) {
-		if field != allFields && options[field].Suggests && !slices.ContainsFunc(list, func(w WordsIndex) bool { return w.Members[field] != nil }) {
+		if field != allFields && options[field].Suggests && !slices.ContainsFunc(list, func(w SideIndex) bool { return w.Members[field] != nil }) {
 			return field, true
 		}
 	}

@@ -1,0 +1,117 @@
+package verbs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/query"
+)
+
+// placesName ends the names of indexes of places. A number follows from the second one of a collection.
+const placesName = "::places"
+
+// Sides returns the indexes that the definition has beside those of its values.
+func (d *Definition) Sides() []SideIndex { return append(d.WordsIndexes(), d.placesIndexes()...) }
+
+// placesIndexes returns an index of places for each member that is one, in each collection of the maps. Elements of arrays have none: queries look at
+// documents.
+func (d *Definition) placesIndexes() (list []SideIndex) {
+	d.eachMember(func(m index.Map, one index.Member) {
+		if m.Collection == "" || m.Each != "" || !slices.Contains(d.Places, one.Name) {
+			return
+		}
+		path, is := pathOf(m, one)
+		if f, err := query.ParseExpression(one.Expression); !is && (err != nil || !f.IsPoint()) {
+			return
+		}
+		if !is {
+			path = one.Expression
+		}
+		n, suffix := 1, ""
+		for _, other := range list {
+			if !strings.EqualFold(other.Collection, m.Collection) {
+				continue
+			}
+			if other.Fields[0] == path {
+				return
+			}
+			n++
+			suffix = fmt.Sprint(n)
+		}
+		list = append(list, SideIndex{Collection: m.Collection, Index: jay.Index{Name: d.Name + placesName + suffix, Kind: "places", Fields: []string{path}}})
+	})
+	return list
+}
+
+// EnsureSides makes sure that the indexes of words and of places are there. One of another declaration is replaced.
+func (d *Definition) EnsureSides(ctx context.Context, db *jay.DB) error {
+	for _, one := range d.Sides() {
+		if err := db.EnsureIndex(ctx, one.Collection, one.Index, jay.ReplaceIndex()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// GivenSpatial has the options of a place as clients send them. Answers are exact in Jay, so what only says how an index is made may be anything.
+type GivenSpatial struct {
+	Type         *string
+	Strategy     *string
+	MaxTreeLevel *int
+	MinX, MaxX   *float64
+	MinY, MaxY   *float64
+	Units        *string
+}
+
+// maxTreeLevel is the most that RavenDB has, of its two trees.
+const maxTreeLevel = 50
+
+// Check refuses options that would change answers. The error says which there are not.
+func (g *GivenSpatial) Check() error {
+	for _, one := range []struct {
+		what, given string
+		only        []string
+	}{
+		{"the type", textOf(g.Type), []string{"Geography"}},
+		{"the strategy", textOf(g.Strategy), []string{"GeohashPrefixTree", "QuadPrefixTree"}},
+		{"the units", textOf(g.Units), []string{"Kilometers"}},
+	} {
+		if one.given != "" && !slices.ContainsFunc(one.only, func(s string) bool { return strings.EqualFold(s, one.given) }) {
+			hint := ""
+			if one.what == "the units" {
+				hint = ": a query may name miles"
+			}
+			return fmt.Errorf("%s %.50s of places, and not %s%s", one.what, one.given, strings.Join(one.only, " or "), hint)
+		}
+	}
+	if g.MaxTreeLevel != nil && (*g.MaxTreeLevel < 0 || *g.MaxTreeLevel > maxTreeLevel) {
+		return fmt.Errorf("the level %d of places, and not one from 0 to %d", *g.MaxTreeLevel, maxTreeLevel)
+	}
+	for _, one := range []struct {
+		what  string
+		given *float64
+		whole float64
+	}{{"MinX", g.MinX, -180}, {"MaxX", g.MaxX, 180}, {"MinY", g.MinY, -90}, {"MaxY", g.MaxY, 90}} {
+		if one.given != nil && *one.given != 0 && math.Abs(*one.given-one.whole) > 1e-9 {
+			return fmt.Errorf("the bound %s = %v of places, and not %v: places are all over the earth", one.what, *one.given, one.whole)
+		}
+	}
+	return nil
+}
+
+// SpatialOf reads the options of a place; given is false if there are none.
+func SpatialOf(text json.RawMessage) (g GivenSpatial, given bool, err error) {
+	if len(text) == 0 || string(text) == "null" {
+		return g, false, nil
+	}
+	if err := json.Unmarshal(text, &g); err != nil {
+		return g, true, fmt.Errorf("options of places that are none: %w", err)
+	}
+	return g, true, g.Check()
+}
