@@ -74,6 +74,7 @@ class DocumentsPage {
     this.columnsButton = button('Columns', {icon: 'columns', kind: 'quiet', label: 'Columns', 'aria-haspopup': 'menu', 'aria-expanded': 'false', run: () => this.chooseColumns()});
     this.orderButton = button('Newest first', {icon: 'indexes', kind: 'quiet', 'aria-haspopup': 'menu', 'aria-expanded': 'false', title: 'Order of the rows (o)', run: () => this.chooseOrder()});
     this.drawOrder();
+    this.mapLink = this.canSearch && link(app.address('/db/:db/query', {db}, {q: `from ${rql.name(this.collection)}`, view: 'map'}), {class: 'button quiet', hidden: true}, 'Map');
     this.canvas = h('div', {class: 'canvas', role: 'rowgroup'});
     this.headRow = h('div', {class: 'row head-row', role: 'row'});
     this.list = h('div', {class: 'list', role: 'grid', tabindex: 0, 'aria-label': 'Documents', 'aria-multiselectable': 'true'}, h('div', {role: 'rowgroup', class: 'list-head'}, this.headRow), this.canvas);
@@ -90,7 +91,7 @@ class DocumentsPage {
         app.can('write') && link(this.newHref(), {class: 'button primary', title: 'New document (n)'}, icon('plus'), h('span', null, 'New')),
         app.can('write') && link(app.address('/db/:db/io', {db}), {class: 'button'}, icon('upload'), h('span', null, 'Import')),
         app.can('write') && this.collection !== '' && button('', {icon: 'more', kind: 'quiet', label: `More about ${this.collection}`, 'aria-haspopup': 'menu', 'aria-expanded': 'false', run: (event, node) => { this.showMore(node); }}))),
-      this.tools = h('div', {class: 'list-tools'}, this.canSearch && this.wordsInput, this.prefixInput, this.orderButton, this.columnsButton, h('span', {class: 'grow'}), this.where,
+      this.tools = h('div', {class: 'list-tools'}, this.canSearch && this.wordsInput, this.prefixInput, this.orderButton, this.columnsButton, this.mapLink, h('span', {class: 'grow'}), this.where,
         go('top', 'First rows (Home)', () => this.toStart()), go('end', 'Last rows (End)', () => this.toEnd())),
       this.message, this.frame, this.bottom));
 
@@ -131,6 +132,7 @@ class DocumentsPage {
       {text: 'Export these documents', run: () => app.go(app.address('/db/:db/io', {db}, {collection: this.collection}))},
     ]);
     this.load();
+    this.offerMap();
   }
 
   stop() {
@@ -158,6 +160,15 @@ class DocumentsPage {
       this.follow();
     });
     done();
+  }
+
+  // offerMap shows the way to the map where the collection has an index of places.
+  async offerMap() {
+    if (!this.canSearch) return;
+    try {
+      const {indexes} = await api.get(api.jay(this.db, 'indexes', {collection: this.collection}), {signal: this.app.signal});
+      this.mapLink.hidden = !indexes.some((ix) => ix.kind === 'places');
+    } catch { /* the list says what is wrong */ }
   }
 
   // ---- Words

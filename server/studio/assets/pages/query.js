@@ -1,4 +1,4 @@
-// Queries: RQL with completion, its answers as a table or as JSON, and how it was answered as a
+// Queries: RQL with completion, its answers as a table, as JSON or on a map, and how it was answered as a
 // picture. The address has the text (q), the values of parameters (p), and the view.
 
 import * as api from '../api.js';
@@ -6,10 +6,12 @@ import * as json from '../json.js';
 import * as rql from '../rql.js';
 import {advice, picture, summary} from '../explain.js';
 import {editor} from '../editor.js';
+import {map} from '../map.js';
+import {pairsOf} from '../places.js';
 import {button, bytes, copy, count, dialog, duration, empty, errorBox, field, fill, h, icon, link, menu, notice, patience, plural, progress, save as saveFile, tabs, time, toast} from '../ui.js';
 
 const PAGE = 50; // rows of a page
-const GROUPS = 1000; // groups and distinct rows, which have no pages
+const GROUPS = 1000; // groups and distinct rows, which have no pages, and answers on a map
 const MAX_COLUMNS = 60; // of the table
 const MAX_ROWS = 1000; // that are drawn: a limit of the query may be more
 const MAX_HISTORY = 50; // queries that are kept for a database
@@ -27,7 +29,7 @@ export const page = {
 class QueryPage {
   constructor(container, params, app) {
     Object.assign(this, {container, app, db: params.db});
-    this.view = ['json', 'explain'].includes(params.query.get('view')) ? params.query.get('view') : 'table';
+    this.view = ['json', 'map', 'explain'].includes(params.query.get('view')) ? params.query.get('view') : 'table';
     this.values = readValues(params.query.get('p')); // of parameters, as they are typed
     this.known = {collections: [], fields: [], indexes: []};
     this.fieldsOf = new Map();
@@ -49,7 +51,7 @@ class QueryPage {
     this.parameters = h('div', {class: 'query-parameters'});
     this.status = h('div', {class: 'query-status', role: 'status', 'aria-live': 'polite'});
     this.results = h('div', {class: 'query-results'});
-    this.tabs = tabs('Answers', [{id: 'table', text: 'Table'}, {id: 'json', text: 'JSON'}, {id: 'explain', text: 'Explain'}], (id) => this.pick(id), this.view);
+    this.tabs = tabs('Answers', [{id: 'table', text: 'Table'}, {id: 'json', text: 'JSON'}, {id: 'map', text: 'Map'}, {id: 'explain', text: 'Explain'}], (id) => this.pick(id), this.view);
     this.exportButton = button('Export', {icon: 'download', 'aria-haspopup': 'menu', run: (event, node) => { this.exportMenu(node); }});
     fill(this.container, h('div', {class: 'head'}, h('h1', null, 'Query'), h('div', {class: 'buttons'},
       button('History', {run: () => { this.showHistory(); }}), this.exportButton, this.runButton)),
@@ -57,9 +59,9 @@ class QueryPage {
     this.container.classList.add('query-page');
     app.keys([{key: 'ctrl+enter', text: 'Run the query', typing: true, run: () => { this.ask(); }}, {key: 'e', text: 'Edit the query', run: () => { this.editor.focus(); }},
       {key: 'h', text: 'History', run: () => { this.showHistory(); }}, {key: 'x', text: 'Explain', run: () => { this.tabs.select('explain'); this.pick('explain'); }},
-      {key: 'n', text: 'Next page', run: () => { this.turn(1); }}, {key: 'p', text: 'Page before', run: () => { this.turn(-1); }}]);
+      {key: 'm', text: 'Map', run: () => { this.tabs.select('map'); this.pick('map'); }}, {key: 'n', text: 'Next page', run: () => { this.turn(1); }}, {key: 'p', text: 'Page before', run: () => { this.turn(-1); }}]);
     app.commands([{text: 'Run the query', hint: 'ctrl enter', run: () => this.ask()}, {text: 'Explain', hint: 'x', run: () => { this.tabs.select('explain'); this.pick('explain'); }},
-      {text: 'History of queries', hint: 'h', run: () => this.showHistory()}, {text: 'Export as CSV', hint: '', run: () => this.export('csv')}, {text: 'Export as NDJSON', hint: '', run: () => this.export('ndjson')}]);
+      {text: 'Answers on a map', hint: 'm', run: () => { this.tabs.select('map'); this.pick('map'); }}, {text: 'History of queries', hint: 'h', run: () => this.showHistory()}, {text: 'Export as CSV', hint: '', run: () => this.export('csv')}, {text: 'Export as NDJSON', hint: '', run: () => this.export('ndjson')}]);
     this.showParameters();
     this.learn();
     if (this.first.trim() !== '') this.ask();
@@ -160,7 +162,7 @@ class QueryPage {
     this.view = view;
     this.note();
     if (view === 'explain') this.explain();
-    else if (this.result !== null) this.show();
+    else if (this.result !== null && (view !== 'map' || this.result.size === GROUPS || this.result.next === '')) this.show();
     else if (this.editor.value.trim() !== '') this.ask();
   }
 
@@ -186,7 +188,8 @@ class QueryPage {
     const stop = this.wait(cancel);
     const start = performance.now();
     try {
-      const {text} = await this.post('query', this.body({pageSize: rql.grouped(query) ? GROUPS : PAGE, ...(after !== '' && {after})}), cancel.signal);
+      const size = this.view === 'map' || rql.grouped(query) ? GROUPS : PAGE;
+      const {text} = await this.post('query', this.body({pageSize: size, ...(after !== '' && {after})}), cancel.signal);
       if (run !== this.run || this.ended) return;
       const root = json.parse(text);
       const rows = json.member(root, 'rows').items.map((node) => ({node, id: json.textOf(text, json.member(node, 'id')), value: json.member(node, 'document') ?? json.member(node, 'row')}));
@@ -197,7 +200,7 @@ class QueryPage {
       // Large answers end a page before the limit of the query.
       const more = json.member(root, 'more') !== null || rows.length > MAX_ROWS || (ownLimit && cursor !== '' && rows.length < limit);
       rows.splice(MAX_ROWS);
-      this.result = {text, rows, next, more, cursors, ownLimit, query, elapsed: json.valueOf(text, json.member(root, 'elapsedNs')), took: (performance.now() - start) * 1e6};
+      this.result = {text, rows, next, more, cursors, ownLimit, query, size, elapsed: json.valueOf(text, json.member(root, 'elapsedNs')), took: (performance.now() - start) * 1e6};
       this.editor.setError(null);
       stop();
       this.show();
@@ -255,9 +258,30 @@ class QueryPage {
     } else if (this.view === 'json') {
       this.viewer = editor({label: 'Answers as JSON', readOnly: true, value: json.format(`[${r.rows.map((row) => json.raw(r.text, row.value)).join(',')}]`), grow: [3, 40], hint: 'The answers, which cannot be edited here.'});
       fill(this.results, this.viewer.node, this.pager());
+    } else if (this.view === 'map') {
+      this.showMap();
     } else {
       fill(this.results, this.table(), this.pager());
     }
+  }
+
+  // showMap draws the places that the answers have. Which numbers are latitudes and longitudes is in the query, and in the indexes of places of the collection.
+  async showMap() {
+    const r = this.result, collection = (rql.collectionOf(r.query) ?? '').toLowerCase();
+    if (!this.allIndexes) {
+      try { this.allIndexes = (await api.get(api.jay(this.db, 'indexes'), {signal: this.app.signal})).indexes; } catch { this.allIndexes = []; }
+      if (r !== this.result || this.view !== 'map' || this.ended) return;
+    }
+    const indexed = this.allIndexes.filter((ix) => ix.kind === 'places' && ix.collection.toLowerCase() === collection).flatMap((ix) => ix.fields);
+    const rows = r.rows.filter((row) => row.value !== null).map((row) => ({id: row.id, value: JSON.parse(json.raw(r.text, row.value)), raw: () => json.format(row.value.kind === 'object' ? `{${row.value.members.filter((m) => m.name !== '@metadata').map((m) => `${json.quote(m.name)}:${json.raw(r.text, m.value)}`).join(',')}}` : json.raw(r.text, row.value))}));
+    const shown = map({rows, pairs: [...pairsOf(r.query, rql.aliasOf(r.query) ?? ''), ...indexed.flatMap((field) => pairsOf(field))], href: (id) => this.app.address('/db/:db/doc', {db: this.db}, {id}), more: r.next !== '' || r.more});
+    if (shown.marks === 0) {
+      shown.dispose();
+      fill(this.results, empty('No place in these answers.', h('p', {class: 'muted'}, 'Places are texts of WKT, objects of GeoJSON, numbers called latitude and longitude, and what spatial.point(Lat, Lng) in the query or in an index of places names.')), this.pager());
+      return;
+    }
+    this.viewer = shown;
+    fill(this.results, shown.node, this.pager());
   }
 
   showStatus() {
