@@ -59,6 +59,7 @@ func Run(t *testing.T, s Subject) {
 	}
 	t.Run("Declared", s.declared)
 	t.Run("Histories", s.histories)
+	t.Run("Campaign", s.campaign)
 	t.Run("Refused", s.refused)
 	t.Run("Built", s.built)
 	t.Run("PowerCut", s.powerCut)
