@@ -253,6 +253,7 @@ simulation:
 KINDS = ./internal/kindtest ./internal/fulltext ./internal/groups ./internal/places
 kinds:
 	JAY_KIND_HISTORIES=10000 $(GO) test -run '/Campaign' -count=1 -timeout 0 $(KINDS)
+	JAY_KIND_HISTORIES=10000 $(GO) test -run 'TestScores_Histories' -count=1 -timeout 0 ./internal/score
 
 revisions:
 	JAY_REVISION_ROUNDS=500 $(GO) test -run 'TestRevisions_Model$$' -count=1 -timeout 60m -v ./tests/model

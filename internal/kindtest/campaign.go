@@ -23,30 +23,38 @@ import (
 // Without it there are 3, others in each run.
 const campaignVariable = "JAY_KIND_HISTORIES"
 
+// CampaignSeeds returns the seeds of the histories of a campaign.
+func CampaignSeeds(t *testing.T) (first, count uint64) {
+	t.Helper()
+	text := os.Getenv(campaignVariable)
+	switch from, n, given := strings.Cut(text, "+"); {
+	case text == "" && testing.Short():
+		return rand.Uint64N(1 << 40), 1
+	case text == "":
+		return rand.Uint64N(1 << 40), 3
+	case !given:
+		from, n = "0", text
+		fallthrough
+	default:
+		var errs [2]error
+		first, errs[0] = strconv.ParseUint(from, 10, 64)
+		count, errs[1] = strconv.ParseUint(n, 10, 32)
+		jaytest.Must(t, errors.Join(errs[:]...))
+		return first, count
+	}
+}
+
 // campaign: whatever happens to a database, the entries are those of the documents, and queries find with the index
 // what they find without. Each history has one database, from its seed: documents that come, change, expire and go,
 // renames of the collection, drops and builds of the index, settling, restarts, power failures in the middle of all
 // that, with what was not synced kept in part, and backups that are restored.
 func (s *Subject) campaign(t *testing.T) {
-	count, first := 3, rand.Uint64N(1<<40)
-	if text := os.Getenv(campaignVariable); text != "" {
-		from, n, given := strings.Cut(text, "+")
-		if !given {
-			from, n = "0", text
-		}
-		var err error
-		first, err = strconv.ParseUint(from, 10, 64)
-		jaytest.Must(t, err)
-		count, err = strconv.Atoi(n)
-		jaytest.Must(t, err)
-	} else if testing.Short() {
-		count = 1
-	}
+	first, count := CampaignSeeds(t)
 	defer checks.NoSettler()()
 	defer checks.NoSweeper()() // else documents go between two queries that are compared
 	answered := 0
 	for i := range count {
-		seed := first + uint64(i)
+		seed := first + i
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { answered += s.history(t, seed) })
 		if t.Failed() {
 			t.Fatalf("%s=%d+1 repeats it", campaignVariable, seed)

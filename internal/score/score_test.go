@@ -17,9 +17,11 @@ import (
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/fulltext"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/kindtest"
 	"github.com/jaydb/jay/internal/score"
 	"github.com/jaydb/jay/internal/text"
 	"github.com/jaydb/jay/query"
+	"github.com/jaydb/jay/storage/memory"
 )
 
 var ctx = context.Background()
@@ -289,9 +291,14 @@ func paged(t *testing.T, q jay.Query[jay.Row], all []scored) {
 // documents that changed, and sweeps; that pages have the same; and that a scan computes those of the documents.
 func TestScores_Histories(t *testing.T) {
 	quickly(t)
-	for seed := range uint64(4) {
+	first, count := kindtest.CampaignSeeds(t)
+	for seed := first; seed < first+count; seed++ {
 		r := rand.New(rand.NewPCG(seed, 164))
 		db := jaytest.Memory(t, nil)
+		if seed%2 == 1 { // in a store that others may write to
+			db = jaytest.Open(t, "db", &jay.Options{Engine: &memory.Driver{Shared: true}})
+			defer jaytest.Close(t, db)
+		}
 		options, weights := map[string]string{"weights": "3, 1"}, map[string]float64{"Title": 3, "Text": 1}
 		jaytest.Must(t, db.EnsureIndex(ctx, "Notes", jay.Index{Name: "Words", Kind: "text", Fields: []string{"Title", "Text"}, Options: options}))
 		sentence := func(n int) string {
