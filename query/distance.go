@@ -91,8 +91,8 @@ func pointOf(c *computation, v []Value) (Value, error) {
 	if err := s.Check(); err != nil {
 		return Value{}, placeError(err)
 	}
-	start := len(c.memory)
-	c.memory = geo.AppendPoint(c.memory, v[0].raw, v[1].raw)
+	start := len(c.reader.dates)
+	c.reader.dates = geo.AppendPoint(c.reader.dates, v[0].raw, v[1].raw)
 	return c.textFrom(start), nil
 }
 

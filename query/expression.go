@@ -113,8 +113,7 @@ type computation struct {
 	slots      []int      // in the Reader, of the expression's fields
 	matchers   []*Matcher // of its conditions
 
-	reader *Reader
-	memory []byte    // of values that no document has
+	reader *Reader   // values that no document has are in its memory, to which it appends instants when an operand has it read the document
 	vector []float32 // scratch
 }
 
@@ -145,9 +144,9 @@ func (c *computation) clone() *computation {
 
 // compute returns the value for the document of a Reader. It is valid until the next call for another document.
 func (c *computation) compute(r *Reader) (Value, error) {
-	c.reader, c.memory = r, r.dates
+	c.reader = r
 	v, err := c.value(c.expression.root)
-	r.dates, c.memory, c.reader = c.memory, nil, nil
+	c.reader = nil
 	if err != nil {
 		return Value{}, fmt.Errorf("%s: %w", c.expression, err)
 	}
@@ -216,14 +215,14 @@ func (c *computation) operand(field int) (Value, error) {
 
 // textFrom returns the text that has been appended to the memory behind start.
 func (c *computation) textFrom(start int) Value {
-	return plainText(c.memory[start:len(c.memory):len(c.memory)])
+	return plainText(c.reader.dates[start:len(c.reader.dates):len(c.reader.dates)])
 }
 
 // float returns a number with the shortest digits that read back as the same one.
 func (c *computation) float(n float64) Value {
-	start := len(c.memory)
-	c.memory = strconv.AppendFloat(c.memory, n, 'f', -1, 64)
-	return ValueOf(c.memory[start:len(c.memory):len(c.memory)])
+	start := len(c.reader.dates)
+	c.reader.dates = strconv.AppendFloat(c.reader.dates, n, 'f', -1, 64)
+	return ValueOf(c.reader.dates[start:len(c.reader.dates):len(c.reader.dates)])
 }
 
 // writer writes an expression as a query has it.

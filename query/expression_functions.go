@@ -104,9 +104,9 @@ func smallOperands(v []Value) (a, b int64, ok bool) {
 
 // integer returns an integer as a value.
 func (c *computation) integer(n int64) Value {
-	start := len(c.memory)
-	c.memory = strconv.AppendInt(c.memory, n, 10)
-	return ValueOf(c.memory[start:len(c.memory):len(c.memory)])
+	start := len(c.reader.dates)
+	c.reader.dates = strconv.AppendInt(c.reader.dates, n, 10)
+	return ValueOf(c.reader.dates[start:len(c.reader.dates):len(c.reader.dates)])
 }
 
 // plus adds numbers and joins texts.
@@ -172,17 +172,17 @@ func appendText(dst []byte, v Value) ([]byte, error) {
 }
 
 func concat(c *computation, v []Value) (Value, error) {
-	start := len(c.memory)
+	start := len(c.reader.dates)
 	for _, part := range v {
 		var err error
-		if c.memory, err = appendText(c.memory, part); err != nil {
+		if c.reader.dates, err = appendText(c.reader.dates, part); err != nil {
 			return Value{}, err
 		}
-		if n := len(c.memory) - start; n > MaxComputedBytes {
+		if n := len(c.reader.dates) - start; n > MaxComputedBytes {
 			return Value{}, &LimitError{"bytes of a computed text", MaxComputedBytes, n}
 		}
 	}
-	c.reader.pace.Spend(len(c.memory) - start)
+	c.reader.pace.Spend(len(c.reader.dates) - start)
 	return c.textFrom(start), nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/query"
 )
@@ -412,5 +413,32 @@ func BenchmarkMatcher_Expression(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// Ensure that what is computed leaves the instants of other fields as they are: the first operand that is wanted has the document read, and with it all fields.
+func TestReader_ComputedBeforeInstants(t *testing.T) {
+	t.Parallel()
+	instant := query.Field{Path: jsonpath.MustParse("W"), Date: query.DateInstant, UTC: true}
+	for _, text := range []string{"concat(A, '-', B)", "A * 1000 + 7", "spatial.point(A, B)", "spatial.distance(spatial.point(A, B), spatial.point(1, 2))", "dateDiff('day', W, '2026-01-01T00:00:00Z')", "if(A > 1, text(B), 'none')"} {
+		f, err := query.ParseExpression(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, first := range []int{0, 1} {
+			r := query.NewReader([]query.Field{f, instant})
+			r.Reset(query.Doc{Body: []byte(`{"A":1,"W":"2025-01-01 12:00:00","B":1}`)}) // from now on there is memory
+			r.Values(1)
+			r.Values(0)
+			r.Reset(query.Doc{Body: []byte(`{"A":12,"W":"2026-03-01 12:00:00","B":34.5}`)})
+			before := fmt.Sprint(r.Values(first))
+			r.Values(1 - first)
+			if after := fmt.Sprint(r.Values(first)); after != before {
+				t.Errorf("%s, field %d first: %s has become %s", text, first, before, after)
+			}
+			if got := fmt.Sprint(r.Values(1)); !strings.Contains(got, "2026-03-01T12:00:00") {
+				t.Errorf("%s, field %d first: the instant is %s", text, first, got)
+			}
+		}
 	}
 }

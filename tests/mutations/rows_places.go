@@ -102,4 +102,9 @@ var placed = []mutation{
 		edits: []edit{{"server/internal/algebra/places.go", "c, yes, no = not(c), no, yes", "yes, no = no, yes"}},
 		tests: []tests{{"server/internal/algebra", "TestTranslate$"}},
 	},
+	{
+		name:  "expressions: what is computed is written over instants",
+		edits: []edit{{"query/expression.go", "\tc.reader = r\n", "\tc.reader = r\n\tdefer func(n int) { r.dates = r.dates[:n] }(len(r.dates))\n"}},
+		tests: []tests{{"query", "TestReader_ComputedBeforeInstants"}},
+	},
 }
