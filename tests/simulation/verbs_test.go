@@ -58,6 +58,7 @@ func init() {
 		{name: "rows", weight: 10, do: rows},
 		{name: "groups", weight: 8, do: groups},
 		{name: "search", weight: 8, do: search},
+		{name: "ask for places", weight: 8, do: askPlaces},
 		{name: "create index", weight: 4, do: createIndex},
 		{name: "drop index", weight: 2, do: dropIndex},
 		{name: "computed index", weight: 3, do: computedIndex},
@@ -115,6 +116,7 @@ var declarations = map[string]jay.Index{
 	"w":  {Name: "w", Fields: []string{"w as utc", "a"}},
 	"g":  {Name: "g", Kind: "groups", Fields: []string{"a"}, Options: map[string]string{"sums": "n, n * 0.25"}},
 	"x":  {Name: "x", Kind: "text", Fields: []string{"t"}},
+	"p":  {Name: "p", Kind: "places", Fields: []string{spot}},
 	"aw": {Name: "aw", Fields: []string{"a"}, Where: "w as utc >= '" + noon + "'"},
 }
 
