@@ -96,6 +96,8 @@ type function struct {
 
 	// last is what an order takes for a document without a value, if that is behind all others; missing for the usual order.
 	last Value
+
+	exact bool // it is written in exact()
 }
 
 // maxOperands bounds the operands of the functions that take many.
@@ -273,6 +275,10 @@ func (w *writer) write(o *operation, least int) {
 }
 
 func (w *writer) call(o *operation) {
+	if o.function.exact {
+		w.WriteString("exact(")
+		defer w.WriteByte(')')
+	}
 	w.WriteString(o.function.name + "(")
 	separator := ""
 	if o.function.name == "if" {

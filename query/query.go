@@ -98,6 +98,12 @@ type Field struct {
 	ends bool // of a Reader: an array at the end of the path is a value, and does not stand for its elements
 }
 
+// Whole returns the field with an array at its end as one value, such as a vector; otherwise the elements of the array are the values.
+func (f Field) Whole() Field {
+	f.ends = true
+	return f
+}
+
 // Date says what a field makes of the values that its path reaches. A field that is
 // read as a date reaches an instant for each text that is a date-time of RFC 3339, and
 // null for null; it reaches nothing else. Its texts are converted to UTC first. With Field.UTC a date and a

@@ -171,21 +171,48 @@ func (p vectors) brackets() (numbers []float32, err error) {
 }
 
 // isOperand reports whether tok begins a function of vectors that is an operand.
-func (p vectors) isOperand() bool { return spaces(p).at("vector") == "distance" }
+func (p vectors) isOperand() bool { return spaces(p).at("vector") == "distance" || p.isExact() }
 
-// operand = "vector" "." "distance" "(" source "," vector [ "," text ] ")" .
+// isExact reports whether tok begins exact(vector.distance(.
+func (p vectors) isExact() bool {
+	if p.tok.kind != tokenWord || !p.tok.is("exact") {
+		return false
+	}
+	ahead := *p.parser
+	ahead.tok = ahead.lex.next()
+	if !ahead.tok.isSymbol("(") {
+		return false
+	}
+	ahead.tok = ahead.lex.next()
+	return spaces{&ahead}.at("vector") == "distance"
+}
+
+// operand = distance | "exact" "(" distance ")" .
 func (p vectors) operand() (*operation, error) {
+	if !p.isExact() {
+		return p.distance(vectorFunction)
+	}
+	p.advance()
+	p.advance()
+	o, err := p.distance(exactVectorFunction)
+	if err != nil {
+		return nil, err
+	}
+	return o, p.expectSymbol(")", "behind what is exact")
+}
+
+// distance = "vector" "." "distance" "(" source "," vector [ "," text ] ")" .
+func (p vectors) distance(f *function) (*operation, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
 	}
 	defer p.leave()
 	spaces(p).begin()
-	f, err := p.source()
+	path, err := p.source()
 	if err != nil {
 		return nil, err
 	}
-	f.ends = true
-	field, err := p.expr.fieldOperand(f)
+	field, err := p.expr.fieldOperand(path.Whole())
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +238,7 @@ func (p vectors) operand() (*operation, error) {
 	if err := p.expectSymbol(")", "behind the vector"); err != nil {
 		return nil, err
 	}
-	return p.expr.newOperation(&operation{function: vectorFunction, operands: []*operation{field}, rest: v})
+	return p.expr.newOperation(&operation{function: f, operands: []*operation{field}, rest: v})
 }
 
 var errNoVector = fmt.Errorf("%w: a condition on vectors has a vector and a least similarity", ErrCondition)

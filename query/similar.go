@@ -23,8 +23,7 @@ func (Similar) expr() {}
 
 // on returns the field as it ends at an array, whose elements are no values of their own.
 func (e Similar) on() (Field, bool) {
-	e.Field.ends = true
-	return e.Field, true
+	return e.Field.Whole(), true
 }
 
 func (e Similar) mapFields(fn func(Field) (Field, error)) (_ Expr, err error) {
@@ -85,20 +84,25 @@ func nearest(t *vector.Target, v Value, scratch *[]float32, pace *Pace) (distanc
 // vectorFunction is how far the vectors of a document are from one: vector.distance(Embedding, $v, 'euclidean').
 var vectorFunction = &function{name: "vector.distance", least: 1, most: 1, choose: vectorDistance, last: ValueOf([]byte("1e100"))} // no distance of float32 is so great
 
+// exactVectorFunction is the same where no neighbour may be missed: exact(vector.distance(Embedding, $v)). An order by it is not answered by what is
+// likely to be near.
+var exactVectorFunction = &function{name: "vector.distance", least: 1, most: 1, choose: vectorDistance, last: vectorFunction.last, exact: true}
+
 // VectorDistance is how far the vectors of a document are from one. Of several vectors the nearest counts. A document without one has no distance,
 // and is further away than all others in an order.
 type VectorDistance struct {
 	Field  Field
 	Vector Vector
+	Exact  bool // exact(vector.distance(...)): an order by it misses no neighbour
 }
 
 // VectorDistance returns the distance that a field is, if it is one.
 func (f Field) VectorDistance() (d VectorDistance, is bool) {
-	if f.Expression == nil || f.Func != FuncNone || f.Expression.root.function != vectorFunction {
+	if f.Expression == nil || f.Func != FuncNone || f.Expression.root.function != vectorFunction && f.Expression.root.function != exactVectorFunction {
 		return d, false
 	}
 	root := f.Expression.root
-	return VectorDistance{f.Expression.fields[root.operands[0].field], root.rest.(Vector)}, true
+	return VectorDistance{f.Expression.fields[root.operands[0].field], root.rest.(Vector), root.function.exact}, true
 }
 
 // vectorDistance computes vector.distance.

@@ -14,7 +14,7 @@ var vectors = []mutation{
 	},
 	{
 		name:  "vectors: the elements of an array are vectors of their own",
-		edits: []edit{{"query/rql_vector.go", "\tf.ends = true\n", ""}},
+		edits: []edit{{"query/rql_vector.go", "p.expr.fieldOperand(path.Whole())", "p.expr.fieldOperand(path)"}},
 		tests: []tests{{"query", "TestVectorDistance_Order"}},
 	},
 	{
