@@ -661,6 +661,20 @@ func ExampleUniqueError() {
 }
 
 // A strict index refuses a document for which its expression fails.
+// A strict index of vectors refuses a document whose vector has another number of dimensions.
+func ExampleValueError() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	check(db.EnsureIndex(ctx, "Notes", jay.Index{Name: "Alike", Kind: "vectors", Fields: []string{"Embedding"}, Options: map[string]string{"dimensions": "3"}}))
+	_, err := db.Put(ctx, "notes/1", json.RawMessage(`{"Embedding":[1,2]}`), jay.InCollection("Notes"))
+	var refused *jay.ValueError
+	if errors.As(err, &refused) {
+		fmt.Printf("%s of %s: %s: %s", refused.Field, refused.ID, refused.Rule, refused.Value)
+	}
+	// Output: Embedding of notes/1: a vector of this index has 3 numbers: there are 2
+}
+
 func ExampleComputeError() {
 	ctx := context.Background()
 	db := example()

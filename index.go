@@ -112,6 +112,18 @@ type FunctionError = index.FunctionError
 //	Reason      string  such as "/: a division by zero"
 type ComputeError = index.ComputeError
 
+// ValueError is returned for a write of a document with a value that a strict index cannot hold, such as a vector of another number of
+// dimensions than an index of the kind "vectors" has, and by the build of such an index, which ends at the document. Nothing was changed.
+// errors.Is(err, ErrInvalidDocument) is true. Its fields (see package index):
+//
+//	Index       string  the name of the index
+//	Collection  string  its collection
+//	Field       string  the field
+//	ID          string  the refused document
+//	Rule        string  such as "a vector of this index has 768 numbers"
+//	Value       string  what breaks it, such as "there are 3"
+type ValueError = index.ValueError
+
 // Indexes returns the indexes of a collection, or all of them if collection
 // is "", by collection and name.
 func (db *DB) Indexes(ctx context.Context, collection string) ([]IndexInfo, error) {

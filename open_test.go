@@ -1489,3 +1489,51 @@ func TestFormat13_Places(t *testing.T) {
 	equal(t, found(db, jay.Within(spot, jay.Circle(0, -179.5, 100))), "27")
 	jaytest.Verify(t, db)
 }
+
+// Ensure that the database of format 14 with an index of vectors (internal/fixture) opens, answers as it did, and goes on; and that a
+// program which does not know it refuses it by that name.
+func TestFormat14_Vectors(t *testing.T) {
+	dir := t.TempDir()
+	copyTree(t, filepath.Join("testdata", "format14", "vectors"), dir)
+	before := hashesOf(t, dir)
+	older := storage.Features(storage.AllFeatures[:9])
+	_, err := jay.Open(dir, &jay.Options{Engine: lsm.Driver{Options: lsm.Options{Features: older}}})
+	var newer *jay.FormatError
+	if !errors.As(err, &newer) || newer.Found != 14 || newer.Newest != 13 || !slices.Equal(newer.Features, []string{"vectors"}) {
+		t.Errorf("an older program: got %v", err)
+	}
+	equal(t, slices.Equal(before, hashesOf(t, dir)), true)
+
+	nearest := func(db *jay.DB, to ...float32) string {
+		t.Helper()
+		var ids []string
+		for doc, err := range db.Query("Notes").OrderBy(jay.Distance("Embedding", to, "euclidean")).Limit(9).NoScan().Iter(ctx) {
+			must(t, err)
+			ids = append(ids, doc.ID()[len("notes/"):])
+		}
+		return strings.Join(ids, "")
+	}
+	similar := func(db *jay.DB, to ...float32) string {
+		t.Helper()
+		var ids []string
+		for doc, err := range db.Query("Notes").Where(jay.Similar("Embedding", to, 0.9)).NoScan().Iter(ctx) {
+			must(t, err)
+			ids = append(ids, doc.ID()[len("notes/"):])
+		}
+		slices.Sort(ids)
+		return strings.Join(ids, "")
+	}
+	db := open(t, dir, &jay.Options{ReadOnly: true})
+	equal(t, nearest(db, 1, 2, 3), "126354")
+	equal(t, similar(db, 3, 2, 1), "235")
+	closeDB(t, db)
+
+	db = open(t, dir, &jay.Options{MustExist: true})
+	defer closeDB(t, db)
+	equal(t, nearest(db, 1, 2, 3), "126354")
+	jaytest.Verify(t, db)
+	put(t, db, "notes/7", `{"Embedding":[1,2,3.5]}`, jay.InCollection("Notes"))
+	must(t, db.Delete(ctx, "notes/2"))
+	equal(t, nearest(db, 1, 2, 3), "176354")
+	jaytest.Verify(t, db)
+}

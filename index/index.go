@@ -150,6 +150,25 @@ func (e *ComputeError) Error() string {
 // Is makes errors.Is(err, ErrInvalidDocument) true.
 func (e *ComputeError) Is(target error) bool { return target == errs.ErrInvalid }
 
+// ValueError is returned for a write of a document with a value that a strict index cannot hold, such as a vector of another number of
+// dimensions, and by the build of such an index, which ends at the document. errors.Is(err, jay.ErrInvalidDocument) is true.
+type ValueError struct {
+	Index      string
+	Collection string
+	Field      string // such as "Embedding"
+	ID         string // of the document; "" if it has none yet
+	Rule       string // such as "a vector of this index has 768 numbers"
+	Value      string // what breaks it, such as "there are 3"
+}
+
+// Error names the document, the field, the rule, the value and the index.
+func (e *ValueError) Error() string {
+	return fmt.Sprintf("jay: strict index %q of %s: %s of document %q: %s: %s", errs.Shorten(e.Index), e.Collection, errs.Shorten(e.Field), e.ID, e.Rule, e.Value)
+}
+
+// Is makes errors.Is(err, ErrInvalidDocument) true.
+func (e *ValueError) Is(target error) bool { return target == errs.ErrInvalid }
+
 // KindError is returned for an index of a kind that this version does not know: when it
 // is declared, and when a document is written into a collection that a newer version has
 // given one. Documents of such a collection can be read. errors.Is(err, jay.ErrIndex) is

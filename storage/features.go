@@ -25,7 +25,7 @@ type Feature struct {
 // Tx.RequireFeature where it is first written.
 //
 // Part of the on-disk format. A row must not change.
-var AllFeatures = [...]Feature{FeatureDefinitions, FeatureUTC, FeatureStandby, FeatureDeletedIDs, FeatureKeptSums, FeatureExpressions, FeatureText, FeatureComputed, FeaturePlaces}
+var AllFeatures = [...]Feature{FeatureDefinitions, FeatureUTC, FeatureStandby, FeatureDeletedIDs, FeatureKeptSums, FeatureExpressions, FeatureText, FeatureComputed, FeaturePlaces, FeatureVectors}
 
 // FeatureDefinitions are definitions that are kept in the database.
 var FeatureDefinitions = Feature{5, "definitions"}
@@ -56,6 +56,9 @@ var FeatureComputed = Feature{12, "computed indexes"}
 
 // FeaturePlaces is an index of the kind "places", which finds documents by where their places lie.
 var FeaturePlaces = Feature{13, "places"}
+
+// FeatureVectors is an index of the kind "vectors", which finds documents by what their vectors are like.
+var FeatureVectors = Feature{14, "vectors"}
 
 // Features are what a program, or an engine of it, knows: AllFeatures, or those of another version in
 // tests. There are at most 64.

@@ -92,6 +92,7 @@ type Field struct {
 	Descending bool
 	own        *query.Field // of an expression, a part of a date, or a kind that parses its fields; then path is that of own
 	byKeeper   bool         // the Keeper reads it
+	whole      bool         // an array at the end is a value: see Kind.Whole
 }
 
 // Query returns the field as queries have it.
@@ -190,7 +191,7 @@ func Only(indexes ...*Index) *Collection {
 // pass.
 func (ci *Collection) Prepare() {
 	var fields []query.Field
-	known := make(map[string]int)
+	known := make(map[slotKey]int)
 	for _, ix := range ci.Indexes {
 		if ix.Stager != nil {
 			ci.Stagers = append(ci.Stagers, ix)
@@ -200,10 +201,10 @@ func (ci *Collection) Prepare() {
 			if f.byKeeper {
 				continue
 			}
-			slot, found := known[f.Text]
+			slot, found := known[slotKey{f.Text, f.whole}]
 			if !found {
 				slot = len(fields)
-				known[f.Text] = slot
+				known[slotKey{f.Text, f.whole}] = slot
 				fields = append(fields, f.Query())
 			}
 			slots = append(slots, slot)
@@ -213,6 +214,12 @@ func (ci *Collection) Prepare() {
 	reader := query.NewReader(fields)
 	reader.Apart()
 	ci.extractions = &sync.Pool{New: func() any { return ci.newExtraction(reader.Clone(), len(fields)) }}
+}
+
+// slotKey is what fields have in common that are read once.
+type slotKey struct {
+	text  string
+	whole bool
 }
 
 // Open parses the declaration of one index. One of an unknown kind, or with an unknown option, is opened,
@@ -274,7 +281,12 @@ func Open(e RecordEntry) (*Index, error) {
 // parseField parses a field of a declaration.
 func (k Kind) parseField(text string) (Field, error) {
 	if k.Field == nil {
-		return parseIndexField(text)
+		f, err := parseIndexField(text)
+		if err == nil && k.Whole {
+			whole := f.Query().Whole()
+			f.own, f.whole = &whole, true
+		}
+		return f, err
 	}
 	f, err := k.Field(text)
 	if err != nil {

@@ -84,10 +84,15 @@ func (fs *Failures) refusal(ix *Index) error {
 	return &index.ComputeError{Index: ix.Info.Name, Collection: ix.Info.Collection, Field: fs.field.String(), Reason: query.Reason(fs.first)}
 }
 
-// WithID returns err, which may be nil, with the ID of the document if it is an *index.ComputeError.
+// WithID returns err, which may be nil, with the ID of the document if it is an *index.ComputeError or an *index.ValueError.
 func WithID(err error, id string) error {
 	if c, is := err.(*index.ComputeError); is && c.ID != id {
 		of := *c
+		of.ID = id
+		return &of
+	}
+	if v, is := err.(*index.ValueError); is && v.ID != id {
+		of := *v
 		of.ID = id
 		return &of
 	}

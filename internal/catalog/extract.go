@@ -462,7 +462,7 @@ func (ci *Collection) EachStored(body []byte, fn func(*Entries) error) error {
 // isRefusal reports whether err says that a document cannot be in an index.
 func isRefusal(err error) bool {
 	switch err.(type) {
-	case *metadata.Error, *index.ComputeError:
+	case *metadata.Error, *index.ComputeError, *index.ValueError:
 		return true
 	}
 	return false

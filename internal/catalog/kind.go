@@ -43,6 +43,9 @@ type Kind struct {
 	// a kind reads the bodies of documents itself: Document.Values and Document.Reached are not for it.
 	Field func(text string) (query.Field, error)
 
+	// Whole is true for a kind whose fields have arrays as values, such as vectors, and not the elements of these.
+	Whole bool
+
 	// Feature is what the format of a database needs that has an index of the kind; the zero Feature is nothing.
 	Feature storage.Feature
 }
@@ -60,7 +63,7 @@ type Keeper interface {
 	Bytes(d *Document, count int, p Precision) int
 
 	// Extract adds the entries of a document to e. The same body gives the same entries. It returns
-	// a *metadata.Error or an *index.ComputeError if the document cannot be in the index: then it cannot be written, and the index
+	// a *metadata.Error, an *index.ComputeError or an *index.ValueError if the document cannot be in the index: then it cannot be written, and the index
 	// cannot be built. A Keeper that rather has the document without its value adds an entry
 	// that says so.
 	Extract(d *Document, e *Entries) error
@@ -153,6 +156,7 @@ type Answerer interface {
 type Question struct {
 	Conditions []query.Expr  // all of them must be true
 	Orders     []query.Order // in which answers are wanted; nil for no order
+	Need       int           // how many answers are wanted, if the query needs no more candidates when it has the first ones of the order; 0 for all
 
 	// Scores are those of the query, of which the first conditions are the Parts; nil for a query without. An answer in the order of
 	// scores sets the Frequencies that are not known, when it is opened, and begins behind After.
@@ -173,6 +177,13 @@ type Answer struct {
 	Ordered bool   // the candidates come in the order asked for, equal ones by ID in the direction of the last order
 	Text    string // says how, for Explain
 
+	// Likely candidates are asked for in an order, and come so that the first ones are likely to be first in it: the query sorts those that are answers. They end when
+	// Need answers have been found and no other candidate is likely to come before them, so that an answer may be missed. They are Bounded.
+	Likely bool
+
+	// Reads is true if most keys of the index are read to find candidates: plans do not count them.
+	Reads bool
+
 	// Open returns the candidates: each document of which all conditions in Used are true, once,
 	// and perhaps others.
 	Open func(r storage.Reader) (Candidates, error)
@@ -191,6 +202,21 @@ type Examiner interface {
 	Candidates
 
 	Examined() int64
+}
+
+// Bounded are Candidates of a Likely answer.
+type Bounded interface {
+	Candidates
+
+	// Bound says that as many answers as are wanted have been found, of which the last is at this distance. It may be called again, with a lesser one.
+	Bound(distance float64)
+}
+
+// Telling are Candidates that say how they were found, for Explain. It is asked before they are closed.
+type Telling interface {
+	Candidates
+
+	Tell() string
 }
 
 // Counted are Candidates that are counted faster than one by one.

@@ -114,6 +114,9 @@ func (r *Run) steps() []string {
 	if pl.Intersect != nil {
 		steps = append(steps, "keep what is in "+pl.Intersect.String())
 	}
+	if source, is := r.source.(*indexSource); is && source.told != "" {
+		steps = append(steps, source.told)
+	}
 	switch {
 	case r.stats.minMax:
 		steps = append(steps, "take the ends of the range, read no documents")

@@ -82,6 +82,7 @@ func (r *Run) sortedAnswers(ctx context.Context) (answers, error) {
 		keep = r.skip + r.left
 	}
 	h := &sortedDocuments{r: r}
+	likely := r.likely()
 	for keep != 0 {
 		doc, err := r.nextDocument(ctx)
 		if err != nil {
@@ -92,6 +93,11 @@ func (r *Run) sortedAnswers(ctx context.Context) (answers, error) {
 		}
 		if err := cmp.Or(h.add(doc, keep), r.pace.Err()); err != nil {
 			return nil, err
+		}
+		if likely != nil && len(h.items) == keep {
+			if err := likely.bound(h.items[0].key); err != nil {
+				return nil, err
+			}
 		}
 	}
 	slices.SortFunc(h.items, func(a, b sorted) int { return r.compare(&a, &b) })
@@ -108,6 +114,15 @@ func (r *Run) sortedAnswers(ctx context.Context) (answers, error) {
 		row := &Row{Document: item.doc, Cursor: &Cursor{Key: item.key, ID: item.doc.FoldedID(), Scores: r.scoring.bytes(), Likes: r.likes.resolved, Exact: item.exact}}
 		return r.project(row)
 	}, nil
+}
+
+// likely returns the source if its candidates end when enough answers are found, or nil.
+func (r *Run) likely() *indexSource {
+	if len(r.plan.Access) == 1 && r.plan.Access[0].Answer != nil && r.plan.Access[0].Answer.Likely {
+		source, _ := r.source.(*indexSource)
+		return source
+	}
+	return nil
 }
 
 // merged returns the function that yields the answers of the snapshot, which come in

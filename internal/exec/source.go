@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/docs"
@@ -117,6 +118,7 @@ type indexSource struct {
 	offered   catalog.Candidates  // of the first of them; nil until it is open
 	seen      map[string]struct{} // documents yielded, where one may come twice
 	used      int                 // bytes of seen
+	told      string              // what candidates have said of themselves: see catalog.Telling
 	intersect map[string]struct{} // if not nil, only these can be answers
 	id        []byte              // what nextID returned
 }
@@ -314,7 +316,25 @@ func (s *indexSource) closeOffered() error {
 	}
 	offered := s.offered
 	s.offered = nil
+	if t, is := offered.(catalog.Telling); is {
+		s.told = t.Tell()
+	}
 	return offered.Close()
+}
+
+// bound tells the candidates that all answers are found that are wanted, of which the last has this key, made of a distance.
+func (s *indexSource) bound(key []byte) error {
+	b, is := s.offered.(catalog.Bounded)
+	if !is {
+		return nil
+	}
+	v, _ := query.DecodeKey(key)
+	distance, err := strconv.ParseFloat(string(v.Raw()), 64)
+	if err != nil {
+		return fmt.Errorf("a distance %.60q: %w", v.Raw(), err)
+	}
+	b.Bound(distance)
+	return nil
 }
 
 // advance moves to the next key.

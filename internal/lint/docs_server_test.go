@@ -39,7 +39,7 @@ func TestGuideServer_Tables(t *testing.T) {
 	t.Parallel()
 	errs := map[string]error{
 		"ErrNotFound": jay.ErrNotFound, "ErrExists": jay.ErrExists, "ErrConflict": &jay.ConflictError{ID: "a", Expected: "x"}, "ErrUnique": jay.ErrUnique,
-		"ErrCollection": jay.ErrCollection, "ErrInvalidID": jay.ErrInvalidID, "ErrInvalidDocument": jay.ErrInvalidDocument, "*ComputeError": &jay.ComputeError{}, "ErrTooLarge": jay.ErrTooLarge,
+		"ErrCollection": jay.ErrCollection, "ErrInvalidID": jay.ErrInvalidID, "ErrInvalidDocument": jay.ErrInvalidDocument, "*ComputeError": &jay.ComputeError{}, "*ValueError": &jay.ValueError{}, "ErrTooLarge": jay.ErrTooLarge,
 		"ErrInvalidPatch": jay.ErrInvalidPatch, "ErrPatchTest": errors.Join(jay.ErrInvalidPatch, jay.ErrPatchTest), "ErrPatchWork": jay.ErrPatchWork,
 		"ErrSyntax": jay.ErrSyntax, "ErrUpdateRQL": errors.Join(jay.ErrSyntax, jay.ErrUpdateRQL), "ErrQuery": jay.ErrQuery, "ErrNoIndex": jay.ErrNoIndex,
 		"ErrUnknownOutcome": errors.Join(jay.ErrUnknownOutcome, context.DeadlineExceeded), "ErrFailed": jay.ErrFailed, "ErrDiskFull": jay.ErrDiskFull,

@@ -13,6 +13,10 @@ func (p *planner) estimate(a *Path, limit int) error {
 	if a.estimate > 0 && (!a.more || a.estimate >= limit) {
 		return nil // counted to its end before, or as far as limit
 	}
+	if a.Answer != nil && a.Answer.Reads {
+		a.estimate, a.more = limit, true
+		return nil
+	}
 	lo, within := a.uncounted, a.within
 	if lo == nil {
 		a.estimate, a.uncovered = 0, 0 // not counted, but assumed: see choose

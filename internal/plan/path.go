@@ -130,6 +130,9 @@ func (p *planner) addAnswer(ix *catalog.Index) {
 	if len(p.q.GroupBy) == 0 {
 		q.Orders = p.q.OrderBy
 	}
+	if p.mayEndEarly() && p.q.Each.IsZero() {
+		q.Need = p.q.Offset + p.q.Limit
+	}
 	if answer := k.Answer(q); answer != nil {
 		p.paths = append(p.paths, &Path{Index: ix, Answer: answer, used: slices.Clip(answer.Used), exact: answer.Exact})
 	}
@@ -158,6 +161,9 @@ func join(a, b []int) []int {
 
 // isEmpty reports whether no value satisfies the conditions of the path.
 func (a *Path) isEmpty() bool { return a.Answer == nil && len(a.Ranges) == 0 }
+
+// isLikely reports whether the candidates of the path are likely to be first in the order of the query.
+func (a *Path) isLikely() bool { return a.Answer != nil && a.Answer.Likely }
 
 // replacesScan reports whether walking over the whole index gives what a scan
 // gives, each document once.
@@ -322,7 +328,7 @@ func (p *planner) matchOrder(a *Path) orderMatch {
 		return orderNone
 	}
 	if a.Answer != nil {
-		if a.Answer.Ordered {
+		if a.Answer.Ordered || a.Answer.Likely {
 			return orderForward
 		}
 		return orderNone

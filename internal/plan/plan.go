@@ -196,7 +196,7 @@ func (p *planner) choose() (*Plan, error) {
 		return p.weigh(p.over(bounded[0], nil)) // nothing to compare it with
 	}
 	limit, early := EstimateKeys, p.mayEndEarly() && (len(ordered) > 0 || len(p.q.OrderBy) == 0)
-	if early {
+	if early && !slices.ContainsFunc(ordered, (*Path).isLikely) { // one that is has its answers by reading many keys
 		limit = min(limit, p.earlyLimit()) // they are counted further when the answers turn out to be rare: see Instead
 	}
 	if err := p.race(bounded, limit); err != nil {
@@ -294,7 +294,7 @@ func (p *planner) over(a, with *Path) *Plan {
 	pl := &Plan{Access: []*Path{a}, Intersect: with, Residual: p.residual(a, with)}
 	switch p.orderBy(a) {
 	case orderForward:
-		pl.Ordered = true
+		pl.Ordered = a.Answer == nil || a.Answer.Ordered // what is Likely is sorted
 	case orderReverse:
 		pl.Ordered, pl.Reverse = true, true
 	default:
