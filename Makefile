@@ -32,7 +32,7 @@ test test-short invariants race: export TMPDIR ?= $(FILES)
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help fetch demo test test-short test-full check ci nightly format vet lint invariants race race-full engine bin/systems cross cross-full modules oldest oldest-types campaigns readme interop cluster browser screenshots studio-million bench bench-full bench-smoke attachments backup standby crash kill-reads kill-changes storm simulation kinds revisions damage hunt hostile expiry feeds cluster-faults formats fuzz mutations build
+.PHONY: help fetch demo test test-short test-full check ci nightly format vet lint invariants race race-full engine bin/systems cross cross-full modules oldest oldest-types campaigns readme interop cluster browser screenshots studio-million bench bench-full bench-smoke attachments backup standby crash kill-reads kill-changes storm simulation kinds revisions places damage hunt hostile expiry feeds cluster-faults formats fuzz mutations build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
@@ -58,6 +58,7 @@ help:
 	@echo "simulation  a million steps of a whole database in one thread, with what a machine does to it"
 	@echo "kinds       10,000 random histories of each kind of index, with power failures and restores"
 	@echo "revisions   500 random histories of documents against a model of their revisions"
+	@echo "places      10,000 random histories of places, with crashes, against plain trigonometry"
 	@echo "damage      every byte and file of databases damaged: what does a program see?"
 	@echo "hunt        1,000 flipped bits in all files: found by jay check, or harmless"
 	@echo "hostile     requests that want or hold much, against a server, and a handler in a program, that have a gigabyte"
@@ -111,7 +112,7 @@ fetch:
 	./tests/browser/run.sh install
 	./server/interop/run.sh install
 
-campaigns: simulation hostile crash kill-reads kill-changes storm kinds revisions expiry feeds backup standby attachments formats hunt cluster-faults fuzz damage mutations
+campaigns: simulation hostile crash kill-reads kill-changes storm kinds revisions places expiry feeds backup standby attachments formats hunt cluster-faults fuzz damage mutations
 
 format:
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt these:"; echo "$$files"; exit 1; fi
@@ -257,6 +258,10 @@ kinds:
 
 revisions:
 	JAY_REVISION_ROUNDS=500 $(GO) test -run 'TestRevisions_Model$$' -count=1 -timeout 60m -v ./tests/model
+
+# Random histories of documents with places, and crashes, against an oracle that is not S2.
+places:
+	JAY_PLACES=10000 $(GO) test -run 'TestPlaces_Oracle$$' -count=1 -timeout 120m -v ./internal/places
 
 # Documents that expire: random histories, crashes, and writers beside the sweeper.
 expiry:

@@ -103,8 +103,18 @@ var placed = []mutation{
 		tests: []tests{{"server/internal/algebra", "TestTranslate$"}},
 	},
 	{
+		name:  "places: which way a ring goes says what is inside",
+		edits: []edit{{"internal/geo/place.go", "\t\tloop.Normalize()\n", ""}},
+		tests: []tests{{"internal/places", "TestPlaces_Oracle"}},
+	},
+	{
+		name:  "places: an area within another one is not within it",
+		edits: []edit{{"internal/geo/place.go", "\t\tloop.Normalize()\n", "\t\tloop.Normalize()\n\t\tif len(rings) == 1 && loop.NumVertices() == 5 {\n\t\t\tloop.Invert()\n\t\t}\n"}},
+		tests: []tests{{"internal/places", "TestPlaces_Oracle"}},
+	},
+	{
 		name:  "expressions: what is computed is written over instants",
-		edits: []edit{{"query/expression.go", "\tc.reader = r\n", "\tc.reader = r\n\tdefer func(n int) { r.dates = r.dates[:n] }(len(r.dates))\n"}},
+		edits: []edit{{"query/expression.go", "\tf := c.reader.reach(c.slots[field])\n\tswitch", "\tn := len(c.reader.dates)\n\tf := c.reader.reach(c.slots[field])\n\tc.reader.dates = c.reader.dates[:n]\n\tswitch"}},
 		tests: []tests{{"query", "TestReader_ComputedBeforeInstants"}},
 	},
 }
