@@ -195,3 +195,34 @@ func ExampleFunctionError() {
 	// Output:
 	// missing: example/points 2
 }
+
+// A change of a document that more than 1,024 others load is refused if their entries would become others.
+func ExampleReferrersError() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	err := jay.ComputedOf(db).Ensure(ctx, jay.Computed{
+		Name: "Payments/ByPayer",
+		Maps: []index.Map{{Collection: "Payments", Select: []index.Member{{Name: "Payer", Expression: "load(Payer).Name"}}}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	var batch jay.Batch
+	batch.Put("payers/1", []byte(`{"Name":"Ann"}`), jay.InCollection("Payers"))
+	for i := range 1025 {
+		batch.Put(fmt.Sprint("payments/", i), []byte(`{"Payer":"payers/1"}`), jay.InCollection("Payments"))
+	}
+	if _, err := db.Apply(ctx, &batch); err != nil {
+		log.Fatal(err)
+	}
+	_, err = db.Put(ctx, "payers/1", []byte(`{"Name":"Anna"}`))
+	if many := (*jay.ReferrersError)(nil); errors.As(err, &many) {
+		fmt.Println(many.ID, many.Collection, many.Limit)
+	}
+	_, err = db.Put(ctx, "payers/1", []byte(`{"Name":"Ann","Phone":"7"}`)) // the index does not load it
+	fmt.Println(err)
+	// Output:
+	// payers/1 Payments 1024
+	// <nil>
+}

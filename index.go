@@ -101,6 +101,17 @@ type OptionError = index.OptionError
 //	Version     string  its version
 type FunctionError = index.FunctionError
 
+// ReferrersError is returned for a write of a document that more than 1,024 others load in one index: what they have in it would be made again in the
+// same commit. Nothing is written. errors.Is(err, ErrIndex) is true.
+//
+//	Index      string // its name
+//	Collection string // of the documents that refer to it
+//	ID         string // of the document that was to be written
+//	Limit      int    // of how many documents the entries are made again
+//
+// Its members are described in full there: see package index.
+type ReferrersError = index.ReferrersError
+
 // ComputeError is returned for a write of a document for which an expression of a strict index fails, such as by a division by
 // zero, and by the build of such an index, which ends at the document. Nothing was changed. errors.Is(err, ErrInvalidDocument) is
 // true. Its fields (see package index):

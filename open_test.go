@@ -1432,6 +1432,46 @@ func TestCopyTag_HadBefore(t *testing.T) {
 	closeDB(t, db)
 }
 
+// Ensure that the database of format 15 with indexes that load documents (internal/fixture) opens, answers as it did, and goes on; and that a program which does
+// not know it refuses it by that name.
+func TestFormat15_Loads(t *testing.T) {
+	dir := t.TempDir()
+	copyTree(t, filepath.Join("testdata", "format15", "loads"), dir)
+	before := hashesOf(t, dir)
+	older := storage.Features(storage.AllFeatures[:10])
+	_, err := jay.Open(dir, &jay.Options{Engine: lsm.Driver{Options: lsm.Options{Features: older}}})
+	var newer *jay.FormatError
+	if !errors.As(err, &newer) || newer.Found != 15 || newer.Newest != 14 || !slices.Equal(newer.Features, []string{"loads"}) {
+		t.Errorf("an older program: got %v", err)
+	}
+	equal(t, slices.Equal(before, hashesOf(t, dir)), true)
+
+	rows := func(db *jay.DB, text string) string {
+		t.Helper()
+		q, err := db.RQL(text, nil)
+		must(t, err)
+		all, err := q.NoScan().All(ctx)
+		must(t, err)
+		text = ""
+		for _, row := range all {
+			text += string(row.JSON)
+		}
+		return text
+	}
+	const byName, byCity = "from index 'ByName' where Name = 'Ann' select id() as id", "from index 'ByCity' order by City"
+	db := open(t, dir, nil)
+	equal(t, rows(db, byName), `{"id":"orders/1"}`)
+	equal(t, rows(db, byCity), `{"City":null,"Total":0,"Most":null}{"City":"Bern","Total":9,"Most":9}{"City":"Rome","Total":20,"Most":20}`)
+	put(t, db, "customers/3", `{"Name":"Ann","City":"Bern","Rate":2}`, jay.InCollection("Customers"))
+	must(t, db.Delete(ctx, "customers/1"))
+	equal(t, rows(db, byName), `{"id":"orders/3"}`)
+	equal(t, rows(db, byCity), `{"City":null,"Total":0,"Most":null}{"City":"Bern","Total":60,"Most":60}{"City":"Rome","Total":20,"Most":20}`)
+	report, err := db.Verify(ctx, nil)
+	must(t, err)
+	equal(t, len(report.Damages), 0)
+	closeDB(t, db)
+}
+
 // Ensure that the database of format 13 with indexes of places (internal/fixture) opens, answers as it did, and goes on; and that a
 // program which does not know it refuses it by that name.
 func TestFormat13_Places(t *testing.T) {

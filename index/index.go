@@ -223,3 +223,20 @@ func (e *OptionError) Error() string {
 
 // Is makes errors.Is(err, ErrIndex) true.
 func (e *OptionError) Is(target error) bool { return target == errs.ErrIndex }
+
+// ReferrersError is returned for a write of a document that too many others load in one index: their entries are made again in the commit
+// that changes what they load of it. Nothing is written. errors.Is(err, jay.ErrIndex) is true.
+type ReferrersError struct {
+	Index      string // its name
+	Collection string // of the documents that refer to it
+	ID         string // of the document that was to be written
+	Limit      int    // of how many documents the entries are made again
+}
+
+// Error names the document, the number and the index.
+func (e *ReferrersError) Error() string {
+	return fmt.Sprintf("jay: document %q: more than %d documents of %s load it for index %q, whose entries would be made again in this commit", errs.Shorten(e.ID), e.Limit, e.Collection, e.Index)
+}
+
+// Is makes errors.Is(err, ErrIndex) true.
+func (e *ReferrersError) Is(target error) bool { return target == errs.ErrIndex }

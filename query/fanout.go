@@ -156,8 +156,16 @@ func (e Each) Field(f Field) (Field, error) {
 		if f.Meta == MetaNone && f.Path.Root() == e.As {
 			f.Meta = MetaElement
 		}
-		return f, nil
+		return f, e.loadedElement(f)
 	})
+}
+
+// loadedElement is why a field is refused that loads the element of a fan-out itself.
+func (e Each) loadedElement(f Field) error {
+	if f.Meta != MetaNone || f.Path.IsZero() || !f.Path.At(0).IsLoad() || f.Path.At(0).Reference() != e.As {
+		return nil
+	}
+	return fmt.Errorf("%w: %s: an element that is an ID itself is not followed: load the array, such as load(%s)%s", ErrCondition, f, pathString(e.Path), memberString(f.Path.Suffix(1)))
 }
 
 // Condition returns what a condition of the text of a query is in the fan-out: see Field.

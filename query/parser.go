@@ -97,6 +97,7 @@ type parser struct {
 	exact  bool            // inside exact()
 
 	outerAlias string // inside elemMatch(): the alias, which is not valid there
+	inElement  bool   // inside elemMatch()
 	depth      int    // of parentheses, not and exact()
 
 	bare token // the last name without quotes that something is compared with

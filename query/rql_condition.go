@@ -78,7 +78,7 @@ func (p *parser) primary() (Expr, error) {
 			return vectors{p}.condition()
 		}
 		return p.comparison()
-	case !p.atCall() || p.tok.is("id") || p.function() != FuncNone || datePart(p.tok) != DateNone || functionOf(p.tok) != nil || p.tok.is("field"):
+	case !p.atCall() || p.tok.is("id") || p.function() != FuncNone || datePart(p.tok) != DateNone || functionOf(p.tok) != nil || p.tok.is("field") || p.tok.is("load"):
 		return p.comparison()
 	case p.tok.is("exact"):
 		return p.exactly()
@@ -237,8 +237,10 @@ func (p *parser) elemMatch(field Field) (Expr, error) {
 	if alias != "" {
 		p.alias, p.outerAlias = "", alias
 	}
+	inElement := p.inElement
+	p.inElement = true
 	where, err := p.condition()
-	p.alias, p.outerAlias = alias, outer
+	p.alias, p.outerAlias, p.inElement = alias, outer, inElement
 	if err != nil {
 		return nil, err
 	}
@@ -328,7 +330,7 @@ func (p *parser) compare(field Field, operator token, op Op) (Expr, error) {
 	at := p.tok
 	var value Value
 	var err error
-	if p.tok.kind == tokenWord && !reserved(p.tok.text) || p.expr.atExpression() {
+	if p.tok.kind == tokenWord && !reserved(p.tok.text) || p.expr.atExpression() || p.atCall() && p.tok.is("load") {
 		other, err := p.other()
 		if err != nil {
 			return nil, err

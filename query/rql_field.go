@@ -77,16 +77,19 @@ func (p *parser) part(d Date) (Field, error) {
 	return f, p.expectSymbol(")", "behind the field")
 }
 
-// field = path | "id" "(" [ alias ] ")" | part .
+// field = path | "id" "(" [ alias ] ")" | part | load .
 func (p *parser) field(expected string) (Field, error) {
 	if p.atCall() {
 		if d := datePart(p.tok); d != DateNone {
 			return p.part(d)
 		}
-		if !p.tok.is("id") {
-			return Field{}, p.refuseCall(nil, expected)
+		switch {
+		case p.tok.is("id"):
+			return Field{Meta: MetaID}, p.id()
+		case p.tok.is("load"):
+			return loading{p}.field()
 		}
-		return Field{Meta: MetaID}, p.id()
+		return Field{}, p.refuseCall(nil, expected)
 	}
 	if p.atWholeDocument() {
 		return Field{}, p.wholeDocument(p.tok.offset)
@@ -393,6 +396,9 @@ func (f Field) member() (string, bool) {
 // keywords at the beginning of the path in quotes, and all names that are not
 // single words.
 func pathString(path jsonpath.Path) string {
+	if path.Loads() {
+		return loadString(path)
+	}
 	if path.IsZero() || path.At(0).Kind != jsonpath.Member {
 		return memberString(path)
 	}

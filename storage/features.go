@@ -25,7 +25,7 @@ type Feature struct {
 // Tx.RequireFeature where it is first written.
 //
 // Part of the on-disk format. A row must not change.
-var AllFeatures = [...]Feature{FeatureDefinitions, FeatureUTC, FeatureStandby, FeatureDeletedIDs, FeatureKeptSums, FeatureExpressions, FeatureText, FeatureComputed, FeaturePlaces, FeatureVectors}
+var AllFeatures = [...]Feature{FeatureDefinitions, FeatureUTC, FeatureStandby, FeatureDeletedIDs, FeatureKeptSums, FeatureExpressions, FeatureText, FeatureComputed, FeaturePlaces, FeatureVectors, FeatureLoads}
 
 // FeatureDefinitions are definitions that are kept in the database.
 var FeatureDefinitions = Feature{5, "definitions"}
@@ -59,6 +59,9 @@ var FeaturePlaces = Feature{13, "places"}
 
 // FeatureVectors is an index of the kind "vectors", which finds documents by what their vectors are like.
 var FeatureVectors = Feature{14, "vectors"}
+
+// FeatureLoads is an index that reads fields of documents to which others refer.
+var FeatureLoads = Feature{15, "loads"}
 
 // Features are what a program, or an engine of it, knows: AllFeatures, or those of another version in
 // tests. There are at most 64.

@@ -90,6 +90,7 @@ type Failure struct {
 	Function   *index.FunctionError           `json:"function,omitempty"`
 	Compute    *index.ComputeError            `json:"compute,omitempty"`
 	Value      *index.ValueError              `json:"value,omitempty"`
+	Referrers  *index.ReferrersError          `json:"referrers,omitempty"`
 }
 
 // failureOf returns err for the way, or nil for none.
@@ -113,7 +114,7 @@ func failureOf(err error) *Failure {
 
 // details returns the places of errors that have a type, as errors.As takes them.
 func (f *Failure) details() []any {
-	return []any{&f.Conflict, &f.Exchange, &f.Document, &f.Collection, &f.ID, &f.Unique, &f.Kind, &f.Option, &f.Function, &f.Compute, &f.Value}
+	return []any{&f.Conflict, &f.Exchange, &f.Document, &f.Collection, &f.ID, &f.Unique, &f.Kind, &f.Option, &f.Function, &f.Compute, &f.Value, &f.Referrers}
 }
 
 // decode returns the error that f is of, or nil for none.
@@ -127,7 +128,7 @@ func (f *Failure) decode() error {
 		err   error
 	}{
 		{f.Conflict != nil, f.Conflict}, {f.Exchange != nil, f.Exchange}, {f.Document != nil, f.Document}, {f.Collection != nil, f.Collection},
-		{f.ID != nil, f.ID}, {f.Unique != nil, f.Unique}, {f.Kind != nil, f.Kind}, {f.Option != nil, f.Option}, {f.Function != nil, f.Function}, {f.Compute != nil, f.Compute}, {f.Value != nil, f.Value},
+		{f.ID != nil, f.ID}, {f.Unique != nil, f.Unique}, {f.Kind != nil, f.Kind}, {f.Option != nil, f.Option}, {f.Function != nil, f.Function}, {f.Compute != nil, f.Compute}, {f.Value != nil, f.Value}, {f.Referrers != nil, f.Referrers},
 	} {
 		if detail.there {
 			e.is = append(e.is, detail.err)

@@ -15,6 +15,7 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/jsonpath"
+	"github.com/jaydb/jay/internal/loads"
 	"github.com/jaydb/jay/query"
 	"github.com/jaydb/jay/storage"
 )
@@ -74,6 +75,7 @@ type Index struct {
 	Ordered    bool            // it is of the ordered kind
 	Errors     bool            // documents for which an expression fails are noted: see errors.go
 	Strict     bool            // they are refused instead
+	Loads      *loads.Spec     // what it reads of other documents; nil for nothing: see loading.go
 	options    []Option        // of its kind
 	feature    storage.Feature // that its kind needs
 
@@ -111,15 +113,17 @@ type Catalog struct {
 	AllOrdered   bool                   // they are, in all collections
 	Features     []storage.Feature      // that the indexes need
 	Computed     []*Computed            // in the order of the record
+	Loading      []*Collection          // of one index each: those that writes to any collection maintain, as they load documents
 }
 
 // Collection holds what a write needs to know of the indexes of one collection.
 type Collection struct {
 	Indexes     []*Index
-	Unknown     error      // why nothing may be written: that of one index, or nil
-	Stagers     []*Index   // those of Indexes that have one
-	extractions *sync.Pool // of *extraction, for all fields
-	slots       [][]int    // by index: the reader's slots of its fields
+	Unknown     error         // why nothing may be written: that of one index, or nil
+	Stagers     []*Index      // those of Indexes that have one
+	Loading     []*Collection // of one index each: those that load documents, which are not among Indexes
+	extractions *sync.Pool    // of *extraction, for all fields
+	slots       [][]int       // by index: the reader's slots of its fields
 }
 
 // New opens the indexes of a record.
@@ -138,6 +142,9 @@ func New(record Record) (*Catalog, error) {
 		if ix.computes() || ix.Errors {
 			c.require(storage.FeatureExpressions)
 		}
+		if ix.Loads != nil {
+			c.require(storage.FeatureLoads)
+		}
 	}
 	if c.Computed = record.openAll(); len(c.Computed) > 0 {
 		c.require(storage.FeatureComputed)
@@ -155,11 +162,12 @@ func New(record Record) (*Catalog, error) {
 			ci.Unknown = ix.Unknown
 			continue
 		}
-		ci.Indexes = append(ci.Indexes, ix)
 		c.AllOrdered = c.AllOrdered && ix.Ordered
+		ci.Add(ix)
 	}
 	for _, ci := range c.ByCollection {
 		ci.Prepare()
+		c.Loading = append(c.Loading, ci.Loading...)
 	}
 	return c, nil
 }
@@ -177,7 +185,7 @@ func (ix *Index) isUTC() bool {
 		slices.ContainsFunc(query.Fields(ix.Filter), func(f query.Field) bool { return slices.ContainsFunc(operandsOf(f), isUTC) })
 }
 
-// Single returns a Collection of this index only.
+// Single returns a Collection of this index only, among Indexes.
 func Single(ix *Index) *Collection { return Only(ix) }
 
 // Only returns a Collection of these indexes, which are of one collection.
@@ -262,7 +270,7 @@ func Open(e RecordEntry) (*Index, error) {
 	}
 	ix.Settler, _ = ix.Keeper.(Settler)
 	if e.Where == "" {
-		return ix, nil
+		return ix, ix.setLoads()
 	}
 	if ix.Filter, err = query.ParseCondition(e.Where, nil); err != nil {
 		return nil, fmt.Errorf("index %q: where: %w", e.Name, err)
@@ -275,7 +283,7 @@ func Open(e RecordEntry) (*Index, error) {
 		return nil, fmt.Errorf("index %q: where: %w", e.Name, err)
 	}
 	ix.Matchers = &sync.Pool{New: func() any { return m.Clone() }}
-	return ix, nil
+	return ix, ix.setLoads()
 }
 
 // parseField parses a field of a declaration.
@@ -494,6 +502,10 @@ func (ix *Index) IsUnique(values []byte) bool {
 
 // AppendDecodedID appends the folded ID of the document that an entry of an ordered index belongs to.
 func (ix *Index) AppendDecodedID(dst, key, value []byte) ([]byte, error) {
+	if IsReference(key) {
+		folded, _, err := Referrer(key)
+		return append(dst, folded...), err
+	}
 	rest := key[5:]
 	if ix.Errors && len(rest) > 0 && rest[0] == format.SpaceErrors {
 		return appendErrorID(dst, key)

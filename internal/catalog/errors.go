@@ -137,7 +137,9 @@ func AppendErrorKey(dst []byte, number uint32, folded string) []byte {
 func IsNoteValue(value []byte) bool { return len(value) == 2 && value[0]|value[1] != 0 }
 
 // IsError reports whether a key of an index is the note of an error.
-func IsError(key []byte) bool { return len(key) > 5 && key[5] == format.SpaceErrors }
+func IsError(key []byte) bool {
+	return len(key) > 5 && key[5] == format.SpaceErrors && !IsReference(key)
+}
 
 // FailureReader finds out why expressions of an index fail for one document after another. It is not safe for
 // concurrent use.

@@ -23,6 +23,8 @@ func parseIndexField(text string) (Field, error) {
 	if pathErr != nil || strings.Contains(rest, "(") {
 		f, err := query.ParseExpression(rest)
 		switch {
+		case err == nil && f.Path.Loads():
+			return loadedField(as, f, descending)
 		case err == nil && isComputed(f):
 			return computedField(rest, as, f, descending)
 		case pathErr == nil: // a member with a parenthesis in its name
@@ -61,11 +63,19 @@ func computedField(text, as string, f query.Field, descending bool) (Field, erro
 	return Field{path: f.Path, Text: f.String(), Date: f.Date, UTC: f.UTC, Descending: descending, own: &f}, nil
 }
 
+// loadedField returns the field of a document that is loaded.
+func loadedField(as string, f query.Field, descending bool) (Field, error) {
+	if as != "" {
+		f.Date, f.UTC = query.DateInstant, as == AsUTC
+	}
+	return Field{path: f.Path, Text: f.String(), Date: f.Date, UTC: f.UTC, Descending: descending, own: &f}, nil
+}
+
 // isComputed reports whether a field of a query is an expression or a part of a date.
 func isComputed(f query.Field) bool { return f.Expression != nil || f.Date > query.DateInstant }
 
-// isComputed reports whether the field is an expression or a part of a date.
-func (f Field) isComputed() bool { return f.own != nil && isComputed(*f.own) }
+// isComputed reports whether the field is an expression, a part of a date, or of a document that is loaded.
+func (f Field) isComputed() bool { return f.own != nil && (isComputed(*f.own) || f.own.Loads()) }
 
 // isSame reports whether two fields reach the same values. The second may be one of the element of a fan-out, which is written like one of
 // the document.

@@ -118,7 +118,7 @@ func Indexes(db any) (err error) {
 		if err != nil {
 			return err
 		}
-		if ix.Info.State != index.Ready || ix.Stager != nil { // Verify compares what a Stager keeps
+		if ix.Info.State != index.Ready || ix.Stager != nil || ix.Loads != nil { // Verify compares what a Stager keeps, and what is loaded
 			continue
 		}
 		if missing := flags[ix.Number] &^ has; missing != 0 {

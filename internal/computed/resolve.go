@@ -3,10 +3,8 @@ package computed
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/jaydb/jay/internal/errs"
-	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/query"
 )
 
@@ -141,6 +139,9 @@ func (d *Definition) member(of int, f query.Field) (query.Field, error) {
 		}
 		return f, nil
 	}
+	if f.Path.Loads() {
+		return f, fmt.Errorf("%s is of documents: the index has what its maps load, and no references", f)
+	}
 	at := slices.Index(d.members, f.Path.Root())
 	if at < 0 {
 		return f, d.unknown(f.Path.Root(), d.members)
@@ -154,8 +155,7 @@ func into(member, f query.Field) (query.Field, error) {
 		if member.Expression != nil || member.Date != query.DateNone || member.Meta != query.MetaNone && member.Meta != query.MetaElement && member.Meta != query.MetaCustom {
 			return f, fmt.Errorf("%s is one value, and %s leads into it", member, f)
 		}
-		rest := strings.TrimPrefix(f.Path.String(), f.Path.Prefix(1).String())
-		path, err := jsonpath.Parse(member.Path.String() + rest)
+		path, err := member.Path.Within(f.Path.Suffix(1))
 		if err != nil {
 			return f, err
 		}

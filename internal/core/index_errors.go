@@ -36,7 +36,7 @@ func errorsOf(ctx context.Context, ix *catalog.Index, r storage.Reader, after st
 	}
 	lo, hi := format.ErrorsOf(ix.Number)
 	if after != "" {
-		lo = append(append(lo, after...), 0, 0)
+		lo = append(catalog.AppendErrorKey(lo[:0], ix.Number, after), 0)
 	}
 	reader := ix.NewFailureReader()
 	enough := errors.New("enough")

@@ -279,6 +279,9 @@ func (r *Run) Walks() (all []Walk) {
 		w := Walk{Collection: r.q.From, Prefix: r.plan.Prefix}
 		w.Low, _, _ = strings.Cut(r.plan.Low, "\x00")
 		w.High, _, _ = strings.Cut(r.plan.High, "\x00")
+		if r.loading.spec != nil {
+			return []Walk{w, {}} // what is loaded may be any document
+		}
 		return []Walk{w}
 	}
 	for _, p := range r.index.parts {

@@ -45,6 +45,9 @@ func (f *Filter) add(q *query.Query) (err error) {
 		}
 		one.elements = query.NewElements(q.Each)
 	}
+	if err := query.CheckSingle(q.Where); err != nil {
+		return fmt.Errorf("%w: %w", errs.ErrQuery, err)
+	}
 	if q.Where != nil {
 		if one.matcher, err = query.Compile(q.Where, queryOptions(f.meta.env)...); err != nil {
 			return fmt.Errorf("%w: %w", errs.ErrQuery, err)

@@ -74,6 +74,7 @@ type Run struct {
 	scoring   scoring
 	shown     shown
 	likes     likes
+	loading   loading
 	words     *suggestions // of a query of words; else nil
 
 	overlay Overlay
@@ -226,6 +227,9 @@ func Start(ctx context.Context, db Database, q *query.Query, overlay Overlay, o 
 		return startSuggestions(ctx, db, q, overlay, o)
 	}
 	r := newRun(ctx, db, q, overlay, o)
+	if err := r.loading.begin(r, &db); err != nil {
+		return nil, err
+	}
 	if err := r.findGone(db.DueFrom); err != nil {
 		return nil, err
 	}
@@ -727,7 +731,7 @@ func (r *Run) stream(next func(context.Context) (*docs.Document, error)) {
 // document, or as what a query may hold in memory if that is more.
 func (r *Run) project(row *Row) (*Row, error) {
 	if r.projector == nil {
-		return row, nil
+		return row, r.loading.restore(r, row)
 	}
 	var err error
 	limit := max(r.env.MaxQueryBytes, len(row.Document.JSON()))
@@ -736,6 +740,8 @@ func (r *Run) project(row *Row) (*Row, error) {
 	}
 	if !r.q.IncludesMore() {
 		row.Document = nil
+	} else if err := r.loading.restore(r, row); err != nil {
+		return nil, err
 	}
 	return row, r.pace.Err()
 }

@@ -47,10 +47,10 @@ func EntriesEnd(prefix []byte) []byte {
 	return PrefixEnd(prefix)
 }
 
-// ErrorsOf returns the range of the keys that note errors of documents in an index.
+// ErrorsOf returns the range of the keys that note errors of documents in an index. Behind 00 are references, and not the IDs of notes.
 func ErrorsOf(number uint32) (lo, hi []byte) {
 	prefix := AppendIndexPrefix(nil, number)
-	return EntriesEnd(prefix), PrefixEnd(prefix)
+	return append(EntriesEnd(prefix), 1), PrefixEnd(prefix)
 }
 
 // IndexPrefix is how many bytes the prefix of an index has.

@@ -82,6 +82,9 @@ func (n ends) Computed() []query.Field { return n.k.Computed() }
 // EachComputed implements catalog.ElementComputer.
 func (n ends) EachComputed(body []byte, fn func(query.Doc)) error { return n.k.EachComputed(body, fn) }
 
+// LoadedFields implements catalog.Loader.
+func (n ends) LoadedFields() (query.Each, []query.Field) { return n.k.LoadedFields() }
+
 // Elements implements catalog.ElementComputer.
 func (n ends) Elements() string { return n.k.Elements() }
 

@@ -300,3 +300,8 @@ func canonicalOnly(text string) (canonical string, ok bool) {
 	}
 	return query.FormatCondition(e), true
 }
+
+// LoadedFields implements catalog.Loader.
+func (k keeper) LoadedFields() (query.Each, []query.Field) {
+	return k.fan, append(k.Computed(), query.Fields(k.only)...)
+}

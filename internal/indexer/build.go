@@ -199,11 +199,16 @@ func (in *Indexer) NextChunk(ctx context.Context, w *docs.Cursor, e *buildExtrac
 		if doc == nil {
 			return chunk, false, nil
 		}
-		entries, err := e.extract(in, doc.JSON())
-		if err != nil {
-			return nil, false, fmt.Errorf("document %q: %w", doc.ID(), catalog.WithID(err, doc.ID()))
+		entries := new(catalog.Entries)
+		if e.ix.Loads == nil { // else they are made in the transaction
+			if entries, err = e.extract(in, doc.JSON()); err != nil {
+				return nil, false, fmt.Errorf("document %q: %w", doc.ID(), catalog.WithID(err, doc.ID()))
+			}
 		}
 		size += len(entries.Arena) + catalog.EntryBytes*len(entries.List)
+		if e.ix.Loads != nil {
+			size += len(doc.JSON())
+		}
 		node, etag := doc.Version()
 		chunk = append(chunk, builtDocument{doc.ID(), doc.FoldedID(), write.Version{Node: node, Etag: etag}, entries})
 	}
@@ -239,6 +244,12 @@ func (in *Indexer) EnterChunk(ix *catalog.Index, chunk []builtDocument) error {
 			}
 			if now != d.seen {
 				continue // the write that changed it has added it
+			}
+			if ix.Loads != nil {
+				if err := (write.Loads{T: t}).Enter(single, d.foldedID); err != nil {
+					return fmt.Errorf("document %q: %w", d.id, err)
+				}
+				continue
 			}
 			if ix.Info.Unique {
 				if err := t.MeetExpired(d.foldedID); err != nil {

@@ -149,7 +149,7 @@ func (in *Indexer) withhold(number uint32) error {
 // byTables reports whether an index over many documents is built by tables.
 func byTables(ix *catalog.Index) bool {
 	_, is := ix.Stager.(catalog.Tabler)
-	return is || ix.Stager == nil
+	return ix.Loads == nil && (is || ix.Stager == nil) // what is loaded changes while a table is made
 }
 
 func (in *Indexer) hasKey(key []byte) (bool, error) {

@@ -92,21 +92,13 @@ func (p Path) Root() string {
 
 // Prefix returns the path of the first n steps; n must be at most Len.
 func (p Path) Prefix(n int) Path {
-	var text []byte
-	for _, s := range p.steps[:n] {
-		text = appendStep(text, s)
-	}
-	return Path{string(text), p.steps[:n:n]}
+	return Path{textOf(p.steps[:n]), p.steps[:n:n]}
 }
 
 // Suffix returns the path without its first n steps; n must be at most Len. It may begin
 // with a step that is no member.
 func (p Path) Suffix(n int) Path {
-	var text []byte
-	for _, s := range p.steps[n:] {
-		text = appendStep(text, s)
-	}
-	return Path{string(text), p.steps[n:]}
+	return Path{textOf(p.steps[n:]), p.steps[n:]}
 }
 
 // FansOut reports whether the path has a [] step, and so may have many values

@@ -49,7 +49,7 @@ func (v *verifier) documentsAgain() error {
 		if _, err := CheckJSON(d.body); err != nil {
 			d.whole = false
 		}
-		return v.derive(d, func(key, want []byte) error {
+		return v.derive(r, d, func(key, want []byte) error {
 			if isCounted(key) {
 				if v.ledger.differs(key, nil) {
 					v.groups.find(key, weight(want))

@@ -16,7 +16,7 @@ func (v *verifier) describe(key []byte) string {
 	}
 	if key[0] == format.SpaceIndex && len(key) >= 5 {
 		if ix := v.byNumber[binary.BigEndian.Uint32(key[1:])]; ix != nil && ix.Unknown == nil {
-			return fmt.Sprintf("entry of index %q of %s: %s", ix.Info.Name, ix.Info.Collection, ix.Keeper.Describe(key))
+			return fmt.Sprintf("entry of index %q of %s: %s", ix.Info.Name, ix.Info.Collection, ix.Describe(key))
 		}
 	}
 	if describe := spaces[key[0]].describe; describe != nil {

@@ -3,9 +3,7 @@ package verify
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 
-	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/metadata"
@@ -121,7 +119,7 @@ func (v *verifier) readID(r storage.Reader, documents, revisions, deleted *curso
 		if d := v.decodeDocument(documents.it.Key(), documents.it.Value(), true); d == nil {
 			v.unknown = true
 		} else {
-			if err := v.document(d); err != nil {
+			if err := v.document(r, d); err != nil {
 				return err
 			}
 			h.doc.header.Node, h.doc.header.Etag, h.doc.header.Revision = d.header.Node, d.header.Etag, d.header.Revision
@@ -177,12 +175,12 @@ func (v *verifier) decodeDocument(key, value []byte, note bool) *document {
 }
 
 // document checks a document by itself, and enters what must agree with it.
-func (v *verifier) document(d *document) error {
+func (v *verifier) document(r storage.Reader, d *document) error {
 	v.report.Documents++
 	key := format.NewDocumentKey(d.folded)
 	v.checkDocument(key, d)
 	v.checkEtag(key, d.header.Node, d.header.Etag)
-	return v.derive(d, func(key, value []byte) error {
+	return v.derive(r, d, func(key, value []byte) error {
 		if isCounted(key) {
 			v.ledger.add(key, nil, weight(value))
 		} else {
@@ -245,7 +243,7 @@ func (v *verifier) checkList(key []byte, d *document) {
 
 // derive calls fn with all keys and values that must be there because of a document,
 // and with those by which things are counted: see counted.
-func (v *verifier) derive(d *document, fn func(key, value []byte) error) error {
+func (v *verifier) derive(r storage.Reader, d *document, fn func(key, value []byte) error) error {
 	if err := fn(format.ChangeKey(nil, d.header.Node, d.header.Etag), format.AppendChange(nil, format.ChangePut, d.collection, d.folded)); err != nil {
 		return err
 	}
@@ -283,7 +281,7 @@ func (v *verifier) derive(d *document, fn func(key, value []byte) error) error {
 			return err
 		}
 	}
-	return v.deriveEntries(d, fn)
+	return entryDerivation{v, r, d, fn}.all()
 }
 
 // Things that are counted have a key whose first byte is 0: no key of a database begins
@@ -312,48 +310,6 @@ func weight(value []byte) int64 {
 	}
 	n, _ := binary.Uvarint(value)
 	return int64(n)
-}
-
-// deriveEntries is derive for index entries.
-func (v *verifier) deriveEntries(d *document, fn func(key, value []byte) error) error {
-	if !d.whole {
-		return nil
-	}
-	ci := v.byCollection[d.collection]
-	if ci == nil {
-		return nil
-	}
-	id := d.id()
-	err := ci.EachStored(d.body, func(es *catalog.Entries) error {
-		for i := range es.List {
-			e := &es.List[i]
-			if e.Index.Stager != nil {
-				err := e.Index.Stager.GivenFacts(d.folded, e, func(fact []byte, weight int64) error {
-					return fn(countedFact(e.Index.Number, fact), binary.AppendUvarint(nil, uint64(weight)))
-				})
-				if err != nil {
-					return err
-				}
-				continue
-			}
-			v.key, v.value = e.AppendKey(v.key[:0], d.folded), e.AppendValue(v.value[:0], id, d.folded)
-			if err := fn(v.key, v.value); err != nil {
-				return err
-			}
-		}
-		for _, f := range es.Flags {
-			v.byNumber[f.Number].flags |= f.Flags
-		}
-		return nil
-	})
-	if IsDamage(err) {
-		v.lacks("document %q: its index entries: %v", d.folded, err)
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("index entries of document %q: %w", d.folded, err)
-	}
-	return nil
 }
 
 // documentAt reads the document of a folded ID. doc is nil if there is none; known is

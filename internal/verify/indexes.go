@@ -87,7 +87,7 @@ func (v *verifier) entry(r storage.Reader, key, value []byte) error {
 	if !ix.ready || !v.ledger.differs(key, value) {
 		return nil
 	}
-	folded, err := ix.Decoder.AppendID(nil, key, value)
+	folded, err := ix.AppendID(nil, key, value)
 	if err != nil {
 		v.damage(EntryRecord, key, "its key %x cannot be decoded", shorten(key))
 		return nil
@@ -107,11 +107,11 @@ func (v *verifier) entry(r storage.Reader, key, value []byte) error {
 		return nil
 	}
 	found := false
-	own := append([]byte(nil), key...) // deriveEntries reads nothing, but uses scratch
-	if err := v.deriveEntries(doc, func(key, _ []byte) error {
+	own := append([]byte(nil), key...) // what derives uses scratch
+	if err := (entryDerivation{v, r, doc, func(key, _ []byte) error {
 		found = found || string(key) == string(own)
 		return nil
-	}); err != nil {
+	}}).all(); err != nil {
 		return err
 	}
 	if !found {
@@ -125,7 +125,7 @@ func (v *verifier) stored(ix *openIndex, key, value []byte) error {
 	if !ix.ready {
 		return nil
 	}
-	err := ix.Stager.StoredFacts(key, value, func(fact []byte, weight int64) error {
+	err := ix.StoredFacts(key, value, func(fact []byte, weight int64) error {
 		name := countedFact(ix.Number, fact)
 		if !v.again {
 			v.ledger.add(name, nil, -weight)

@@ -193,7 +193,7 @@ func (v *verifier) readCatalog(key, value []byte) {
 		if v.byCollection[ix.Collection] == nil {
 			v.byCollection[ix.Collection] = new(catalog.Collection)
 		}
-		v.byCollection[ix.Collection].Indexes = append(v.byCollection[ix.Collection].Indexes, ix)
+		v.byCollection[ix.Collection].Add(ix)
 	}
 	for _, ci := range v.byCollection {
 		ci.Prepare()

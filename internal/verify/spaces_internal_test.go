@@ -77,7 +77,7 @@ func TestSpaces_Needed(t *testing.T) {
 	d := &document{folded: "ann", collection: "users", body: []byte(`{"n":1}`), whole: true}
 	d.header = metadata.Header{Collection: []byte("Users"), Etag: 7, Timed: true, Custom: []byte(`{"@expires":"2027-01-01T00:00:00Z"}`)}
 	var needed []byte
-	if err := v.derive(d, func(key, _ []byte) error {
+	if err := v.derive(nil, d, func(key, _ []byte) error {
 		needed = append(needed, key[0])
 		return nil
 	}); err != nil {

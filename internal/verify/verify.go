@@ -121,7 +121,7 @@ type verifier struct {
 	numbers  numbers
 	contents contents
 
-	key, value []byte // scratch of deriveEntries
+	key, value []byte // scratch of entryDerivation
 }
 
 // openIndex is an index, as far as it can be checked.

@@ -185,6 +185,13 @@ func (t *Txn) stageDocument(o *Op, etag uint64, old *OldDocument, found bool) er
 	if err := t.stageRevision(o, old, found); err != nil {
 		return err
 	}
+	var loaded *changed
+	if !o.Verb.KeepsBody() {
+		var err error
+		if loaded, err = (Loads{t}).change(o, ci, old, found, o.JSON); err != nil {
+			return err
+		}
+	}
 	t.key = format.DocumentKey(t.key[:0], folded)
 	t.value = append(o.Header.AppendHead(t.value[:0]), o.Tail...)
 	if !t.applying { // the room was there when it was checked
@@ -216,6 +223,11 @@ func (t *Txn) stageDocument(o *Op, etag uint64, old *OldDocument, found bool) er
 	}
 	if !o.Verb.KeepsBody() { // else the entries stay as they are
 		if err := t.stageEntries(o, ci, old); err != nil {
+			return err
+		}
+	}
+	if loaded != nil {
+		if err := (Loads{t}).stage(loaded, ci, !o.moves); err != nil {
 			return err
 		}
 	}
@@ -328,6 +340,10 @@ func (t *Txn) stageDelete(o *Op) error {
 	if err := t.stageDeletionRevision(o, &old, key, etag); err != nil { // while the document is there
 		return err
 	}
+	loaded, err := (Loads{t}).change(o, ci, &old, true, nil)
+	if err != nil {
+		return err
+	}
 	t.change(folded)
 	t.Tx.Delete(format.DocumentKey(t.key[:0], folded))
 	if !format.IsClustered(folded, key, t.Writer.Env.FoldedSeparator) {
@@ -350,6 +366,11 @@ func (t *Txn) stageDelete(o *Op) error {
 	}
 	if ci != nil {
 		if err := t.StageIndexes(ci, o.ID, folded, &old, nil); err != nil {
+			return err
+		}
+	}
+	if loaded != nil {
+		if err := (Loads{t}).stage(loaded, ci, !o.moves); err != nil {
 			return err
 		}
 	}

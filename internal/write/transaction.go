@@ -167,23 +167,24 @@ var transactions = sync.Pool{New: func() any { return new(Txn) }}
 type Txn struct {
 	counters.Txn
 	Writer     *Writer
-	catalog    *catalog.Catalog // see indexes
-	ops        []*Op            // that run was given
-	entered    int              // bytes of bodies whose entries were extracted in the transaction
-	prefetched *Prefetched      // what was read before
-	hint       uint64           // etags that will be needed in addition
-	patched    int              // bytes of bodies that patches have made
-	here       int              // patches that were made in this run
-	changing   *changes         // of this run, and of those before it in one Update; nil for none
-	flags      map[uint32]byte  // of indexes, as far as they are known
-	heads      newHeads         // of the documents that the run writes
-	counts     []counted        // changes of numbers that are not staged yet
-	deletions  uint64           // documents that the run deletes
-	counting   *counts.State    // as the run sees it; nil until it is read
-	exchanged  uint64           // the newest index that the run gives to a compare-exchange value
-	unsettled  bool             // indexes with work in the background were written
-	left       bool             // streams of attachments are left to be removed
-	rulesOf    *revisions.Rules // see rules
+	catalog    *catalog.Catalog           // see indexes
+	ops        []*Op                      // that run was given
+	entered    int                        // bytes of bodies whose entries were extracted in the transaction
+	prefetched *Prefetched                // what was read before
+	hint       uint64                     // etags that will be needed in addition
+	patched    int                        // bytes of bodies that patches have made
+	here       int                        // patches that were made in this run
+	changing   *changes                   // of this run, and of those before it in one Update; nil for none
+	flags      map[uint32]byte            // of indexes, as far as they are known
+	references map[string]map[string]bool // that the transaction stages, by the prefix of their keys and who refers: whether they are there then
+	heads      newHeads                   // of the documents that the run writes
+	counts     []counted                  // changes of numbers that are not staged yet
+	deletions  uint64                     // documents that the run deletes
+	counting   *counts.State              // as the run sees it; nil until it is read
+	exchanged  uint64                     // the newest index that the run gives to a compare-exchange value
+	unsettled  bool                       // indexes with work in the background were written
+	left       bool                       // streams of attachments are left to be removed
+	rulesOf    *revisions.Rules           // see rules
 	rulesRead  bool
 	kept       int    // bytes of versions that have become revisions
 	key        []byte // scratch

@@ -1,0 +1,138 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jaydb/jay/internal/jsonpath"
+)
+
+// Loads reports whether the field is of a document that is loaded, or is computed of one.
+func (f Field) Loads() bool {
+	if f.By != nil && f.By.Loads() {
+		return true
+	}
+	if f.Expression != nil {
+		return slices.ContainsFunc(f.Expression.Fields(), Field.Loads)
+	}
+	return f.Path.Loads()
+}
+
+// LoadsIn reports whether a condition looks at a document that is loaded.
+func LoadsIn(e Expr) bool {
+	return slices.ContainsFunc(Fields(e), Field.Loads)
+}
+
+// LoadedPaths returns the paths of some fields that lead through references, in the body of a document whose elements are those of a fan-out. It returns an
+// error, which is ErrCondition, where they cannot be followed: a field that is an object in which something is loaded would not be what is stored, and
+// what a Go function gives refers to nothing.
+func LoadedPaths(each Each, fields []Field) (paths []jsonpath.Path, err error) {
+	all := plainFields(nil, fields)
+	for i, f := range all {
+		if f.Meta == MetaElement && !each.IsFunction() {
+			all[i].Path = each.Path.Join(f.Path.Suffix(1))
+		}
+		if !f.Path.Loads() {
+			continue
+		}
+		if each.IsFunction() {
+			return nil, fmt.Errorf("%w: %s: with a Go function nothing is loaded", ErrCondition, f)
+		}
+		paths = append(paths, all[i].Path)
+	}
+	if paths == nil {
+		return nil, nil
+	}
+	if each.Path.Loads() {
+		return nil, fmt.Errorf("%w: each %s: the elements of a loaded document are none of the document", ErrCondition, each)
+	}
+	for i, f := range all {
+		if f.Meta != MetaNone && f.Meta != MetaElement {
+			continue
+		}
+		for _, p := range paths {
+			if isAround(all[i].Path, p) {
+				return nil, fmt.Errorf("%w: %s is around the reference of %s: name the members of it that are wanted", ErrCondition, f, loadString(p))
+			}
+		}
+	}
+	return paths, nil
+}
+
+// isAround reports whether the value at a path holds a reference of another one.
+func isAround(path, of jsonpath.Path) bool {
+	at := membersOf(path)
+	for i := range of.Len() {
+		if !of.At(i).IsLoad() {
+			continue
+		}
+		to := membersOf(of.Prefix(i))
+		if len(at) <= len(to) && slices.Equal(at, to[:len(at)]) {
+			return true
+		}
+	}
+	return false
+}
+
+// membersOf returns the names of the member steps of a path.
+func membersOf(path jsonpath.Path) (names []string) {
+	for i := range path.Len() {
+		if s := path.At(i); s.Kind == jsonpath.Member {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// plainFields appends the fields of which others are computed.
+func plainFields(to, fields []Field) []Field {
+	for _, f := range fields {
+		if f.By != nil {
+			to = plainFields(to, []Field{*f.By})
+			f.By = nil
+		}
+		if f.Expression != nil {
+			to = plainFields(to, f.Expression.Fields())
+		} else if !f.isZero() {
+			to = append(to, f)
+		}
+	}
+	return to
+}
+
+// Loads returns the paths of the query that lead through references: see LoadedPaths.
+func (q *Query) Loads() ([]jsonpath.Path, error) {
+	if q.Index != "" {
+		return nil, nil
+	}
+	fields := slices.Clone(q.GroupBy)
+	for _, c := range q.Select {
+		fields = append(fields, c.Field)
+	}
+	for _, o := range q.OrderBy {
+		fields = append(fields, o.Field)
+	}
+	fields = append(fields, Fields(q.Where)...)
+	for _, f := range q.Facets {
+		fields = append(fields, f.Field)
+	}
+	paths, err := LoadedPaths(q.Each, fields)
+	if err == nil && paths != nil && q.Script != nil {
+		err = fmt.Errorf("%w: %s: JavaScript has the document alone, and a load of its own", ErrCondition, loadString(paths[0]))
+	}
+	return paths, err
+}
+
+// errLoads is the error of a load where there is no other document.
+var errLoads = errors.New("load() is for queries and indexes, which have other documents: a single document is decided by itself")
+
+// CheckSingle refuses a condition that cannot be decided of a document by itself.
+func CheckSingle(e Expr) error {
+	for _, f := range Fields(e) {
+		if f.Loads() {
+			return fmt.Errorf("%w: %s: %w", ErrCondition, f, errLoads)
+		}
+	}
+	return nil
+}
