@@ -102,14 +102,12 @@ type OptionError = index.OptionError
 type FunctionError = index.FunctionError
 
 // ReferrersError is returned for a write of a document that more than 1,024 others load in one index: what they have in it would be made again in the
-// same commit. Nothing is written. errors.Is(err, ErrIndex) is true.
+// same commit. Nothing is written. errors.Is(err, ErrIndex) is true. Its fields (see package index):
 //
-//	Index      string // its name
-//	Collection string // of the documents that refer to it
-//	ID         string // of the document that was to be written
-//	Limit      int    // of how many documents the entries are made again
-//
-// Its members are described in full there: see package index.
+//	Index       string  the name of the index, or of its part
+//	Collection  string  of the documents that refer to it
+//	ID          string  of the document that was to be written
+//	Limit       int     of how many documents the entries are made again
 type ReferrersError = index.ReferrersError
 
 // ComputeError is returned for a write of a document for which an expression of a strict index fails, such as by a division by
