@@ -215,3 +215,18 @@ func TestLoads_Race(t *testing.T) {
 	jaytest.Equal(t, rowsOf(t, ctx, db, loading[0].kept, true), rowsOf(t, ctx, db, loading[0].from, false))
 	jaytest.Verify(t, db)
 }
+
+// Ensure that a document and one that refers to it may be written by one commit, in either order.
+func TestLoads_OneCommit(t *testing.T) {
+	ctx := t.Context()
+	db := jaytest.Memory(t, nil)
+	jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, loading[0].of))
+	var batch jay.Batch
+	batch.Put("orders/1", []byte(`{"Customer":"customers/1"}`), jay.InCollection("Orders"))
+	batch.Put("customers/1", []byte(`{"Name":"ann"}`), jay.InCollection("Customers"))
+	batch.Put("orders/2", []byte(`{"Customer":"customers/1"}`), jay.InCollection("Orders"))
+	_, err := db.Apply(ctx, &batch)
+	jaytest.Must(t, err)
+	jaytest.Equal(t, rowsOf(t, ctx, db, loading[0].kept, true), `{"id":"orders/1"}{"id":"orders/2"}`)
+	jaytest.Verify(t, db)
+}
