@@ -258,11 +258,17 @@ func (db *DB) DropIndex(ctx context.Context, collection, name string) error {
 //		Born  time.Time `jay:"index=byCityAndAge,desc"`
 //		Tags  []string  `jay:"index"`
 //		About string    `jay:"text,analyzer=english"`
+//		Lat   float64   `jay:"latitude"`
+//		Lng   float64   `jay:"longitude"`
+//		Area  string    `jay:"place"`
 //		Home  Address   // fields of its own may be tagged, too
 //	}
 //
 // "text" enters a field into an index of words, called "text": all fields of T with the word are in one, and those with "text=NAME" in one of that
 // name. Behind it "analyzer=english" and "weight=3" say what is so of this field: see Index.Options.
+//
+// "latitude" and "longitude" are two numbers of one struct that are a place, and "place" is a text of WKT or an object of GeoJSON: each has an index of
+// the kind "places", whose name may follow, as in "latitude=home".
 //
 // "index" and "unique" declare an index on the field; with a name, all fields with
 // that name form one index, in the order of the struct. A name has letters, digits, _, -, . and

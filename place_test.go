@@ -3,6 +3,8 @@ package jay_test
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/jaydb/jay"
@@ -71,4 +73,88 @@ func ExamplePlaceError() {
 		fmt.Println(e.Rule)
 	}
 	// Output: a ring does not cross itself or another one
+}
+
+// Ensure that tags declare indexes of places, of pairs of numbers by the struct that they are in and by their names, and that half a pair is refused.
+func TestEnsureIndexes_Places(t *testing.T) {
+	t.Parallel()
+	type address struct {
+		Lat float64 `json:"lat" jay:"latitude"`
+		Lng float32 `json:"lng" jay:"longitude"`
+	}
+	type shop struct {
+		ID     string
+		Lat    float64  `jay:"latitude"`
+		Lng    *float64 `jay:"longitude"`
+		HomeN  float64  `jay:"latitude=home"`
+		HomeE  float64  `jay:"longitude=home"`
+		Office address
+		Area   string   `jay:"place"`
+		Stops  []string `jay:"place=stops"`
+	}
+	db := jaytest.Memory(t, nil)
+	c, err := jay.CollectionOf[shop](db)
+	jaytest.Must(t, err)
+	jaytest.Must(t, c.EnsureIndexes(ctx))
+	jaytest.Must(t, c.EnsureIndexes(ctx)) // nothing is left to do
+	list, err := db.Indexes(ctx, c.Name())
+	jaytest.Must(t, err)
+	var got []string
+	for _, ix := range list {
+		if ix.Kind != "places" || ix.State != jay.IndexReady {
+			t.Errorf("%s is %s, %s", ix.Name, ix.Kind, ix.State)
+		}
+		got = append(got, ix.Name+"="+strings.Join(ix.Fields, ";"))
+	}
+	slices.Sort(got)
+	if want := []string{"Area=Area", "home=spatial.point(HomeN, HomeE)", "spatial.point(Lat, Lng)=spatial.point(Lat, Lng)", "spatial.point(Office.lat, Office.lng)=spatial.point(Office.lat, Office.lng)", "stops=Stops"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	lng := 13.4
+	_, err = c.Put(ctx, &shop{ID: "shops/1", Lat: 52.5, Lng: &lng, Office: address{Lat: -10, Lng: 179.5}})
+	jaytest.Must(t, err)
+	for field, center := range map[string]jay.Shape{"spatial.point(Lat, Lng)": jay.Circle(52.5, 13.4, 1), "spatial.point(Office.lat, Office.lng)": jay.Circle(-10, -179.9, 100)} {
+		n, err := c.Query().Where(jay.Within(field, center)).NoScan().Count(ctx)
+		jaytest.Must(t, err)
+		if n != 1 {
+			t.Errorf("%s finds %d", field, n)
+		}
+	}
+
+	refused := func(err error, part string) {
+		t.Helper()
+		if !errors.Is(err, jay.ErrIndex) || !strings.Contains(err.Error(), part) {
+			t.Errorf("got %v, want %q", err, part)
+		}
+	}
+	type half struct {
+		ID  string
+		Lat float64 `jay:"latitude"`
+	}
+	_, err = jay.CollectionOf[half](db)
+	refused(err, "no field of the struct has longitude")
+	type twice struct {
+		ID         string
+		Lat, Other float64 `jay:"latitude"`
+	}
+	_, err = jay.CollectionOf[twice](db)
+	refused(err, "the field Lat has it, too")
+	type text struct {
+		ID  string
+		Lat string `jay:"latitude"`
+	}
+	_, err = jay.CollectionOf[text](db)
+	refused(err, "it is of a number")
+	type number struct {
+		ID string
+		At int `jay:"place"`
+	}
+	_, err = jay.CollectionOf[number](db)
+	refused(err, "a place is a text")
+	type listed struct {
+		ID    string
+		Stops []address
+	}
+	_, err = jay.CollectionOf[listed](db)
+	refused(err, "each element of a list")
 }

@@ -28,8 +28,9 @@ type createIndexCommand struct {
 	Where      string   `placeholder:"CONDITION" help:"Enter only documents of which this is true, such as \"Status = 'open'\"."`
 	Kind       string   `placeholder:"KIND" help:"Kind of the index: groups keeps counts and sums for group by. The default is an ordered one."`
 	Option     []string `sep:"none" placeholder:"NAME=VALUE" help:"An option of the kind, such as \"sums=Total, Price * Quantity\"; may be repeated."`
+	Place      string   `placeholder:"LAT,LNG|FIELD" help:"Index the place that two fields are, or that a field with WKT or GeoJSON has, in place of fields."`
 	Collection string   `arg:"" help:"The collection."`
-	Fields     string   `arg:"" name:"field[,field...]" help:"Paths such as Name or Lines.Product, or expressions such as 'Price * Quantity', most significant first; -Name is descending, and 'At as date' holds instants, 'At as utc' those of text without an offset, too."`
+	Fields     *string  `arg:"" optional:"" name:"field[,field...]" help:"Paths such as Name or Lines.Product, or expressions such as 'Price * Quantity', most significant first; -Name is descending, and 'At as date' holds instants, 'At as utc' those of text without an offset, too."`
 }
 
 // Help is shown by jay index create --help.
@@ -49,7 +50,8 @@ Examples:
     jay index create Orders "Total / Count" --option strict=yes
     jay index create Users Email --unique
     jay index create Orders ShipTo.City --where "Status = 'open'" --name open-by-city
-    jay index create Shops "spatial.point(Lat, Lng)" --kind places    by where they are
+    jay index create Shops --place Lat,Lng           by where they are
+    jay index create Shops --place Area              the same, of texts of WKT and objects of GeoJSON
     jay index create Orders "Company,month(OrderedAt)" --kind groups --option "sums=Total, Total - Discount"`
 }
 
@@ -63,7 +65,11 @@ type indexResult struct {
 
 // Run creates the index and prints a summary.
 func (c *createIndexCommand) Run(ctx context.Context, a *app) error {
-	ix := jay.Index{Name: c.Name, Fields: splitFields(c.Fields), Unique: c.Unique, Where: c.Where, Kind: c.Kind}
+	fields, err := c.fields()
+	if err != nil {
+		return err
+	}
+	ix := jay.Index{Name: c.Name, Fields: splitFields(fields), Unique: c.Unique, Where: c.Where, Kind: c.Kind}
 	for _, option := range c.Option {
 		name, value, found := strings.Cut(option, "=")
 		if !found || name == "" {
@@ -106,6 +112,24 @@ func (c *createIndexCommand) Run(ctx context.Context, a *app) error {
 		}
 		return a.print(fmt.Sprintf("created index %q of %s: %s in %.1f s\n", r.Name, r.Collection, count(r.Documents, "document"), r.Seconds))
 	})
+}
+
+// fields returns the fields, or that of --place, and sets the kind for it.
+func (c *createIndexCommand) fields() (string, error) {
+	switch {
+	case c.Place == "" && c.Fields == nil:
+		return "", usageError{text: "index create: the fields are missing, or --place"}
+	case c.Place == "":
+		return *c.Fields, nil
+	case c.Fields != nil || c.Kind != "" && c.Kind != "places":
+		return "", usageError{text: "--place is in place of fields, and makes an index of the kind places"}
+	}
+	c.Kind = "places"
+	place := strings.TrimSpace(c.Place)
+	if lat, lng, two := strings.Cut(place, ","); two && !strings.HasPrefix(strings.ToLower(place), "spatial.") {
+		place = "spatial.point(" + strings.TrimSpace(lat) + ", " + strings.TrimSpace(lng) + ")"
+	}
+	return place, nil
 }
 
 // buildIndex ensures that an index exists and is ready. It shows the progress and

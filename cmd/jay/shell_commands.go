@@ -312,7 +312,7 @@ func (s *shell) index(ctx context.Context, rest string) error {
 	if collection == "" || fields == "" {
 		return s.usage("index")
 	}
-	return s.onThis(ctx, (&createIndexCommand{Collection: collection, Fields: fields}).Run)
+	return s.onThis(ctx, (&createIndexCommand{Collection: collection, Fields: &fields}).Run)
 }
 
 func (s *shell) param(_ context.Context, rest string) error {

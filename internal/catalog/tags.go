@@ -20,7 +20,11 @@ import (
 // which is not in the body.
 func Tagged(t reflect.Type, collection string, beside []string) ([]index.Index, error) {
 	found := tagged{byName: make(map[string]int), words: make(map[int]*worded), beside: beside}
-	if err := found.walk(t, nil, nil); err != nil {
+	err := found.walk(t, nil, nil)
+	if err == nil {
+		err = found.checkPairs()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t, err)
 	}
 	for i, ix := range found.indexes {
@@ -45,6 +49,8 @@ type tagged struct {
 	byName  map[string]int  // position in indexes of those with a name
 	words   map[int]*worded // by position in indexes: those of words
 	beside  []string        // JSON names of fields that are kept beside the body
+	pairs   []*pair         // of latitudes and longitudes
+	lists   int             // how many lists the fields are in
 }
 
 // walk collects the tags of a struct whose JSON is at path.
@@ -81,19 +87,25 @@ func (t *tagged) walk(typ reflect.Type, path []byte, within []reflect.Type) erro
 			return err
 		}
 		if inner := structOf(f.Type); inner != nil {
+			listed := isList(f.Type)
+			t.lists += listed
 			if err := t.walk(inner, at, within); err != nil {
 				return err
 			}
+			t.lists -= listed
 		}
 	}
 	return nil
 }
 
+// declaring are the words that declare an index, and which may have a name.
+var declaring = []string{"index", "unique", "text", "place", "latitude", "longitude"}
+
 // declares reports whether a jay tag has a word for an index.
 func declares(tag string) bool {
 	for item := range strings.SplitSeq(tag, ",") {
 		kind, _, _ := strings.Cut(strings.TrimSpace(item), "=")
-		if kind = strings.TrimSpace(kind); kind == "index" || kind == "unique" || kind == "text" {
+		if slices.Contains(declaring, strings.TrimSpace(kind)) {
 			return true
 		}
 	}
@@ -120,7 +132,7 @@ func (t *tagged) add(f reflect.StructField, path string) error {
 	last, plain := -1, -1 // plain is an index on the field only, in its own order
 	for item := range strings.SplitSeq(tag, ",") {
 		kind, name, named := strings.Cut(strings.TrimSpace(item), "=")
-		if kind = strings.TrimSpace(kind); named && (kind == "index" || kind == "unique" || kind == "text") {
+		if kind = strings.TrimSpace(kind); named && slices.Contains(declaring, kind) {
 			if name = strings.TrimSpace(name); !isTagName(name) {
 				return fmt.Errorf("%w: field %s: %q in its jay tag: a name has letters, digits, _, -, . and /, and a comma comes before the next word", errs.ErrIndex, f.Name, item)
 			}
@@ -131,6 +143,11 @@ func (t *tagged) add(f reflect.StructField, path string) error {
 				return fmt.Errorf("%w: field %s: %q in its jay tag: a time.Time has no words", errs.ErrIndex, f.Name, item)
 			}
 			last, plain = t.putText(name, path), -1
+		case kind == "place" || kind == "latitude" || kind == "longitude":
+			if err := t.putPlace(f, kind, name, path); err != nil {
+				return err
+			}
+			last, plain = -1, -1
 		case (kind == "analyzer" || kind == "weight") && named && last >= 0 && t.words[last] != nil:
 			t.words[last].set(kind, strings.TrimSpace(name))
 		case kind == "desc" && !named && last >= 0:
@@ -158,7 +175,7 @@ func (t *tagged) add(f reflect.StructField, path string) error {
 				plain = last
 			}
 		default:
-			return fmt.Errorf("%w: field %s: %q in its jay tag: it is one of id, version, lastModified, collection, expires, metadata, metadata=KEY, index, unique, index=NAME, unique=NAME, desc, utc, text, text=NAME, and behind text analyzer=NAME, weight=NUMBER", errs.ErrIndex, f.Name, item)
+			return fmt.Errorf("%w: field %s: %q in its jay tag: it is one of id, version, lastModified, collection, expires, metadata, metadata=KEY, index, unique, index=NAME, unique=NAME, desc, utc, text, text=NAME, place, place=NAME, latitude, longitude, latitude=NAME, longitude=NAME, and behind text analyzer=NAME, weight=NUMBER", errs.ErrIndex, f.Name, item)
 		}
 	}
 	return nil
