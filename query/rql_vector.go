@@ -46,17 +46,25 @@ func (p vectors) condition() (Expr, error) {
 			return nil, p.fail(at.offset, "a similarity is between -1 and 1, and not %v", e.Minimum)
 		}
 		if p.acceptSymbol(",") { // how many vectors of a graph are looked at
-			at := p.tok
-			n, err := spaces(p).number("how many candidates are looked at")
-			if err != nil {
+			if _, err := p.candidates(); err != nil {
 				return nil, err
-			}
-			if n != math.Trunc(n) || n < 1 || n > math.MaxInt32 {
-				return nil, p.fail(at.offset, "candidates are a whole number from 1 on, and not %v", n)
 			}
 		}
 	}
 	return e, p.expectSymbol(")", "behind the vector")
+}
+
+// candidates parses how many vectors are looked at.
+func (p vectors) candidates() (int, error) {
+	at := p.tok
+	n, err := spaces(p).number("how many candidates are looked at")
+	if err != nil {
+		return 0, err
+	}
+	if n != math.Trunc(n) || n < 1 || n > math.MaxInt32 {
+		return 0, p.fail(at.offset, "candidates are a whole number from 1 on, and not %v", n)
+	}
+	return int(n), nil
 }
 
 // sources are functions that say what the numbers of a vector are, with what is refused of them.
@@ -201,7 +209,7 @@ func (p vectors) operand() (*operation, error) {
 	return o, p.expectSymbol(")", "behind what is exact")
 }
 
-// distance = "vector" "." "distance" "(" source "," vector [ "," text ] ")" .
+// distance = "vector" "." "distance" "(" source "," vector [ "," text [ "," number ] ] ")" .
 func (p vectors) distance(f *function) (*operation, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
@@ -224,17 +232,26 @@ func (p vectors) distance(f *function) (*operation, error) {
 	if err != nil {
 		return nil, err
 	}
-	metric := ""
+	metric, candidates := "", 0
 	if p.acceptSymbol(",") {
 		at = p.tok
 		if metric, err = p.textValue("a metric: " + strings.Join(vector.Metrics(), ", ")); err != nil {
 			return nil, err
+		}
+		if behind := p.tok; p.acceptSymbol(",") {
+			if f.exact {
+				return nil, p.fail(behind.offset, "what is exact looks at all vectors").expecting(")")
+			}
+			if candidates, err = p.candidates(); err != nil {
+				return nil, err
+			}
 		}
 	}
 	v, bad := NewVector(numbers, metric)
 	if bad != nil {
 		return nil, p.fail(at.offset, "%v", bad).because(bad)
 	}
+	v.candidates = candidates
 	if err := p.expectSymbol(")", "behind the vector"); err != nil {
 		return nil, err
 	}

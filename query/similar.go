@@ -94,6 +94,9 @@ type VectorDistance struct {
 	Field  Field
 	Vector Vector
 	Exact  bool // exact(vector.distance(...)): an order by it misses no neighbour
+
+	// Candidates is how many vectors an index looks at before it ends, at least; 0 for as many as it chooses. The more, the fewer neighbours are missed.
+	Candidates int
 }
 
 // VectorDistance returns the distance that a field is, if it is one.
@@ -102,7 +105,8 @@ func (f Field) VectorDistance() (d VectorDistance, is bool) {
 		return d, false
 	}
 	root := f.Expression.root
-	return VectorDistance{f.Expression.fields[root.operands[0].field], root.rest.(Vector), root.function.exact}, true
+	v := root.rest.(Vector)
+	return VectorDistance{f.Expression.fields[root.operands[0].field], v, root.function.exact, v.candidates}, true
 }
 
 // vectorDistance computes vector.distance.

@@ -29,7 +29,10 @@ func vectorError(err error) error {
 }
 
 // Vector is what vectors of documents are compared with. NewVector makes it. It is immutable.
-type Vector struct{ target *vector.Target }
+type Vector struct {
+	target     *vector.Target
+	candidates int // of a distance: see VectorDistance
+}
 
 // NewVector returns the vector with these numbers, which it copies. The metric is "cosine", "dot" or "euclidean"; "" is cosine. Errors are *VectorError.
 func NewVector(numbers []float32, metric string) (Vector, error) {
@@ -41,7 +44,7 @@ func NewVector(numbers []float32, metric string) (Vector, error) {
 		return Vector{}, &VectorError{Rule: "a metric is " + strings.Join(vector.Metrics(), ", "), Value: metric}
 	}
 	t, err := vector.NewTarget(m, append([]float32(nil), numbers...))
-	return Vector{t}, vectorError(err)
+	return Vector{target: t}, vectorError(err)
 }
 
 // Target returns the vector for package vector.
@@ -81,8 +84,11 @@ func VectorText(v []float32) string {
 // suffix returns what follows the field in the text of a distance.
 func (v Vector) suffix() string {
 	text := ", " + v.String()
-	if v.target.Metric != vector.Cosine {
+	if v.target.Metric != vector.Cosine || v.candidates > 0 {
 		text += ", " + quote(v.target.Metric.String())
+	}
+	if v.candidates > 0 {
+		text += ", " + strconv.Itoa(v.candidates)
 	}
 	return text
 }

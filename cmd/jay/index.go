@@ -52,6 +52,7 @@ Examples:
     jay index create Orders ShipTo.City --where "Status = 'open'" --name open-by-city
     jay index create Shops --place Lat,Lng           by where they are
     jay index create Shops --place Area              the same, of texts of WKT and objects of GeoJSON
+    jay index create Notes Embedding --kind vectors --option dimensions=768    by what they are like
     jay index create Orders "Company,month(OrderedAt)" --kind groups --option "sums=Total, Total - Discount"`
 }
 

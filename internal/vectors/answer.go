@@ -1,6 +1,7 @@
 package vectors
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -13,11 +14,11 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// ReadAll is how many partitions an index has at most of which each query reads all, so that it misses no neighbour; of more it reads Probes at first. Variables for
-// tests.
+// ReadAll is how many partitions an index has at most of which each query reads all, so that it misses no neighbour. Of more it reads as many at first as have Candidates
+// vectors, if the query does not say how many. Variables for tests.
 var (
-	ReadAll = 16
-	Probes  = 32
+	ReadAll    = 16
+	Candidates = 6144
 )
 
 // Answer implements catalog.Answerer: the index answers vector.search() without the documents that cannot be similar enough, and an order by vector.distance()
@@ -70,7 +71,7 @@ func (k *keeper) answerNear(q *catalog.Question, d query.VectorDistance) *catalo
 		}
 	}
 	a.Open = func(r storage.Reader) (catalog.Candidates, error) {
-		n := &near{finder: k.newFinder(r, target.Metric, target.Vector), exact: d.Exact, bound: math.Inf(1)}
+		n := &near{finder: k.newFinder(r, target.Metric, target.Vector), exact: d.Exact, bound: math.Inf(1), round: cmp.Or(d.Candidates, Candidates)}
 		n.limit = limit
 		return n, n.open()
 	}

@@ -13,3 +13,17 @@ func SetPartitions(most, least int) (restore func()) {
 	MaxPartition, MinPartition = most, least
 	return func() { MaxPartition, MinPartition = m, l }
 }
+
+// SetCandidates sets how many vectors a query looks at, and returns what undoes it.
+func SetCandidates(n int) (restore func()) {
+	before := Candidates
+	Candidates = n
+	return func() { Candidates = before }
+}
+
+// SetReadAll sets of how many partitions all are read, and returns what undoes it.
+func SetReadAll(n int) (restore func()) {
+	before := ReadAll
+	ReadAll = n
+	return func() { ReadAll = before }
+}

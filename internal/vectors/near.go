@@ -22,7 +22,7 @@ type near struct {
 	order  []int // of the centers that are not read yet
 	router *router
 	parts  int // that were read
-	round  int // how many are read next
+	round  int // how many vectors are read next, at least
 	queue  queue
 	ids    []byte // of the queue
 	count  int    // of candidates given
@@ -81,7 +81,6 @@ func (n *near) open() error {
 	if !n.exact { // a code is off in any direction, so its error counts by the root of their number
 		n.sight.share = min(1, 4/math.Sqrt(float64(n.k.dimensions)))
 	}
-	n.round = Probes
 	if err := n.openAll(); err != nil {
 		return err
 	}
@@ -129,14 +128,14 @@ func (n *near) readTail() error {
 
 // read reads the partitions of a round. The queue has nothing of the one before.
 func (n *near) read() error {
-	for i := 0; i < n.round && len(n.order) > 0 && len(n.queue.spots) < maxRound; i++ {
+	for until := n.keys + int64(n.round); n.keys < until && len(n.order) > 0 && len(n.queue.spots) < maxRound; {
 		if err := n.readPartition(n.router.centers[n.order[0]].partition); err != nil {
 			return err
 		}
 		n.order = n.order[1:]
 		n.parts++
 	}
-	n.round *= 2
+	n.round = min(2*n.round, maxRound)
 	heap.Init(&n.queue)
 	return nil
 }

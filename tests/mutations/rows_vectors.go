@@ -32,4 +32,64 @@ var vectors = []mutation{
 		edits: []edit{{"internal/vector/vector.go", "\t\tif !isFinite(float64(f)) {\n\t\t\treturn dst,", "\t\tif false {\n\t\t\treturn dst,"}},
 		tests: []tests{{"internal/vector", "TestRead_Refused"}},
 	},
+	{
+		name:  "vectors: what a document had in partitions stays when it changes",
+		edits: []edit{{"internal/vectors/stage.go", "\t\ttx.Delete(k.vectorKey(partition, folded, i, len(r.partitions)))\n", ""}, {"internal/vectors/stage.go", "for i, partition := range r.partitions", "for _, partition := range r.partitions"}, {"internal/vectors/stage.go", "remove(tx catalog.Staging, folded string,", "remove(tx catalog.Staging, _ string,"}},
+		tests: []tests{{"internal/vectors", "TestVectors$"}},
+	},
+	{
+		name:  "vectors: a document that changes meanwhile is moved as it was",
+		edits: []edit{{"internal/vectors/settle.go", "if err != nil || codes == nil || !bytes.Equal(codes, d.codes) {", "if err != nil || codes == nil {"}},
+		tests: []tests{{"internal/vectors", "TestVectors$"}},
+	},
+	{
+		name:  "vectors: a vector that is gone meanwhile is regrouped",
+		edits: []edit{{"internal/vectors/split.go", "if one.i >= len(r.partitions) || r.partitions[one.i] != p.gone {", "if one.i >= len(r.partitions) {"}},
+		tests: []tests{{"internal/vectors", "TestVectors_Races"}},
+	},
+	{
+		name:  "vectors: a split does not see what was moved into the partition",
+		edits: []edit{{"internal/vectors/settle.go", "\tp.state.parts++\n", ""}},
+		tests: []tests{{"internal/vectors", "TestVectors_Races"}},
+	},
+	{
+		name:  "vectors: a code is off by nothing",
+		edits: []edit{{"internal/vectors/code.go", "off := s.share * (s.length*c.off + s.off*(c.length+c.off))", "off := 0.0 * s.share"}},
+		tests: []tests{{"internal/vectors", "TestSight"}},
+	},
+	{
+		name:  "vectors: a query ends before there are enough answers",
+		edits: []edit{{"internal/vectors/near.go", "(n.exact || math.IsInf(n.bound, 1))", "n.exact"}},
+		tests: []tests{{"internal/vectors", "TestVectors_Conditions"}},
+	},
+	{
+		name:  "vectors: exact() reads some partitions",
+		edits: []edit{{"internal/vectors/near.go", "(n.exact || math.IsInf(n.bound, 1))", "math.IsInf(n.bound, 1)"}},
+		tests: []tests{{"internal/vectors", "TestVectors_Recall"}},
+	},
+	{
+		name:  "vectors: a strict index leaves out what is no vector",
+		edits: []edit{{"internal/vectors/kind.go", "strict: ix.Option(catalog.OptionStrict) == \"yes\"", "strict: ix.Option(catalog.OptionStrict) == \"\""}},
+		tests: []tests{{"internal/vectors", "TestVectors_Strict"}},
+	},
+	{
+		name:  "vectors: the codes of a document are not verified",
+		edits: []edit{{"internal/vectors/facts.go", "err = errs.First(add(vectorFact(folded, i, value), 1), add(placeFact(folded, i, several, partition), -1))", "err = add(placeFact(folded, i, several, partition), -1)"}},
+		tests: []tests{{"internal/vectors", "TestVectors$"}},
+	},
+	{
+		name:  "vectors: centers are not verified",
+		edits: []edit{{"internal/vectors/facts.go", "\t\treturn add(centersFact, 1)\n", "\t\treturn nil\n"}},
+		tests: []tests{{"internal/vectors", "TestVectors$"}},
+	},
+	{
+		name:  "vectors: the format does not rise",
+		edits: []edit{{"internal/vectors/kind.go", "\tFeature: storage.FeatureVectors,\n", ""}, {"internal/vectors/kind.go", "\t\"github.com/jaydb/jay/storage\"\n", ""}},
+		tests: []tests{{"internal/vectors", "TestVectors_Format"}},
+	},
+	{
+		name:  "vectors: an order by distance waits for no candidate",
+		edits: []edit{{"internal/exec/source.go", "\tb.Bound(distance)\n", "\tb.Bound(distance - 1e3)\n"}},
+		tests: []tests{{"internal/vectors", "TestVectors_Recall"}},
+	},
 }
