@@ -124,7 +124,9 @@ func TestVectors_Races_Shared(t *testing.T) {
 				return
 			}
 			inside = true
-			put(100 + i)
+			for n := range vectors.PartDocuments { // as many as are moved before a partition is split
+				put(100 + 10*i + n)
+			}
 			_, err := checks.SettleSome(b)
 			jaytest.Must(t, err)
 			inside = false

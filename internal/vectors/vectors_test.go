@@ -158,6 +158,7 @@ func TestVectors_Recall(t *testing.T) {
 func TestVectors_Conditions(t *testing.T) {
 	const n, dimensions = 3000, 16
 	defer vectors.SetPartitions(32, 8)()
+	defer vectors.SetCandidates(200)()
 	db := indexed(t, map[string]string{"dimensions": fmt.Sprint(dimensions), "metric": "euclidean"})
 	all := cloud(3, n, dimensions, 0, 0)
 	store(t, db, all)

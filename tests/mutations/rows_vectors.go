@@ -43,16 +43,6 @@ var vectors = []mutation{
 		tests: []tests{{"internal/vectors", "TestVectors$"}},
 	},
 	{
-		name:  "vectors: a vector that is gone meanwhile is regrouped",
-		edits: []edit{{"internal/vectors/split.go", "if one.i >= len(r.partitions) || r.partitions[one.i] != p.gone {", "if one.i >= len(r.partitions) {"}},
-		tests: []tests{{"internal/vectors", "TestVectors_Races"}},
-	},
-	{
-		name:  "vectors: a split does not see what was moved into the partition",
-		edits: []edit{{"internal/vectors/settle.go", "\tp.state.parts++\n", ""}},
-		tests: []tests{{"internal/vectors", "TestVectors_Races"}},
-	},
-	{
 		name:  "vectors: a code is off by nothing",
 		edits: []edit{{"internal/vectors/code.go", "off := s.share * (s.length*c.off + s.off*(c.length+c.off))", "off := 0.0 * s.share"}},
 		tests: []tests{{"internal/vectors", "TestSight"}},
