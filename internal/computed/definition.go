@@ -50,6 +50,19 @@ type reduction struct {
 	results []query.Column // of rows with the members of by, and with the columns
 }
 
+// LoadedPaths returns the paths in documents that lead through references to others, of all maps: see query.LoadedPaths.
+func (d *Definition) LoadedPaths() (paths []jsonpath.Path, err error) {
+	for i := range d.maps {
+		p := &d.maps[i]
+		some, err := query.LoadedPaths(p.each, append(query.Fields(p.where), p.fields...))
+		if err != nil {
+			return nil, fmt.Errorf("%w: computed index %q: map %d: %w", errs.ErrIndex, errs.Shorten(d.Declared.Name), i+1, err)
+		}
+		paths = append(paths, some...)
+	}
+	return paths, nil
+}
+
 // Parse checks a declaration, and returns what it means.
 func Parse(c index.Computed) (*Definition, error) {
 	d := &Definition{}

@@ -191,14 +191,15 @@ func TestLoads_Referrers(t *testing.T) {
 // Ensure that the writers of a document and of those that load it do not miss each other, also while the index is built.
 func TestLoads_Race(t *testing.T) {
 	ctx := t.Context()
-	db := jaytest.Memory(t, nil)
+	db := jaytest.Open(t, t.TempDir(), nil) // on a disk several transactions share a commit
+	defer jaytest.Close(t, db)
 	var all sync.WaitGroup
 	for w := range 8 {
 		all.Go(func() {
-			for i := range 60 {
+			for i := range 100 {
 				id, body, in := fmt.Sprint("orders/", i%7), fmt.Sprintf(`{"Customer":"customers/%d"}`, (i+w)%3), "Orders"
 				if w%2 == 0 {
-					id, body, in = fmt.Sprint("customers/", i%3), fmt.Sprintf(`{"Name":%q}`, []string{"ann", "bob"}[(i+w/2)%2]), "Customers"
+					id, body, in = fmt.Sprint("customers/", i%3), fmt.Sprintf(`{"Name":"%d-%d"}`, w, i), "Customers" // another name each time, so that no entry is mended by the next write
 				}
 				if _, err := db.Put(ctx, id, json.RawMessage(body), jay.InCollection(in)); err != nil {
 					t.Error(err)
@@ -212,7 +213,6 @@ func TestLoads_Race(t *testing.T) {
 		})
 	}
 	all.Wait()
-	jaytest.Equal(t, rowsOf(t, ctx, db, loading[0].kept, true), rowsOf(t, ctx, db, loading[0].from, false))
 	jaytest.Verify(t, db)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/exec"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/loads"
 	"github.com/jaydb/jay/query"
 )
 
@@ -27,7 +28,7 @@ const (
 
 // Preview returns what a declaration makes of the documents with these IDs, or of the first ones of its collections: see
 // ComputedIndexes.Preview of package jay.
-func (db ComputedIndexes) Preview(ctx context.Context, c index.Computed, given []string) (*index.ComputedPreview, error) {
+func (db ComputedIndexes) Preview(ctx context.Context, c index.Computed, given []string) (_ *index.ComputedPreview, err error) {
 	if len(given) > MaxPreviewed {
 		return nil, fmt.Errorf("%w: a preview of %d documents: %d are the most", ids.ErrUsage, len(given), MaxPreviewed)
 	}
@@ -47,8 +48,18 @@ func (db ComputedIndexes) Preview(ctx context.Context, c index.Computed, given [
 		part.Index.Name = "" // it is given one when it is made
 		p.Parts = append(p.Parts, index.Part{Of: part.Of, Collection: part.Collection, Index: part.Index})
 	}
+	expand, done, err := db.expander(d)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errs.First(err, done()) }()
 	err = db.previewed(ctx, d, given, func(doc *docs.Document) error {
-		maps, err := sample.Add(doc.ID(), doc.Collection(), exec.DocOf(db.Env, doc))
+		read := exec.DocOf(db.Env, doc)
+		err := expand(&read)
+		var maps []index.Mapped
+		if err == nil {
+			maps, err = sample.Add(doc.ID(), doc.Collection(), read)
+		}
 		if err != nil {
 			return previewError(ctx, d, fmt.Sprintf("document %q: ", doc.ID()), err)
 		}
@@ -62,6 +73,30 @@ func (db ComputedIndexes) Preview(ctx context.Context, c index.Computed, given [
 		return nil, previewError(ctx, d, "", err)
 	}
 	return p, nil
+}
+
+// expander returns a function that gives documents what the maps of a declaration load, as it is now, and what ends it.
+func (db ComputedIndexes) expander(d *computed.Definition) (expand func(*query.Doc) error, done func() error, err error) {
+	paths, err := d.LoadedPaths()
+	if err != nil {
+		return nil, nil, err
+	}
+	spec := loads.NewSpec(paths)
+	if spec == nil {
+		return func(*query.Doc) error { return nil }, func() error { return nil }, nil
+	}
+	if err := db.Env.Enter(); err != nil {
+		return nil, nil, err
+	}
+	snapshot := db.Env.Engine.Snapshot()
+	expand = func(doc *query.Doc) error {
+		e, err := spec.Expand(doc.Body, db.Env.Rules.Fold, loads.From(snapshot))
+		if err == nil {
+			doc.Body = e.Body
+		}
+		return err
+	}
+	return expand, func() error { defer db.Env.Exit(); return snapshot.Close() }, nil
 }
 
 // previewError is the error of a preview.

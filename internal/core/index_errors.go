@@ -10,6 +10,7 @@ import (
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/loads"
 	"github.com/jaydb/jay/internal/tally"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
@@ -22,14 +23,22 @@ func (v IndexView) Errors(ctx context.Context, after string, limit int) (list []
 		after = v.DB.Env.Rules.Fold(after)
 	}
 	err = v.listed(ctx, "errors", limit, func(ix *catalog.Index, r storage.Reader, limit int) (err error) {
-		list, err = errorsOf(ctx, ix, r, after, limit)
+		list, err = errorsOf(ctx, ix, r, v.documents(ix, r), after, limit)
 		return err
 	})
 	return list, err
 }
 
+// documents returns a reader of documents as the index reads them: with what they load.
+func (v IndexView) documents(ix *catalog.Index, r storage.Reader) storage.Reader {
+	if ix.Loads == nil {
+		return r
+	}
+	return loads.NewReader(r, ix.Loads, v.DB.Env.Rules.Fold, loads.From(r))
+}
+
 // errorsOf returns the errors of at most limit documents behind a folded ID.
-func errorsOf(ctx context.Context, ix *catalog.Index, r storage.Reader, after string, limit int) (list []index.Failure, err error) {
+func errorsOf(ctx context.Context, ix *catalog.Index, r, documents storage.Reader, after string, limit int) (list []index.Failure, err error) {
 	list = []index.Failure{}
 	if !ix.Errors {
 		return list, nil
@@ -44,7 +53,7 @@ func errorsOf(ctx context.Context, ix *catalog.Index, r storage.Reader, after st
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if list, err = appendFailures(list, r, reader, key); err != nil {
+		if list, err = appendFailures(list, documents, reader, key); err != nil {
 			return err
 		}
 		if limit--; limit == 0 {

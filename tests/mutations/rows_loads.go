@@ -27,4 +27,14 @@ var loadingIndexes = []mutation{
 		edits: []edit{{"internal/exec/loading.go", "db.Catalog = db.Catalog.WithoutLoads()", "_ = db.Catalog.WithoutLoads"}},
 		tests: []tests{{"internal/computed", "TestLoads_History"}},
 	},
+	{
+		name:  "loads: what is loaded is read beside the transaction",
+		edits: []edit{{"internal/write/stage_loads.go", "\tfrom := loads.From(l.T.Tx)\n\twas, is", "\tfrom := loads.From(l.T.Writer.Env.Engine)\n\twas, is"}},
+		tests: []tests{{"internal/computed", "TestLoads_Race"}},
+	},
+	{
+		name:  "loads: errors are looked for in documents without what they load",
+		edits: []edit{{"internal/core/index_errors.go", "if ix.Loads == nil {", "if ix.Loads == nil || true {"}},
+		tests: []tests{{"internal/computed", "TestLoads_PreviewAndErrors"}},
+	},
 }
