@@ -14,7 +14,7 @@ import (
 //   - of each document that it has a record, of its codes
 //   - of each of its vectors the code, wherever it is
 //   - of the tail, and of each vector in a partition, that the record leads to it
-//   - of each partition how many vectors it has, and that it has a center if it has one
+//   - of each partition how many vectors it has, and that it has a center
 //   - how many centers there are
 
 func fact(kind byte, folded []byte, more ...byte) []byte {
@@ -37,6 +37,11 @@ func placeFact(folded []byte, i int, several bool, partition uint32) []byte {
 
 func countFact(partition uint32) []byte {
 	return binary.BigEndian.AppendUint32([]byte{keyCount}, partition)
+}
+
+// centerFact is the fact that a partition has a center: one that has vectors without it would be read by no query.
+func centerFact(partition uint32) []byte {
+	return binary.BigEndian.AppendUint32([]byte{keyCenter}, partition)
 }
 
 var centersFact = []byte{keyCenter}
@@ -96,18 +101,23 @@ func (k *keeper) StoredFacts(key, value []byte, add func(fact []byte, weight int
 		if err != nil {
 			return err
 		}
-		if len(value) != 8 {
+		n, err := countIn(value)
+		if err != nil {
 			return bad
 		}
-		return add(countFact(partition), -int64(binary.BigEndian.Uint64(value)))
+		if err = add(centerFact(partition), -1); err == nil && n > 0 {
+			err = add(countFact(partition), -n)
+		}
+		return err
 	case keyCenter:
-		if _, err := cutPartition(key); err != nil {
+		partition, err := cutPartition(key)
+		if err != nil {
 			return err
 		}
 		if _, err := k.centerIn(value); err != nil {
 			return err
 		}
-		return add(centersFact, 1)
+		return errs.First(add(centersFact, 1), add(centerFact(partition), 1))
 	case keyState:
 		s, err := decodeState(value)
 		if err != nil || !bytes.Equal(key[6:], []byte{0}) {

@@ -17,7 +17,7 @@ import (
 //	63 partition                  its center: a code, and the CRC-32C of it
 //	64 id 00                      of a document: where its vectors are, 0 for nowhere, 1 for the tail, 2 for partitions; the first 16 bytes of the SHA-256 of its
 //	                              codes; and the partition of each vector
-//	6e partition                  by storage.Tx.Add: how many vectors it has
+//	6e partition                  by storage.Tx.Add: how many vectors it has, and 1 for its center
 //	73 00                         the next partition, 4 bytes, how many there are, 4 bytes, how often centers have changed and how often vectors were moved, 8 bytes each; then the CRC-32C of these
 //	74 id 00                      of a document in the tail: its codes
 //	76 partition id 00 which      a vector of a document in a partition: its code. which is its position in the document, 2 bytes; 8000 is added if the document has several

@@ -134,7 +134,7 @@ func (k *keeper) take(ctx context.Context, r storage.Reader) (tail []document, s
 	return tail, size, errs.First(errs.First(err, it.Error()), it.Close())
 }
 
-// eachCount calls fn with how many vectors partitions have that have any, ascending.
+// eachCount calls fn with how many vectors each partition has, ascending.
 func (k *keeper) eachCount(r storage.Reader, fn func(partition uint32, n int)) error {
 	lo := k.key(keyCount)
 	it, err := r.Iterate(lo, format.PrefixEnd(lo))
@@ -143,14 +143,24 @@ func (k *keeper) eachCount(r storage.Reader, fn func(partition uint32, n int)) e
 	}
 	for ok := it.First(); ok && err == nil; ok = it.Next() {
 		var partition uint32
-		if partition, err = cutPartition(it.Key()); err == nil && len(it.Value()) != 8 {
-			err = errs.ErrCorrupt
+		partition, err = cutPartition(it.Key())
+		var n int64
+		if err == nil {
+			n, err = countIn(it.Value())
 		}
 		if err == nil {
-			fn(partition, int(min(binary.BigEndian.Uint64(it.Value()), math.MaxInt32)))
+			fn(partition, int(min(n, math.MaxInt32)))
 		}
 	}
 	return errs.First(errs.First(err, it.Error()), it.Close())
+}
+
+// countIn returns how many vectors a partition has, of which and of whose center the value is the number.
+func countIn(value []byte) (int64, error) {
+	if len(value) != 8 || int64(binary.BigEndian.Uint64(value)) < 1 {
+		return 0, errs.ErrCorrupt
+	}
+	return int64(binary.BigEndian.Uint64(value)) - 1, nil
 }
 
 // largest returns the partition with the most vectors.
@@ -239,9 +249,11 @@ func (p *part) stage(tx storage.Tx) (bool, error) {
 	for i := range p.made {
 		c := &p.made[i]
 		tx.Set(k.partitionKey(keyCenter, c.partition), appendSum(bytes.Clone(c.raw)), nil)
+		tx.Add(k.partitionKey(keyCount, c.partition), 1)
 	}
 	if p.gone != 0 {
 		tx.Delete(k.partitionKey(keyCenter, p.gone))
+		tx.Add(k.partitionKey(keyCount, p.gone), -1)
 	}
 	tx.Set(k.stateKey(), p.state.append(), nil)
 	return true, nil

@@ -69,7 +69,7 @@ var vectors = []mutation{
 	},
 	{
 		name:  "vectors: centers are not verified",
-		edits: []edit{{"internal/vectors/facts.go", "\t\treturn add(centersFact, 1)\n", "\t\treturn nil\n"}},
+		edits: []edit{{"internal/vectors/facts.go", "return errs.First(add(centersFact, 1), add(centerFact(partition), 1))", "return nil"}},
 		tests: []tests{{"internal/vectors", "TestVectors$"}},
 	},
 	{
@@ -81,5 +81,10 @@ var vectors = []mutation{
 		name:  "vectors: an order by distance waits for no candidate",
 		edits: []edit{{"internal/exec/source.go", "\tb.Bound(distance)\n", "\tb.Bound(distance - 1e3)\n"}},
 		tests: []tests{{"internal/vectors", "TestVectors_Recall"}},
+	},
+	{
+		name:  "vectors: a split does not notice that another process has moved vectors",
+		edits: []edit{{"internal/vectors/settle.go", "\tp.state.parts++\n", ""}},
+		tests: []tests{{"internal/vectors", "TestVectors_Races_Shared"}},
 	},
 }
