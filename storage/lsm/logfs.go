@@ -43,14 +43,37 @@ func isLog(name string) bool { return strings.HasSuffix(name, ".log") }
 
 // Create implements vfs.FS.
 func (l *logFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if f := l.nothing(name); f != nil {
+		return f, nil
+	}
 	f, err := l.FS.Create(name, category)
 	return l.file(name, f, err)
 }
 
 // ReuseForWrite implements vfs.FS.
 func (l *logFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if f := l.nothing(newname); f != nil {
+		return f, nil
+	}
 	f, err := l.FS.ReuseForWrite(oldname, newname, category)
 	return l.file(newname, f, err)
+}
+
+// nothing returns a log that takes nothing, in the place of one that follows a broken log; nil for other files. With a later log
+// on the disk the part of a record at which the broken one ends would be damage to the next Open, and not the end.
+func (l *logFS) nothing(name string) vfs.File {
+	before := l.current.Load()
+	if !isLog(name) || before == nil || !before.broken.Load() {
+		return nil
+	}
+	f, err := vfs.NewMem().Create(l.FS.PathBase(name), vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return nil
+	}
+	log := &logFile{File: f, fail: l.fail, name: name}
+	log.broken.Store(true)
+	l.current.Store(log)
+	return log
 }
 
 // OpenDir implements vfs.FS. A directory is synced when a log is created.

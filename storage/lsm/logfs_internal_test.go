@@ -62,3 +62,44 @@ func TestLogFile_NothingAfterFailure(t *testing.T) {
 		t.Errorf("failure %v; %d writes and %d syncs reached the file, want 1 and 0", failure, full.writes, full.syncs)
 	}
 }
+
+// Ensure that no log comes on the disk behind one whose write has failed: a log that ends in a part of a record with
+// another log behind it was damage to the next Open. Pebble begins one for a new memtable, as it knows of no failure.
+func TestLogFS_NoLogAfterFailure(t *testing.T) {
+	for _, reuse := range []bool{false, true} {
+		disk := vfs.NewMem()
+		old, err := disk.Create("000001.log", vfs.WriteCategoryUnspecified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fs := &logFS{FS: disk, fail: func(error) {}, failed: func() bool { return false }}
+		if _, err := fs.file("000002.log", &fullFile{File: old}, nil); err != nil {
+			t.Fatal(err)
+		}
+		begin := func(name string) vfs.File {
+			f, err := fs.Create(name, vfs.WriteCategoryUnspecified)
+			if reuse {
+				f, err = fs.ReuseForWrite("000001.log", name, vfs.WriteCategoryUnspecified)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return f
+		}
+		if _, err := fs.current.Load().Write([]byte("record")); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"000003.log", "000004.log"} {
+			f := begin(name)
+			if n, err := f.Write([]byte("record")); n != 6 || err != nil || f.Sync() != nil || f.Close() != nil {
+				t.Errorf("a write: %d, %v", n, err)
+			}
+			if _, err := disk.Stat(name); err == nil {
+				t.Errorf("%s is on the disk", name)
+			}
+		}
+		if f, err := fs.Create("table.sst", vfs.WriteCategoryUnspecified); err != nil || f.Close() != nil {
+			t.Errorf("a table: %v", err)
+		}
+	}
+}
