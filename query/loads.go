@@ -19,9 +19,33 @@ func (f Field) Loads() bool {
 	return f.Path.Loads()
 }
 
-// LoadsIn reports whether a condition looks at a document that is loaded.
+// LoadsIn reports whether a condition looks at a document that is loaded. Of most conditions it allocates nothing, as each query asks.
 func LoadsIn(e Expr) bool {
-	return slices.ContainsFunc(Fields(e), Field.Loads)
+	switch e := e.(type) {
+	case nil:
+		return false
+	case And:
+		return slices.ContainsFunc(e, LoadsIn)
+	case Or:
+		return slices.ContainsFunc(e, LoadsIn)
+	case Not:
+		return LoadsIn(e.Expr)
+	case Boost:
+		return LoadsIn(e.Expr)
+	case Compare, Between, In, StartsWith, EndsWith, Contains, Exists: // they have one field
+		f, _ := fieldOf(e)
+		return f.Loads()
+	default:
+		return slices.ContainsFunc(Fields(e), Field.Loads)
+	}
+}
+
+// loads reports whether the query looks at a document that is loaded.
+func (q *Query) loads() bool {
+	return LoadsIn(q.Where) || slices.ContainsFunc(q.GroupBy, Field.Loads) ||
+		slices.ContainsFunc(q.Select, func(c Column) bool { return c.Field.Loads() }) ||
+		slices.ContainsFunc(q.OrderBy, func(o Order) bool { return o.Field.Loads() }) ||
+		slices.ContainsFunc(q.Facets, func(f Facet) bool { return f.Field.Loads() })
 }
 
 // LoadedPaths returns the paths of some fields that lead through references, in the body of a document whose elements are those of a fan-out. It returns an
@@ -103,7 +127,7 @@ func plainFields(to, fields []Field) []Field {
 
 // Loads returns the paths of the query that lead through references: see LoadedPaths.
 func (q *Query) Loads() ([]jsonpath.Path, error) {
-	if q.Index != "" {
+	if q.Index != "" || !q.loads() && !q.Each.Path.Loads() {
 		return nil, nil
 	}
 	fields := slices.Clone(q.GroupBy)

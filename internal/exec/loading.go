@@ -24,9 +24,10 @@ func (l *loading) begin(r *Run, db *Database) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errs.ErrQuery, err)
 	}
-	if l.spec = loads.NewSpec(paths); l.spec == nil {
+	if len(paths) == 0 {
 		return nil
 	}
+	l.spec = loads.NewSpec(paths)
 	l.plain = r.snapshot
 	load := loads.From(r.snapshot)
 	if written := r.overlay.Written; len(written) > 0 {
