@@ -251,7 +251,7 @@ simulation:
 	JAY_SIMULATION=1000000 $(GO) test -run 'TestSimulation$$|TestSimulation_Thresholds|TestSimulation_FourGiB' -count=1 -timeout 0 -v ./tests/simulation
 
 # Random histories of documents against a model of their revisions.
-KINDS = ./internal/kindtest ./internal/fulltext ./internal/groups ./internal/places
+KINDS = ./internal/kindtest ./internal/fulltext ./internal/groups ./internal/places ./internal/vectors
 kinds:
 	JAY_KIND_HISTORIES=10000 $(GO) test -run '/Campaign' -count=1 -timeout 0 $(KINDS)
 	JAY_KIND_HISTORIES=10000 $(GO) test -run 'TestScores_Histories' -count=1 -timeout 0 ./internal/score
