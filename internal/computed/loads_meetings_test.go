@@ -1,7 +1,6 @@
 package computed_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -73,18 +72,12 @@ func TestLoads_PreviewAndErrors(t *testing.T) {
 
 // Ensure that a backup that is restored and a repaired copy have the entries and the references, and go on.
 func TestLoads_RestoreAndRepair(t *testing.T) {
-	ctx, dir := t.Context(), t.TempDir()
-	db := jaytest.Open(t, filepath.Join(dir, "a"), nil)
+	ctx, dir := t.Context(), filepath.Join(t.TempDir(), "db")
+	db := jaytest.Open(t, dir, nil)
 	fillLoads(t, db)
 	ensureLoads(t, db)
-	_, backup := jaytest.BackUp(t, db)
-	jaytest.Close(t, db)
-	_, err := jay.Restore(ctx, filepath.Join(dir, "b"), jay.RestoreOptions{CopyTag: "C"}, bytes.NewReader(backup))
-	jaytest.Must(t, err)
-	_, err = jay.Repair(ctx, filepath.Join(dir, "a"), filepath.Join(dir, "c"), nil, nil)
-	jaytest.Must(t, err)
-	for _, name := range []string{"b", "c"} {
-		db := jaytest.Open(t, filepath.Join(dir, name), nil)
+	for _, copied := range copiesOf(t, db, dir) {
+		db := jaytest.Open(t, copied, nil)
 		checks.WaitIndexTasks(db)
 		sameLoads(t, db)
 		jaytest.Put(t, db, "customers/1", `{"Name":"ann","Rate":7}`)
@@ -183,24 +176,27 @@ func TestLoads_Standby(t *testing.T) {
 	jaytest.Must(t, err)
 	ensureLoads(t, source)
 	jaytest.Put(t, source, "customers/2", `{"Name":"ann","Rate":5}`)
-	want, got := rowsOf(t, ctx, source, loading[0].kept, true), ""
+	want, got := "", ""
+	for _, l := range loading {
+		want += rowsOf(t, ctx, source, l.kept, true)
+	}
 	for more := jaytest.Patience(); more(got == want); {
 		db, err := s.DB(ctx)
 		jaytest.Must(t, err)
-		if q, err := db.RQL(loading[0].kept, nil); err == nil {
-			rows, _ := q.NoScan().All(ctx) // the index is not there yet, or there is another database
-			got = ""
+		got = ""
+		for _, l := range loading {
+			q, err := db.RQL(l.kept, nil)
+			if err != nil {
+				continue // the index is not there yet
+			}
+			rows, _ := q.NoScan().All(ctx) // or is built, or there is another database
 			for _, row := range rows {
 				got += string(row.JSON)
 			}
 		}
 	}
 	jaytest.Equal(t, got, want)
-	jaytest.Must(t, s.Close())
-	jaytest.Close(t, source)
-	_, err = jay.Promote(ctx, copied, jay.PromoteOptions{CopyTag: "B"})
-	jaytest.Must(t, err)
-	promoted := jaytest.Open(t, copied, nil)
+	promoted := promote(t, s, source, copied)
 	defer jaytest.Close(t, promoted)
 	jaytest.Put(t, promoted, "customers/1", `{"Name":"ann","Rate":7}`)
 	sameLoads(t, promoted)

@@ -176,21 +176,28 @@ func TestComputed_DropCollection(t *testing.T) {
 	jaytest.Verify(t, db)
 }
 
+// copiesOf closes the database in dir, and returns the directories of one that is restored from its backup, and of one that is repaired.
+func copiesOf(t *testing.T, db *jay.DB, dir string) (copies []string) {
+	t.Helper()
+	restored, repaired := dir+".restored", dir+".repaired"
+	_, backup := jaytest.BackUp(t, db)
+	jaytest.Close(t, db)
+	_, err := jay.Restore(t.Context(), restored, jay.RestoreOptions{CopyTag: "C"}, bytes.NewReader(backup))
+	jaytest.Must(t, err)
+	_, err = jay.Repair(t.Context(), dir, repaired, nil, nil)
+	jaytest.Must(t, err)
+	return []string{restored, repaired}
+}
+
 // Ensure that a backup that is restored, and a repaired copy, have the index and its parts, and go on.
 func TestComputed_RestoreAndRepair(t *testing.T) {
-	ctx, dir := t.Context(), t.TempDir()
-	db := jaytest.Open(t, filepath.Join(dir, "a"), nil)
+	ctx, dir := t.Context(), filepath.Join(t.TempDir(), "db")
+	db := jaytest.Open(t, dir, nil)
 	fill(t, db)
 	jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, stock()))
 	jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, latest()))
-	_, backup := jaytest.BackUp(t, db)
-	jaytest.Close(t, db)
-	_, err := jay.Restore(ctx, filepath.Join(dir, "b"), jay.RestoreOptions{CopyTag: "C"}, bytes.NewReader(backup))
-	jaytest.Must(t, err)
-	_, err = jay.Repair(ctx, filepath.Join(dir, "a"), filepath.Join(dir, "c"), nil, nil)
-	jaytest.Must(t, err)
-	for _, name := range []string{"b", "c"} {
-		db := jaytest.Open(t, filepath.Join(dir, name), nil)
+	for _, copied := range copiesOf(t, db, dir) {
+		db := jaytest.Open(t, copied, nil)
 		jaytest.Equal(t, says(t, db, "Stock"), filled)
 		jaytest.Equal(t, says(t, db, "Latest"), latestOfFilled)
 		_, err := jay.QueryIndex[json.RawMessage](db, "Latest").NoScan().All(ctx)

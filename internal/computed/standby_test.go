@@ -14,6 +14,16 @@ import (
 	"github.com/jaydb/jay/standby"
 )
 
+// promote closes a standby and its source, and opens the database that the standby becomes.
+func promote(t *testing.T, s *standby.Standby, source *jay.DB, dir string) *jay.DB {
+	t.Helper()
+	jaytest.Must(t, s.Close())
+	jaytest.Close(t, source)
+	_, err := jay.Promote(t.Context(), dir, jay.PromoteOptions{CopyTag: "B"})
+	jaytest.Must(t, err)
+	return jaytest.Open(t, dir, nil)
+}
+
 // Ensure that a standby has the computed indexes of its source and their answers, without a scan, though the source raises its format by the
 // first while the standby follows; and that the database it becomes goes on with them.
 func TestComputed_Standby(t *testing.T) {
@@ -46,11 +56,7 @@ func TestComputed_Standby(t *testing.T) {
 	jaytest.Must(t, err)
 	jaytest.Verify(t, db)
 
-	jaytest.Must(t, s.Close())
-	jaytest.Close(t, source)
-	_, err = jay.Promote(ctx, copied, jay.PromoteOptions{CopyTag: "B"})
-	jaytest.Must(t, err)
-	promoted := jaytest.Open(t, copied, nil)
+	promoted := promote(t, s, source, copied)
 	defer jaytest.Close(t, promoted)
 	jaytest.Put(t, promoted, "orders/3", `{"Who":"ann","N":9,"At":9,"S":"z"}`, jay.InCollection("Orders"))
 	got, err = answers(promoted)
