@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 
@@ -192,8 +191,9 @@ func (f *FailureReader) Failures(body []byte) (list []index.Failure) {
 
 // ErrorID returns the folded ID of the document that a note of an error is about, in the memory of its key.
 func ErrorID(key []byte) ([]byte, error) {
-	if !IsError(key) || len(key) < 8 || bytes.IndexByte(key[6:], 0) != len(key)-7 {
+	folded, ok := CutID(key)
+	if !ok || !IsError(key) {
 		return nil, fmt.Errorf("note of an error %x: %w", key, errs.ErrCorrupt)
 	}
-	return key[6 : len(key)-1], nil
+	return folded, nil
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/errs"
@@ -139,15 +138,12 @@ type state struct {
 	sweep   []byte // where the sweep goes on
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-func (s *state) append(dst []byte) []byte {
-	start := len(dst)
+func (s *state) append() (dst []byte) {
 	for _, n := range []uint64{s.next, s.removed, s.blocks, s.swept, s.left} {
 		dst = binary.BigEndian.AppendUint64(dst, n)
 	}
 	dst = append(append(binary.AppendUvarint(dst, uint64(len(s.version))), s.version...), s.sweep...)
-	return binary.BigEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
+	return catalog.AppendSum(dst)
 }
 
 // decodeState decodes the record, nil if it is not there.
@@ -156,14 +152,14 @@ func decodeState(value []byte) (s state, err error) {
 		return state{next: 1}, nil
 	}
 	bad := fmt.Errorf("state %x of an index of words: %w", value, errs.ErrCorrupt)
-	n := len(value) - 4
-	if n < 41 || binary.BigEndian.Uint32(value[n:]) != crc32.Checksum(value[:n], castagnoli) {
+	whole, ok := catalog.CutSum(value)
+	if !ok || len(whole) < 41 {
 		return s, bad
 	}
 	for i, to := range []*uint64{&s.next, &s.removed, &s.blocks, &s.swept, &s.left} {
 		*to = binary.BigEndian.Uint64(value[8*i:])
 	}
-	rest := value[40:n]
+	rest := whole[40:]
 	length, size := binary.Uvarint(rest)
 	if size <= 0 || length > uint64(len(rest)-size) || s.next == 0 || s.removed >= s.next {
 		return s, bad

@@ -141,7 +141,7 @@ func (p *part) stage(tx storage.Tx) (bool, error) {
 	for key, value := range p.set {
 		tx.Set([]byte(key), value, nil)
 	}
-	tx.Set(p.k.stateKey(), p.state.append(nil), nil)
+	tx.Set(p.k.stateKey(), p.state.append(), nil)
 	p.k.kept.settled(p.moved)
 	return true, nil
 }

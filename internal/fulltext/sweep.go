@@ -200,6 +200,6 @@ func (p *sweeping) stage(tx storage.Tx) (bool, error) {
 	for key, value := range p.set {
 		tx.Set([]byte(key), value, nil)
 	}
-	tx.Set(p.k.stateKey(), state.append(nil), nil)
+	tx.Set(p.k.stateKey(), state.append(), nil)
 	return true, nil
 }

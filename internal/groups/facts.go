@@ -83,16 +83,17 @@ func (k keeper) StoredFacts(key, value []byte, add func(fact []byte, weight int6
 		return nil
 	case keyMember:
 		list, note, err := k.sharesIn(value)
-		if err != nil || len(list) == 0 && note == nil || bytes.IndexByte(key[6:], 0) != len(key)-7 {
+		folded, ok := catalog.CutID(key)
+		if err != nil || len(list) == 0 && note == nil || !ok {
 			return bad
 		}
 		if note != nil {
-			if err := add(memberFact(string(key[6:len(key)-1]), []byte{format.SpaceErrors}, note), 1); err != nil {
+			if err := add(memberFact(string(folded), []byte{format.SpaceErrors}, note), 1); err != nil {
 				return err
 			}
 		}
 		for i := range list {
-			if err := add(memberFact(string(key[6:len(key)-1]), list[i].key, list[i].value), 1); err != nil {
+			if err := add(memberFact(string(folded), list[i].key, list[i].value), 1); err != nil {
 				return err
 			}
 		}

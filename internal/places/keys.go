@@ -65,10 +65,11 @@ func cutCell(key []byte) (cell s2.CellID, folded []byte, err error) {
 
 // cutID returns the folded ID in a key that has it only.
 func cutID(key []byte) ([]byte, error) {
-	if len(key) < 8 || bytes.IndexByte(key[6:], 0) != len(key)-7 {
+	folded, ok := catalog.CutID(key)
+	if !ok {
 		return nil, fmt.Errorf("key %x of places: %w", key, errs.ErrCorrupt)
 	}
-	return key[6 : len(key)-1], nil
+	return folded, nil
 }
 
 // point is a point of a document.

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/errs"
@@ -74,10 +73,11 @@ func cutVectorKey(key []byte) (partition uint32, folded []byte, i int, several b
 
 // cutID returns the folded ID in a key that has it only.
 func cutID(key []byte) ([]byte, error) {
-	if len(key) < 8 || bytes.IndexByte(key[6:], 0) != len(key)-7 {
+	folded, ok := catalog.CutID(key)
+	if !ok {
 		return nil, fmt.Errorf("key %x of vectors: %w", key, errs.ErrCorrupt)
 	}
-	return key[6 : len(key)-1], nil
+	return folded, nil
 }
 
 // cutPartition returns the partition in a key that has it only.
@@ -153,24 +153,11 @@ type state struct {
 	parts   uint64 // that were settled: so of two that have read the same state, one holds
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// appendSum appends the CRC-32C of a value.
-func appendSum(value []byte) []byte {
-	return binary.BigEndian.AppendUint32(value, crc32.Checksum(value, castagnoli))
-}
-
-// cutSum returns a value without its CRC-32C, false if that is another one.
-func cutSum(value []byte) ([]byte, bool) {
-	n := len(value) - 4
-	return value[:max(n, 0)], n >= 0 && binary.BigEndian.Uint32(value[n:]) == crc32.Checksum(value[:n], castagnoli)
-}
-
 func (s *state) append() []byte {
 	dst := binary.BigEndian.AppendUint32(nil, s.next)
 	dst = binary.BigEndian.AppendUint32(dst, s.live)
 	dst = binary.BigEndian.AppendUint64(dst, s.version)
-	return appendSum(binary.BigEndian.AppendUint64(dst, s.parts))
+	return catalog.AppendSum(binary.BigEndian.AppendUint64(dst, s.parts))
 }
 
 // decodeState decodes the record, nil if it is not there.
@@ -178,7 +165,7 @@ func decodeState(value []byte) (s state, err error) {
 	if value == nil {
 		return state{next: 1}, nil
 	}
-	rest, ok := cutSum(value)
+	rest, ok := catalog.CutSum(value)
 	if !ok || len(rest) != 24 {
 		return s, fmt.Errorf("state %x of an index of vectors: %w", value, errs.ErrCorrupt)
 	}
@@ -187,7 +174,7 @@ func decodeState(value []byte) (s state, err error) {
 
 // centerIn returns the code of a center.
 func (k *keeper) centerIn(value []byte) (code, error) {
-	rest, ok := cutSum(value)
+	rest, ok := catalog.CutSum(value)
 	if !ok {
 		return code{}, fmt.Errorf("center %.40x of vectors: %w", value, errs.ErrCorrupt)
 	}

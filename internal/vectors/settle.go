@@ -248,7 +248,7 @@ func (p *part) stage(tx storage.Tx) (bool, error) {
 	}
 	for i := range p.made {
 		c := &p.made[i]
-		tx.Set(k.partitionKey(keyCenter, c.partition), appendSum(bytes.Clone(c.raw)), nil)
+		tx.Set(k.partitionKey(keyCenter, c.partition), catalog.AppendSum(bytes.Clone(c.raw)), nil)
 		tx.Add(k.partitionKey(keyCount, c.partition), 1)
 	}
 	if p.gone != 0 {
