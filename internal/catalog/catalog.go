@@ -185,10 +185,7 @@ func (ix *Index) isUTC() bool {
 		slices.ContainsFunc(query.Fields(ix.Filter), func(f query.Field) bool { return slices.ContainsFunc(operandsOf(f), isUTC) })
 }
 
-// Single returns a Collection of this index only, among Indexes.
-func Single(ix *Index) *Collection { return Only(ix) }
-
-// Only returns a Collection of these indexes, which are of one collection.
+// Only returns a Collection of these indexes, which are of one collection, all among Indexes.
 func Only(indexes ...*Index) *Collection {
 	ci := &Collection{Indexes: indexes}
 	ci.Prepare()
@@ -502,10 +499,6 @@ func (ix *Index) IsUnique(values []byte) bool {
 
 // AppendDecodedID appends the folded ID of the document that an entry of an ordered index belongs to.
 func (ix *Index) AppendDecodedID(dst, key, value []byte) ([]byte, error) {
-	if IsReference(key) {
-		folded, _, err := Referrer(key)
-		return append(dst, folded...), err
-	}
 	rest := key[5:]
 	if ix.Errors && len(rest) > 0 && rest[0] == format.SpaceErrors {
 		return appendErrorID(dst, key)

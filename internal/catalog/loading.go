@@ -67,7 +67,7 @@ func (ci *Collection) Add(ix *Index) {
 		ci.Indexes = append(ci.Indexes, ix)
 		return
 	}
-	ci.Loading = append(ci.Loading, Single(ix))
+	ci.Loading = append(ci.Loading, Only(ix))
 }
 
 // Only returns the index of a collection of one.

@@ -24,10 +24,9 @@ func (l *loading) begin(r *Run, db *Database) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errs.ErrQuery, err)
 	}
-	if len(paths) == 0 {
+	if l.spec = loads.NewSpec(paths); l.spec == nil {
 		return nil
 	}
-	l.spec = loads.NewSpec(paths)
 	l.plain = r.snapshot
 	load := loads.From(r.snapshot)
 	if written := r.overlay.Written; len(written) > 0 {

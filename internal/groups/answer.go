@@ -287,7 +287,7 @@ func (a *answer) beside(r storage.Reader, changes catalog.GroupChanges) (map[str
 	if len(changes.Bodies) == 0 {
 		return found, nil
 	}
-	only := catalog.Single(a.k.ix)
+	only := catalog.Only(a.k.ix)
 	for _, body := range changes.Bodies {
 		entries, err := only.Extract(body, nil)
 		if err != nil {

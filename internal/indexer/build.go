@@ -165,7 +165,7 @@ type buildExtraction struct {
 }
 
 func NewBuildExtraction(ix *catalog.Index) *buildExtraction {
-	return &buildExtraction{ix, catalog.Single(ix)}
+	return &buildExtraction{ix, catalog.Only(ix)}
 }
 
 // extract returns the entries of a document. A body without an array has one entry
@@ -199,15 +199,14 @@ func (in *Indexer) NextChunk(ctx context.Context, w *docs.Cursor, e *buildExtrac
 		if doc == nil {
 			return chunk, false, nil
 		}
-		entries := new(catalog.Entries)
-		if e.ix.Loads == nil { // else they are made in the transaction
+		var entries *catalog.Entries
+		if e.ix.Loads != nil { // they are made in the transaction
+			size += len(doc.JSON())
+		} else {
 			if entries, err = e.extract(in, doc.JSON()); err != nil {
 				return nil, false, fmt.Errorf("document %q: %w", doc.ID(), catalog.WithID(err, doc.ID()))
 			}
-		}
-		size += len(entries.Arena) + catalog.EntryBytes*len(entries.List)
-		if e.ix.Loads != nil {
-			size += len(doc.JSON())
+			size += len(entries.Arena) + catalog.EntryBytes*len(entries.List)
 		}
 		node, etag := doc.Version()
 		chunk = append(chunk, builtDocument{doc.ID(), doc.FoldedID(), write.Version{Node: node, Etag: etag}, entries})
@@ -229,7 +228,7 @@ func (in *Indexer) EnterChunk(ix *catalog.Index, chunk []builtDocument) error {
 		return err
 	}
 	defer in.env.Exit()
-	single := catalog.Single(ix)
+	single := catalog.Only(ix)
 	return in.writer.Transact(in.ctx, false, func(t *write.Txn) error {
 		switch now := in.indexes.Load().ByNumber(ix.Number); {
 		case now == nil || now.Info.State == index.Dropping:

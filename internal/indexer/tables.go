@@ -190,7 +190,7 @@ type part struct {
 
 func newPart(t *Task, ix *catalog.Index) *part {
 	tabler, _ := ix.Stager.(catalog.Tabler)
-	return &part{t: t, ix: ix, single: catalog.Single(ix), tabler: tabler, done: make(chan struct{})}
+	return &part{t: t, ix: ix, single: catalog.Only(ix), tabler: tabler, done: make(chan struct{})}
 }
 
 // refuse ends a part, unless an error has done so before.

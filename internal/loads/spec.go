@@ -38,6 +38,9 @@ type node struct {
 
 // NewSpec returns the Spec of paths, of which those that load nothing are left out; nil if none is left.
 func NewSpec(paths []jsonpath.Path) *Spec {
+	if len(paths) == 0 {
+		return nil // as of most queries, without an allocation
+	}
 	s := &Spec{root: new(node)}
 	for _, p := range paths {
 		last := -1

@@ -80,17 +80,17 @@ func (e entryDerivation) of(ci *catalog.Collection, body []byte) error {
 	id := d.id()
 	err := ci.EachStored(body, func(es *catalog.Entries) error {
 		for i := range es.List {
-			e := &es.List[i]
-			if e.Index.Stager != nil {
-				err := e.Index.Stager.GivenFacts(d.folded, e, func(fact []byte, weight int64) error {
-					return fn(countedFact(e.Index.Number, fact), binary.AppendUvarint(nil, uint64(weight)))
+			one := &es.List[i]
+			if one.Index.Stager != nil {
+				err := one.Index.Stager.GivenFacts(d.folded, one, func(fact []byte, weight int64) error {
+					return fn(countedFact(one.Index.Number, fact), binary.AppendUvarint(nil, uint64(weight)))
 				})
 				if err != nil {
 					return err
 				}
 				continue
 			}
-			v.key, v.value = e.AppendKey(v.key[:0], d.folded), e.AppendValue(v.value[:0], id, d.folded)
+			v.key, v.value = one.AppendKey(v.key[:0], d.folded), one.AppendValue(v.value[:0], id, d.folded)
 			if err := fn(v.key, v.value); err != nil {
 				return err
 			}

@@ -121,7 +121,7 @@ func (t *Txn) gives(folded string, e *catalog.Entry) (bool, error) {
 		return false, err
 	}
 	found := false
-	err = catalog.Single(e.Index).EachStored(body, func(all *catalog.Entries) error {
+	err = catalog.Only(e.Index).EachStored(body, func(all *catalog.Entries) error {
 		for i := range all.List {
 			found = found || all.List[i].Unique && bytes.Equal(all.List[i].Values, e.Values)
 		}

@@ -83,16 +83,25 @@ func (l Loads) change(o *Op, ci *catalog.Collection, old *OldDocument, found boo
 	if !found || c.before != nil {
 		return c, nil
 	}
-	record, closer, err := l.T.Tx.Get(format.DocumentKey(l.T.key[:0], c.folded))
+	id, body, err := l.stored(c.folded)
+	if body != nil {
+		c.was, c.before = id, body
+	}
+	return c, err
+}
+
+// stored returns a document as the transaction finds it: its ID as it is written, and its body, nil for none.
+func (l Loads) stored(folded string) (id string, body []byte, err error) {
+	record, closer, err := l.T.Tx.Get(format.NewDocumentKey(folded))
 	if err == storage.ErrNotFound {
-		return c, nil
+		return "", nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	h, body, err := metadata.Decode(record)
-	c.was, c.before = docs.WrittenID(&h, c.folded), slices.Clone(body)
-	return c, errs.First(err, closer.Close())
+	id, body = docs.WrittenID(&h, folded), slices.Clone(body)
+	return id, body, errs.First(err, closer.Close())
 }
 
 // referrers returns the folded IDs of the documents that refer to c in an index, but c.
@@ -155,17 +164,14 @@ func (l Loads) stageReference(ix *catalog.Index, referenced, folded string, ther
 
 // enterAgain stages the entries of a document that refers to one that changes.
 func (l Loads) enterAgain(of *catalog.Collection, folded string, was, is loads.Load) error {
-	record, closer, err := l.T.Tx.Get(format.NewDocumentKey(folded))
+	id, body, err := l.stored(folded)
+	if err == nil && body == nil {
+		err = storage.ErrNotFound
+	}
 	if err != nil {
 		return fmt.Errorf("index %q has a reference of document %q: %w", of.Only().Info.Name, folded, err)
 	}
-	h, body, err := metadata.Decode(record)
-	c := &changed{id: docs.WrittenID(&h, folded), folded: folded, before: slices.Clone(body)}
-	if err := errs.First(err, closer.Close()); err != nil {
-		return err
-	}
-	c.was, c.after = c.id, c.before
-	return l.enter(of, c, was, is)
+	return l.enter(of, &changed{id: id, folded: folded, was: id, before: body, after: body}, was, is)
 }
 
 // enter stages the entries of a document in an index that loads others, of which was has the bodies before and is those after.
@@ -212,18 +218,10 @@ func (l Loads) stageReferences(ix *catalog.Index, folded string, before, after [
 
 // Enter stages the entries of a document in an index that is being built and loads others.
 func (l Loads) Enter(of *catalog.Collection, folded string) error {
-	record, closer, err := l.T.Tx.Get(format.NewDocumentKey(folded))
-	if err == storage.ErrNotFound {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	h, body, err := metadata.Decode(record)
-	c := &changed{id: docs.WrittenID(&h, folded), folded: folded, after: slices.Clone(body)}
-	if err := errs.First(err, closer.Close()); err != nil {
+	id, body, err := l.stored(folded)
+	if body == nil || err != nil {
 		return err
 	}
 	from := loads.From(l.T.Tx)
-	return l.enter(of, c, from, from)
+	return l.enter(of, &changed{id: id, folded: folded, after: body}, from, from)
 }
