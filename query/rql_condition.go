@@ -78,7 +78,7 @@ func (p *parser) primary() (Expr, error) {
 			return vectors{p}.condition()
 		}
 		return p.comparison()
-	case !p.atCall() || p.tok.is("id") || p.function() != FuncNone || datePart(p.tok) != DateNone || functionOf(p.tok) != nil || p.tok.is("field") || p.tok.is("load"):
+	case !p.atCall() || isFieldCall(p.tok) || p.function() != FuncNone || functionOf(p.tok) != nil || p.tok.is("field"):
 		return p.comparison()
 	case p.tok.is("exact"):
 		return p.exactly()

@@ -77,6 +77,9 @@ func (p *parser) part(d Date) (Field, error) {
 	return f, p.expectSymbol(")", "behind the field")
 }
 
+// isFieldCall reports whether a name that is called is a field: see parser.field.
+func isFieldCall(t token) bool { return t.is("id") || t.is("load") || datePart(t) != DateNone }
+
 // field = path | "id" "(" [ alias ] ")" | part | load .
 func (p *parser) field(expected string) (Field, error) {
 	if p.atCall() {

@@ -69,7 +69,7 @@ func (p *parser) term(expected string, refused map[string]string) (term, error) 
 	}
 
 	var err error
-	if !p.atCall() || p.tok.is("id") || p.tok.is("load") || datePart(p.tok) != DateNone || p.expr.atExpression() {
+	if !p.atCall() || isFieldCall(p.tok) || p.expr.atExpression() {
 		at.field, err = p.expr.operand(expected)
 		at.name, _ = at.field.member()
 		return at, err

@@ -119,6 +119,7 @@ type indexSource struct {
 	seen      map[string]struct{} // documents yielded, where one may come twice
 	used      int                 // bytes of seen
 	told      string              // what candidates have said of themselves: see catalog.Telling
+	bounded   []byte              // the key that bound was called with last
 	intersect map[string]struct{} // if not nil, only these can be answers
 	id        []byte              // what nextID returned
 }
@@ -325,9 +326,10 @@ func (s *indexSource) closeOffered() error {
 // bound tells the candidates that all answers are found that are wanted, of which the last has this key, made of a distance.
 func (s *indexSource) bound(key []byte) error {
 	b, is := s.offered.(catalog.Bounded)
-	if !is {
+	if !is || bytes.Equal(key, s.bounded) { // most candidates come no nearer
 		return nil
 	}
+	s.bounded = append(s.bounded[:0], key...)
 	v, _ := query.DecodeKey(key)
 	distance, err := strconv.ParseFloat(string(v.Raw()), 64)
 	if err != nil {

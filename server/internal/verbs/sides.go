@@ -27,10 +27,10 @@ func (d *Definition) placesIndexes() (list []SideIndex) {
 			return
 		}
 		path, is := pathOf(m, one)
-		if f, err := query.ParseExpression(one.Expression); !is && (err != nil || !f.IsPoint()) {
-			return
-		}
 		if !is {
+			if f, err := query.ParseExpression(one.Expression); err != nil || !f.IsPoint() {
+				return
+			}
 			path = one.Expression
 		}
 		n, suffix := 1, ""
