@@ -32,7 +32,7 @@ test test-short invariants race: export TMPDIR ?= $(FILES)
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help fetch demo test test-short test-full check ci nightly format vet lint invariants race race-full engine bin/systems cross cross-full modules oldest oldest-types campaigns readme interop cluster browser screenshots studio-million bench bench-full bench-smoke attachments backup standby crash kill-reads kill-changes storm simulation kinds revisions places damage hunt hostile expiry feeds cluster-faults formats fuzz mutations build
+.PHONY: help fetch demo small test test-short test-full check ci nightly format vet lint invariants race race-full engine bin/systems cross cross-full modules oldest oldest-types campaigns readme interop cluster browser screenshots studio-million bench bench-full bench-smoke attachments backup standby crash kill-reads kill-changes storm simulation kinds revisions places damage hunt hostile expiry feeds cluster-faults formats fuzz mutations build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
@@ -40,7 +40,7 @@ help:
 	@echo "test-short  the same of everything: command, server, cluster, suites, rules of the repository"
 	@echo "test-full   all tests in full, and the long suites with invariants"
 	@echo "check       before every push: format vet lint test-short invariants race cross"
-	@echo "ci          what CI runs: check with test-full, oldest-types readme demo interop browser"
+	@echo "ci          what CI runs: check with test-full, oldest-types small readme demo interop browser"
 	@echo "nightly     the rest: modules oldest engine cross-full race-full bench-smoke cluster and campaigns, hours"
 	@echo "cluster     nodes that agree through etcd, on a network that fails; installs etcd"
 	@echo "engine      tests that say nothing about files, on another engine than Pebble's"
@@ -69,8 +69,11 @@ help:
 	@echo "fuzz        a minute for each fuzz target"
 	@echo "mutations   changes to the code, one at a time: does a test notice each?"
 
+# The command without what is long to compile: decision 0170. Without cgo, so that make test finds compiled
+# what both need.
+SMALL = nosqlite,nomember
 demo:
-	$(GO) run ./cmd/jay demo
+	CGO_ENABLED=0 $(GO) run -tags $(SMALL) ./cmd/jay demo
 
 # What a user of package jay compiles, without cgo, as linking each test program with a compiler of C takes
 # twice as long. Vet, the rules of the repository, the command, the server, the cluster and the suites are left to
@@ -101,7 +104,7 @@ check: format vet lint test-short invariants race cross
 # their invariants in test-full.
 ci: INVARIANTS = .
 ci: format vet lint test-full invariants race browser
-	$(MAKE) -j2 --output-sync=target cross oldest-types readme demo interop
+	$(MAKE) -j2 --output-sync=target cross oldest-types small readme demo interop
 
 nightly: modules oldest engine cross-full race-full bench-smoke cluster campaigns
 
@@ -182,6 +185,11 @@ modules:
 oldest:
 	GOWORK=off GOTOOLCHAIN=$(OLDEST) $(GO) version | grep -F ' $(OLDEST) '
 	GOWORK=off GOTOOLCHAIN=$(OLDEST) $(GO) test -short -timeout 20m ./...
+
+# The command without its optional parts.
+small:
+	CGO_ENABLED=0 $(GO) vet -tags $(SMALL) ./cmd/jay
+	CGO_ENABLED=0 $(GO) test -vet=off -tags $(SMALL) -run 'TestLeftOut$$' ./cmd/jay
 
 oldest-types: bin/systems
 	GOWORK=off GOTOOLCHAIN=$(OLDEST) $(GO) version | grep -F ' $(OLDEST) '
