@@ -132,7 +132,7 @@ func TestImports(t *testing.T) {
 		{"internal/catalog", []string{leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/codec"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath"), leaf("internal/score"), leaf("internal/text"), leaf("internal/computed"), leaf("internal/loads")}},
 		{"internal/score", []string{leaf("query"), leaf("internal/errs"), leaf("internal/text")}},
 		{"internal/vocabulary", []string{leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/text")}},
-		{"internal/vectors", []string{leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/vector")}},
+		{"internal/vectors", []string{leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/vector"), "golang.org/x/sys/cpu"}},
 		{"internal/places", []string{leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/geo"), "github.com/golang/geo/s2"}},
 		{"internal/fulltext", []string{leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/text"), leaf("internal/score"), leaf("index")}},
 		{"internal/loads", []string{leaf("ids"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},

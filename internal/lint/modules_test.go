@@ -30,6 +30,7 @@ var dependencies = map[string]string{
 	"github.com/clipperhouse/uax29/v2":    "word boundaries of Unicode",
 	"github.com/blevesearch/snowballstem": "stems of words, for searches",
 	"github.com/golang/geo":               "points, lines and areas on the sphere, and cells of it",
+	"golang.org/x/sys":                    "whether the processor has AVX2; Pebble compiles it",
 	"golang.org/x/text":                   "normal forms of Unicode, for searches",
 }
 

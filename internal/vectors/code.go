@@ -22,22 +22,24 @@ func (k *keeper) codeSize() int { return codeHead + k.dimensions }
 
 // appendCode appends the code of a vector.
 func appendCode(dst []byte, v []float32) []byte {
-	most := float32(0)
+	most := uint32(0) // finite numbers without a sign are in the order of their bits
 	for _, f := range v {
-		most = max(most, f, -f)
+		most = max(most, math.Float32bits(f)&^(1<<31))
 	}
-	scale := most / 127
+	scale := math.Float32frombits(most) / 127
 	start := len(dst)
-	dst = append(dst, make([]byte, codeHead)...)
-	square, off := 0.0, 0.0
-	for _, f := range v {
-		n := int8(0)
+	dst = append(dst, make([]byte, codeHead+len(v))...)
+	numbers := dst[start+codeHead:][:len(v)]
+	square, off, unit := 0.0, 0.0, float64(scale)
+	for i, f := range v {
+		wide := float64(f)
+		square += wide * wide // exact
+		n := int32(0)
 		if scale > 0 {
-			n = int8(max(-127, min(127, math.RoundToEven(float64(f)/float64(scale)))))
+			n = max(-127, min(127, nearest(wide/unit)))
 		}
-		dst = append(dst, byte(n))
-		square += float64(f) * float64(f) // exact
-		d := float64(f) - float64(scale)*float64(n)
+		numbers[i] = byte(n)
+		d := wide - unit*float64(n)
 		off += float64(d * d)
 	}
 	head := dst[start:]
@@ -46,6 +48,10 @@ func appendCode(dst []byte, v []float32) []byte {
 	binary.BigEndian.PutUint64(head[8:], math.Float64bits(math.Sqrt(square)))
 	return dst
 }
+
+// nearest returns the whole number that is nearest to x, of two the even one; x is less than 1<<31 either way. The sum has no bits left for what is behind the point, and the
+// lower half of its bits is the number.
+func nearest(x float64) int32 { return int32(uint32(math.Float64bits(x + 3<<51))) }
 
 // code is a code that has been read.
 type code struct {
@@ -132,19 +138,3 @@ func (s *sight) distance(c *code) (about, least float64) {
 
 // rounding is a share of the lengths that is more than what sums in floating point are off.
 const rounding = 1e-6
-
-// dot returns the sum of the products.
-func dot(q []int16, c []byte) int32 {
-	var s0, s1, s2, s3 int32
-	for len(q) >= 8 && len(c) >= 8 {
-		s0 += int32(q[0])*int32(int8(c[0])) + int32(q[4])*int32(int8(c[4]))
-		s1 += int32(q[1])*int32(int8(c[1])) + int32(q[5])*int32(int8(c[5]))
-		s2 += int32(q[2])*int32(int8(c[2])) + int32(q[6])*int32(int8(c[6]))
-		s3 += int32(q[3])*int32(int8(c[3])) + int32(q[7])*int32(int8(c[7]))
-		q, c = q[8:], c[8:]
-	}
-	for i := range min(len(q), len(c)) {
-		s0 += int32(q[i]) * int32(int8(c[i]))
-	}
-	return s0 + s1 + s2 + s3
-}

@@ -1,0 +1,12 @@
+//go:build !amd64 || purego
+
+package vectors
+
+// useWide is whether dot uses wide.
+const useWide = false
+
+// wideStep is how many numbers wide takes at once.
+const wideStep = 32
+
+// wide is not called.
+func wide(*int16, *byte, int) int32 { panic("vectors: there are no wide instructions") }
