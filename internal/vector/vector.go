@@ -14,6 +14,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/jaydb/jay/internal/jsonpath"
@@ -103,15 +104,20 @@ func readBase64(dst []float32, text []byte) ([]float32, error) {
 	if err != nil {
 		return dst, &Error{"a vector in base64 has letters, digits, + and /", shorten(text)}
 	}
-	for i := 0; i < len(decoded); i += 4 {
-		f := math.Float32frombits(binary.LittleEndian.Uint32(decoded[i:]))
-		if !isFinite(float64(f)) {
-			return dst, &Error{"a vector is of numbers that float32 can hold", fmt.Sprintf("number %d is %v", i/4+1, f)}
+	dst = slices.Grow(dst, size/4)
+	for rest := decoded; len(rest) >= 4; rest = rest[4:] {
+		bits := binary.LittleEndian.Uint32(rest)
+		f := math.Float32frombits(bits)
+		if bits&infinite == infinite {
+			return dst, &Error{"a vector is of numbers that float32 can hold", fmt.Sprintf("number %d is %v", 1+(len(decoded)-len(rest))/4, f)}
 		}
 		dst = append(dst, f)
 	}
 	return dst, nil
 }
+
+// infinite is the exponent of float32 that only infinite numbers and NaN have.
+const infinite = 0xff << 23
 
 // Check returns an *Error for numbers that are no vector.
 func Check(v []float32) error {

@@ -44,5 +44,35 @@ func TestSight(t *testing.T) {
 	}
 }
 
+// Ensure that two groups of unlike sizes are told apart, whichever is in front.
+func TestHalve(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 0))
+	for _, m := range []vector.Metric{vector.Cosine, vector.Euclidean} {
+		for _, first := range []int{30, 70} {
+			k := &keeper{metric: m, dimensions: 40}
+			items := make([]*item, 100)
+			for i := range items {
+				v := make([]float32, k.dimensions)
+				for d := range v {
+					v[d] = float32(r.NormFloat64())
+				}
+				v[0] += 30
+				if i < first {
+					v[0] -= 60
+				}
+				items[i] = &item{i: i, raw: appendCode(nil, v)}
+			}
+			one, other := k.halve(items)
+			for _, half := range [][]*item{one, other} {
+				for _, x := range half {
+					if len(half) != first && len(half) != 100-first || x.i < first != (half[0].i < first) {
+						t.Fatalf("%v, %d in front: the halves have %d and %d, and not what belongs together", m, first, len(one), len(other))
+					}
+				}
+			}
+		}
+	}
+}
+
 // goldenCode is a code as it is stored.
 const goldenCode = "3c0102043b903c3a3ff2548eb9151e857fc00020"

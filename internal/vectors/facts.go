@@ -59,8 +59,7 @@ func (k *keeper) addVectors(folded, codes []byte, add func(fact []byte, weight i
 
 // GivenFacts implements catalog.Stager.
 func (k *keeper) GivenFacts(folded string, e *catalog.Entry, add func(fact []byte, weight int64) error) error {
-	_, codes := e.Given()
-	print := printOf(codes)
+	print, codes := given(e)
 	if err := add(fact(keyOf, []byte(folded), print[:]...), 1); err != nil {
 		return err
 	}

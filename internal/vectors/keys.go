@@ -112,17 +112,20 @@ func (k *keeper) codesIn(value []byte) (n int, err error) {
 	return n, nil
 }
 
+// printBytes is the size of what printOf returns.
+const printBytes = 16
+
 // record is what a document has in the index.
 type record struct {
 	where      byte
-	print      [16]byte // of its codes
-	partitions []uint32 // of each vector, if they are in partitions
+	print      [printBytes]byte // of its codes
+	partitions []uint32         // of each vector, if they are in partitions
 }
 
 // printOf returns what says whether vectors have changed.
-func printOf(codes []byte) (print [16]byte) {
+func printOf(codes []byte) (print [printBytes]byte) {
 	sum := sha256.Sum256(codes)
-	return [16]byte(sum[:16])
+	return [printBytes]byte(sum[:])
 }
 
 func (r *record) append(dst []byte) []byte {

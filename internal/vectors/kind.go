@@ -77,38 +77,47 @@ func (k *keeper) Count(d *catalog.Document) int { return max(1, d.Reached(0)) }
 func (k *keeper) Bytes(d *catalog.Document, _ int, p catalog.Precision) int {
 	switch p {
 	case catalog.Roughly:
-		return catalog.EntryBytes + codeHead*len(d.Body)
+		return catalog.EntryBytes + printBytes + codeHead*len(d.Body)
 	case catalog.Exactly:
-		n := catalog.EntryBytes
+		n := catalog.EntryBytes + printBytes
 		_ = k.each(d, func([]float32) error {
 			n += k.codeSize()
 			return nil
 		})
 		return n
 	}
-	n := catalog.EntryBytes
+	n := catalog.EntryBytes + printBytes
 	for _, v := range d.Values(0) {
 		n += k.codeSize() * (1 + len(v.Raw())/(2*k.dimensions))
 	}
 	return n
 }
 
-// Extract implements catalog.Keeper: an entry with the codes of all vectors of the document, also with none.
+// Extract implements catalog.Keeper: an entry with the codes of all vectors of the document, also with none, behind their print. That is made here, as all writers can do so at
+// once, and not by Stage, in whose transaction there is one.
 func (k *keeper) Extract(d *catalog.Document, e *catalog.Entries) error {
-	var codes []byte
+	value := make([]byte, printBytes, printBytes+k.codeSize())
 	n := 0
 	err := k.each(d, func(v []float32) error {
 		if n++; n > MaxVectors {
 			return &metadata.Error{Rule: fmt.Sprintf("at most %d vectors in index %q", MaxVectors, k.ix.Info.Name), Limit: MaxVectors, Actual: n}
 		}
-		codes = appendCode(codes, v)
+		value = appendCode(value, v)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	e.Add(d, entryKey, codes)
+	print := printOf(value[printBytes:])
+	copy(value, print[:])
+	e.Add(d, entryKey, value)
 	return nil
+}
+
+// given returns what Extract has put into an entry.
+func given(e *catalog.Entry) (print [printBytes]byte, codes []byte) {
+	_, value := e.Given()
+	return [printBytes]byte(value), value[printBytes:]
 }
 
 // each calls fn with the vectors of a document that the index has, until it returns an error. Of a strict index the error is an *index.ValueError for a
@@ -118,6 +127,9 @@ func (k *keeper) each(d *catalog.Document, fn func(v []float32) error) (err erro
 	for _, value := range d.Values(0) {
 		if value.Kind() <= query.KindNull {
 			continue
+		}
+		if numbers == nil {
+			numbers = make([]float32, 0, k.dimensions)
 		}
 		vector.Each(value.Raw(), func(raw []byte) bool {
 			numbers, err = vector.Read(numbers[:0], raw)

@@ -49,6 +49,7 @@ type part struct {
 type document struct {
 	folded     string
 	codes      []byte // as they were
+	print      [printBytes]byte
 	partitions []uint32
 }
 
@@ -127,7 +128,7 @@ func (k *keeper) take(ctx context.Context, r storage.Reader) (tail []document, s
 		if _, err = k.codesIn(it.Value()); err != nil {
 			break
 		}
-		tail = append(tail, document{folded: string(folded), codes: bytes.Clone(it.Value())})
+		tail = append(tail, document{folded: string(folded), codes: bytes.Clone(it.Value()), print: printOf(it.Value())})
 		size += len(it.Value())
 		err = ctx.Err()
 	}
@@ -272,7 +273,7 @@ func (k *keeper) moveTail(tx storage.Tx, d *document) error {
 		tx.Set(k.vectorKey(partition, d.folded, i, len(d.partitions)), d.codes[i*size:(i+1)*size], nil)
 		tx.Add(k.partitionKey(keyCount, partition), 1)
 	}
-	now := record{isPartitioned, printOf(d.codes), d.partitions}
+	now := record{isPartitioned, d.print, d.partitions}
 	tx.Set(k.documentKey(keyOf, d.folded), now.append(nil), nil)
 	return nil
 }

@@ -155,7 +155,7 @@ func (k *keeper) halve(items []*item) (one, other []*item) {
 		by float64 // how much further the first center is than the second
 	}
 	order := make([]far, len(items))
-	at := 0
+	all, at := k.sums(items), 0
 	for round := range halvings {
 		a, b := k.sightOf(centers[0]), k.sightOf(centers[1])
 		before := at
@@ -181,7 +181,20 @@ func (k *keeper) halve(items []*item) (one, other []*item) {
 		if round > 2 && at == before {
 			break
 		}
-		centers = [2][]byte{k.mean(one), k.mean(other)}
+		// One sum is what the other leaves of all.
+		ones, others := one, other
+		if len(one) > len(other) {
+			ones, others = other, one
+		}
+		part := k.sums(ones)
+		rest := make([]float64, len(all))
+		for i := range rest {
+			rest[i] = all[i] - part[i]
+		}
+		centers = [2][]byte{k.middle(ones, part), k.middle(others, rest)}
+		if len(one) > len(other) {
+			centers[0], centers[1] = centers[1], centers[0]
+		}
 	}
 	return one, other
 }
@@ -204,7 +217,10 @@ func (k *keeper) furthest(items []*item, from []byte) (raw []byte) {
 }
 
 // mean returns the code of the middle of items; for the metric Cosine, of their directions.
-func (k *keeper) mean(items []*item) []byte {
+func (k *keeper) mean(items []*item) []byte { return k.middle(items, k.sums(items)) }
+
+// sums returns the sums of the numbers of items; for the metric Cosine, of vectors of their directions.
+func (k *keeper) sums(items []*item) []float64 {
 	sums := make([]float64, k.dimensions)
 	for _, one := range items {
 		c := cut(one.raw)
@@ -212,10 +228,16 @@ func (k *keeper) mean(items []*item) []byte {
 		if k.metric == vector.Cosine && c.length > 0 {
 			weight /= c.length
 		}
-		for i, n := range c.numbers {
-			sums[i] += weight * float64(int8(n))
+		numbers := c.numbers[:len(sums)]
+		for i := range sums {
+			sums[i] += weight * float64(int8(numbers[i]))
 		}
 	}
+	return sums
+}
+
+// middle returns the code of the middle of items, of which sums are the sums.
+func (k *keeper) middle(items []*item, sums []float64) []byte {
 	middle := make([]float32, len(sums))
 	for i, sum := range sums {
 		middle[i] = float32(sum / float64(len(items)))

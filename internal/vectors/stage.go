@@ -25,12 +25,12 @@ func (k *keeper) Fill(s catalog.Staging, folded string, given []catalog.Entry) e
 }
 
 // stage is Stage for a document whose record is before, nil for none.
-func (k *keeper) stage(tx catalog.Staging, folded string, before []byte, given []catalog.Entry) error {
+func (k *keeper) stage(tx catalog.Staging, folded string, before []byte, entries []catalog.Entry) error {
 	var codes []byte
-	if len(given) > 0 {
-		_, codes = given[0].Given()
+	now := record{where: isNowhere}
+	if len(entries) > 0 {
+		now.print, codes = given(&entries[0])
 	}
-	now := record{where: isNowhere, print: printOf(codes)}
 	if len(codes) > 0 {
 		now.where = isInTail
 	}
@@ -40,7 +40,7 @@ func (k *keeper) stage(tx catalog.Staging, folded string, before []byte, given [
 		if err != nil {
 			return err
 		}
-		if len(given) > 0 && old.print == now.print {
+		if len(entries) > 0 && old.print == now.print {
 			return nil
 		}
 		k.remove(tx, folded, &old)
@@ -49,7 +49,7 @@ func (k *keeper) stage(tx catalog.Staging, folded string, before []byte, given [
 		}
 	}
 	switch {
-	case len(given) > 0:
+	case len(entries) > 0:
 		tx.Set(mine, now.append(nil), nil)
 		if now.where == isInTail {
 			tx.Set(tail, codes, nil)

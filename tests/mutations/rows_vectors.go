@@ -29,7 +29,7 @@ var vectors = []mutation{
 	},
 	{
 		name:  "vectors: NaN in base64 is a number",
-		edits: []edit{{"internal/vector/vector.go", "\t\tif !isFinite(float64(f)) {\n\t\t\treturn dst,", "\t\tif false {\n\t\t\treturn dst,"}},
+		edits: []edit{{"internal/vector/vector.go", "if bits&infinite == infinite {", "if bits&infinite == bits {"}},
 		tests: []tests{{"internal/vector", "TestRead_Refused"}},
 	},
 	{
@@ -86,5 +86,30 @@ var vectors = []mutation{
 		name:  "vectors: a split does not notice that another process has moved vectors",
 		edits: []edit{{"internal/vectors/settle.go", "\tp.state.parts++\n", ""}},
 		tests: []tests{{"internal/vectors", "TestVectors_Races_Shared"}},
+	},
+	{
+		name:  "vectors: what AVX2 leaves over is left out",
+		edits: []edit{{"internal/vectors/kernel.go", "return sum + dotPlain(q, c)", "return max(sum, min(sum, dotPlain(q, c)))"}},
+		tests: []tests{{"internal/vectors", "TestDot$"}},
+	},
+	{
+		name:  "vectors: a code that is too short is read behind its end",
+		edits: []edit{{"internal/vectors/kernel.go", "\tc = c[:len(q)]\n", "\tc = c[:cap(c)]\n"}},
+		tests: []tests{{"internal/vectors", "TestDot_Lengths"}},
+	},
+	{
+		name:  "vectors: halves of a byte are cut off",
+		edits: []edit{{"internal/vectors/code.go", "return int32(uint32(math.Float64bits(x + 3<<51)))", "return int32(x)"}},
+		tests: []tests{{"internal/vectors", "TestAppendCode"}},
+	},
+	{
+		name:  "vectors: a byte of a very small vector runs over",
+		edits: []edit{{"internal/vectors/code.go", "max(-127, min(127, nearest(wide/unit)))", "nearest(wide/unit)"}},
+		tests: []tests{{"internal/vectors", "TestAppendCode"}},
+	},
+	{
+		name:  "vectors: one half gets the center of the other",
+		edits: []edit{{"internal/vectors/split.go", "\t\tif len(one) > len(other) {\n\t\t\tcenters[0]", "\t\tif len(one) < len(other) {\n\t\t\tcenters[0]"}},
+		tests: []tests{{"internal/vectors", "TestHalve"}},
 	},
 }
