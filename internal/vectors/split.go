@@ -156,6 +156,7 @@ func (k *keeper) halve(items []*item) (one, other []*item) {
 	}
 	order := make([]far, len(items))
 	all, at := k.sums(items), 0
+	rest := make([]float64, len(all))
 	for round := range halvings {
 		a, b := k.sightOf(centers[0]), k.sightOf(centers[1])
 		before := at
@@ -181,20 +182,16 @@ func (k *keeper) halve(items []*item) (one, other []*item) {
 		if round > 2 && at == before {
 			break
 		}
-		// One sum is what the other leaves of all.
+		// The larger half has what the sums of the smaller one leave of all. Which of the two is in front does not matter.
 		ones, others := one, other
 		if len(one) > len(other) {
 			ones, others = other, one
 		}
 		part := k.sums(ones)
-		rest := make([]float64, len(all))
 		for i := range rest {
 			rest[i] = all[i] - part[i]
 		}
 		centers = [2][]byte{k.middle(ones, part), k.middle(others, rest)}
-		if len(one) > len(other) {
-			centers[0], centers[1] = centers[1], centers[0]
-		}
 	}
 	return one, other
 }
