@@ -59,6 +59,7 @@ func init() {
 		{name: "groups", weight: 8, do: groups},
 		{name: "search", weight: 8, do: search},
 		{name: "ask for places", weight: 8, do: askPlaces},
+		{name: "ask for vectors", weight: 8, do: askVectors},
 		{name: "create index", weight: 4, do: createIndex},
 		{name: "drop index", weight: 2, do: dropIndex},
 		{name: "computed index", weight: 3, do: computedIndex},
@@ -117,6 +118,7 @@ var declarations = map[string]jay.Index{
 	"g":  {Name: "g", Kind: "groups", Fields: []string{"a"}, Options: map[string]string{"sums": "n, n * 0.25"}},
 	"x":  {Name: "x", Kind: "text", Fields: []string{"t"}},
 	"p":  {Name: "p", Kind: "places", Fields: []string{spot}},
+	"v":  {Name: "v", Kind: "vectors", Fields: []string{"t"}, Options: map[string]string{"dimensions": "1", "metric": "euclidean", "strict": "no"}},
 	"aw": {Name: "aw", Fields: []string{"a"}, Where: "w as utc >= '" + noon + "'"},
 }
 
@@ -152,7 +154,7 @@ func (one when) offset() bool {
 func (d *doc) instant() string { return strings.Replace(whens[d.when].utc, "Z", "", 1) }
 
 var (
-	texts = []string{"", "red", "Red", "green", "blue"}
+	texts = []string{"", "red", "Red", "green", "blue", "AACAPw", "AAAAwA", "AAAAQQ"}
 	names = []string{"photo.png", "notes", "Photo-2"}
 )
 
