@@ -17,6 +17,7 @@ import (
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/indexer"
+	"github.com/jaydb/jay/internal/loads"
 	"github.com/jaydb/jay/internal/parts"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
@@ -102,7 +103,7 @@ func Indexes(db any) (err error) {
 	}
 	defer func() { err = errors.Join(err, snapshot.Close()) }()
 
-	want, flags, err := expectedEntries(c, snapshot)
+	want, flags, err := expectedEntries(c, snapshot, p.Env.Rules.Fold)
 	if err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func Indexes(db any) (err error) {
 		if err != nil {
 			return err
 		}
-		if ix.Info.State != index.Ready || ix.Stager != nil || ix.Loads != nil { // Verify compares what a Stager keeps, and what is loaded
+		if ix.Info.State != index.Ready || ix.Stager != nil { // Verify compares what a Stager keeps
 			continue
 		}
 		if missing := flags[ix.Number] &^ has; missing != 0 {
@@ -157,8 +158,8 @@ func compareEntries(ix *catalog.Index, got, want map[string]string) (problems []
 // entriesOf is entries, whose name is that of a result here.
 type entriesOf = catalog.Entries
 
-// expectedEntries extracts the entries of all documents.
-func expectedEntries(c *catalog.Catalog, snapshot storage.Reader) (entries map[uint32]map[string]string, flags map[uint32]byte, err error) {
+// expectedEntries extracts the entries of all documents, and their references in indexes that load others.
+func expectedEntries(c *catalog.Catalog, snapshot storage.Reader, fold func(string) string) (entries map[uint32]map[string]string, flags map[uint32]byte, err error) {
 	entries, flags = make(map[uint32]map[string]string), make(map[uint32]byte)
 	single := make(map[*catalog.Index]*catalog.Collection)
 	for _, ix := range c.All {
@@ -184,6 +185,17 @@ func expectedEntries(c *catalog.Catalog, snapshot storage.Reader) (entries map[u
 			id := folded
 			if h.ID != nil {
 				id = string(h.ID)
+			}
+			body := body
+			if ix.Loads != nil {
+				e, err := ix.Loads.Expand(body, fold, loads.From(snapshot))
+				if err != nil {
+					return nil, nil, fmt.Errorf("document %q: %w", folded, err)
+				}
+				for _, referenced := range e.References {
+					entries[ix.Number][string(catalog.AppendReferenceKey(nil, ix.Number, referenced, folded))] = ""
+				}
+				body = e.Body
 			}
 			err := single[ix].EachStored(body, func(es *entriesOf) error {
 				for i := range es.List {

@@ -431,6 +431,9 @@ func TestGroups_History(t *testing.T) {
 		})
 	}
 	t.Log(done)
+	if len(done) == 0 {
+		return // -run has left out all of them
+	}
 	if done["compared"] == 0 || done["power cut"] == 0 {
 		t.Errorf("done: %v", done)
 	}

@@ -6,20 +6,85 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/index"
 )
 
 // partPrefix begins the names of the parts of computed indexes, which the model does not have: what they are follows from the declarations.
 const partPrefix = "computed:"
 
+// What the maps of a computed index read. The model knows them by the member as of the map.
+const (
+	ofDocuments = ""       // each document
+	ofHalves    = "half"   // what the function halves makes of it, in its first version
+	ofThirds    = "third"  // what it makes in its second version
+	ofLoaded    = "loaded" // the document that the text t names
+)
+
+// halved is what a function makes entries of, and an entry.
+type halved struct {
+	N int    `json:"n"`
+	A *int   `json:"a"`
+	T string `json:"t,omitempty"`
+	U *int   `json:"u,omitempty"`
+}
+
+// halves makes two entries of a document, or fails. The model has the same in entriesOf.
+func halves(d halved) ([]halved, error) {
+	if d.T == unsplit {
+		return nil, errors.New("a text that it does not take")
+	}
+	other := d
+	other.A, other.N = nil, -d.N
+	if d.A != nil {
+		next := *d.A + 1
+		other.A = &next
+	}
+	return []halved{d, other}, nil
+}
+
+// thirds makes one entry more.
+func thirds(d halved) ([]halved, error) {
+	all, err := halves(d)
+	return append(all, d), err
+}
+
+// unsplit is the text of documents for which the functions fail.
+const unsplit = "Red"
+
+func init() {
+	jay.RegisterFunction("simulation/halves", "1", halves)
+	jay.RegisterFunction("simulation/halves", "2", thirds)
+}
+
 // computedOf is a declaration over some collections, whose maps are alike, so that a rename can make one of two.
-func computedOf(name string, more bool, of ...string) (c jay.Computed) {
+func computedOf(name, source string, more bool, of ...string) (c jay.Computed) {
+	member := ""
+	switch source {
+	case ofHalves:
+		member = `"function":"simulation/halves","version":"1","as":"half",`
+	case ofThirds:
+		member = `"function":"simulation/halves","version":"2","as":"third",`
+	}
 	var maps []string
 	for _, collection := range of {
-		maps = append(maps, fmt.Sprintf(`{"collection":%q,"select":[{"name":"a"},{"name":"n"},{"name":"u"}]}`, collection))
+		m := fmt.Sprintf(`{"collection":%q,%s"select":[`, collection, member)
+		for i, path := range []string{"a", "n", "u"} {
+			expression := path
+			switch {
+			case member != "":
+				expression = source + "." + path
+			case source == ofLoaded && path != "n":
+				expression = "load(t)." + path
+			}
+			m += map[bool]string{true: ","}[i > 0] + fmt.Sprintf(`{"name":%q,"expression":%q}`, path, expression)
+		}
+		maps = append(maps, m+"]}")
 	}
 	results := `{"name":"a"},{"name":"c","expression":"count()"},{"name":"s","expression":"sum(n)"}`
 	if more {
@@ -30,6 +95,37 @@ func computedOf(name string, more bool, of ...string) (c jay.Computed) {
 		panic(err)
 	}
 	return c
+}
+
+// sourceOf returns what the maps of a declaration read.
+func sourceOf(m jay.Computed) string {
+	if m.Maps[0].As == "" && strings.HasPrefix(m.Maps[0].Select[0].Expression, "load(") {
+		return ofLoaded
+	}
+	return m.Maps[0].As
+}
+
+// entriesOf returns what a document is in a computed index of a source.
+func (w *world) entriesOf(source string, d *doc) []doc {
+	other := doc{a: d.a, n: -d.n, u: d.u}
+	if d.a >= 0 {
+		other.a++
+	}
+	switch {
+	case source == ofDocuments:
+		return []doc{*d}
+	case source == ofLoaded:
+		entry := doc{n: d.n, a: -1, u: -1}
+		if to := w.there(ids.Fold(d.text)); to != nil {
+			entry.a, entry.u = to.a, to.u
+		}
+		return []doc{entry}
+	case d.text == unsplit:
+		return nil
+	case source == ofThirds:
+		return []doc{*d, other, *d}
+	}
+	return []doc{*d, other}
 }
 
 // computedIndex declares a computed index, in place of one that is declared otherwise, or drops it. Whether it is there is not a part of
@@ -46,8 +142,8 @@ func computedIndex(w *world) {
 		return
 	}
 	of := slices.Clone(collections[w.intn(len(collections)):])
-	declared := computedOf(name, w.intn(2) == 0, of...)
-	fmt.Fprintf(w.log, "%s of %v, %d members. ", name, of, len(declared.Reduce.Select))
+	declared := computedOf(name, w.pick([]string{ofDocuments, ofHalves, ofThirds, ofLoaded}), w.intn(2) == 0, of...)
+	fmt.Fprintf(w.log, "%s of %v %s, %d members. ", name, of, sourceOf(declared), len(declared.Reduce.Select))
 	w.changeComputed(func() error { return jay.ComputedOf(w.db).Ensure(ctx, declared, jay.ReplaceIndex()) })
 }
 
@@ -89,25 +185,24 @@ func (w *world) askComputed(db *jay.DB) {
 
 // wantComputed returns what a computed index must answer.
 func (w *world) wantComputed(info jay.ComputedInfo) (want []string) {
-	groups := make(map[int][]*doc)
+	groups, source := make(map[int][]doc), sourceOf(info.Computed)
 	for _, collection := range collections {
-		of := false
-		for _, m := range info.Maps {
-			of = of || strings.EqualFold(m.Collection, collection)
-		}
-		if !of {
+		if !slices.ContainsFunc(info.Maps, func(m index.Map) bool { return strings.EqualFold(m.Collection, collection) }) {
 			continue
 		}
 		for _, key := range w.model.documents(collection) {
-			if d := w.model.state[key]; d.a >= 0 {
-				groups[d.a] = append(groups[d.a], d)
+			for _, entry := range w.entriesOf(source, w.model.state[key]) {
+				if entry.a >= 0 {
+					groups[entry.a] = append(groups[entry.a], entry)
+				}
 			}
 		}
 	}
 	for _, a := range slices.Sorted(maps.Keys(groups)) {
-		sum, most := 0, 0
+		sum, most := 0, math.MinInt
 		first := (*doc)(nil)
-		for _, d := range groups[a] {
+		for i := range groups[a] {
+			d := &groups[a][i]
 			sum, most = sum+d.n, max(most, d.n)
 			if d.u >= 0 && (first == nil || cmp.Or(d.u-first.u, d.n-first.n) < 0) {
 				first = d

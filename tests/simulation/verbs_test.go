@@ -166,6 +166,9 @@ func (w *world) someID() string {
 		}
 	}
 	id := fmt.Sprintf("%s/%d", []string{"users", "orders", "x"}[w.intn(3)], w.intn(40))
+	if w.intn(6) == 0 {
+		id = texts[1+w.intn(len(texts)-1)] // so that a text names a document
+	}
 	if w.intn(8) == 0 {
 		id = strings.ToUpper(id)
 	}
