@@ -402,11 +402,9 @@ func (w *world) failOver(f *follower, read state) {
 	if w.front != nil {
 		w.serve()
 	}
-	if lost {
-		for d, err := range w.db.Documents(ctx, jay.Scan{}) {
-			w.must(err)
-			w.model.worked.suspect(ids.Fold(d.ID()), d.ChangeVector())
-		}
+	for d, err := range w.db.Documents(ctx, jay.Scan{}) { // the standby may not have seen that a subscription was dropped, which has sent them
+		w.must(err)
+		w.model.worked.suspect(ids.Fold(d.ID()), d.ChangeVector())
 	}
 	w.rest()
 	w.examine()
