@@ -84,6 +84,10 @@ func (r *renaming) run(ctx context.Context) error {
 		return r.respell(ctx)
 	}
 
+	if err := r.checkWritable(); err != nil {
+		return err
+	}
+
 	// The indexes come first: an error there has changed no document.
 	begun, err := r.isBegun()
 	if err != nil {
@@ -148,6 +152,17 @@ func (r *renaming) checkCollections(ctx context.Context) error {
 		err = fmt.Errorf("%w: %q has documents: two collections would become one, which nothing could undo", ids.ErrUsage, r.To)
 	}
 	return err
+}
+
+// checkWritable returns why this program cannot write into one of the collections, as it does not know an index of it. A computed index would be
+// of both collections otherwise, and the documents would stay.
+func (r *renaming) checkWritable() error {
+	for _, name := range []string{r.From, r.To} {
+		if of := r.db.Indexes.Load().Of(format.CollectionKey(name)); of != nil && of.Unknown != nil {
+			return of.Unknown
+		}
+	}
+	return nil
 }
 
 func (r *renaming) hasDocuments(ctx context.Context, name string) (bool, error) {
