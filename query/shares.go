@@ -10,9 +10,10 @@ import (
 //
 // Shares is not safe for concurrent use.
 type Shares struct {
-	groups *Groups
-	count  int // of the combinations of the present document
-	pace   Pace
+	groups  *Groups
+	count   int // of the combinations of the present document
+	members []Value
+	pace    Pace
 }
 
 // NewShares returns the Shares of groups with these members, at least one, and of sums of these fields.
@@ -25,7 +26,7 @@ func NewShares(members, sums []Field) (*Shares, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Shares{groups: g}
+	s := &Shares{groups: g, members: make([]Value, g.by)}
 	g.SetPace(&s.pace)
 	return s, nil
 }
@@ -45,15 +46,15 @@ func (s *Shares) Begin(doc Doc) (combinations int, err error) {
 // its field reaches nothing. Combinations with equal members are one group, and missing counts as null. The members are valid until fn
 // returns. Each returns a *LimitError if the expressions among the members compute too much. It can be called once for a document.
 func (s *Shares) Each(fn func(members []Value) error) error {
-	members := make([]Value, s.groups.by)
+	defer clear(s.members) // they would keep the last document in memory
 	for range s.count {
-		for i := range members {
-			members[i] = s.groups.reached(i)
+		for i := range s.members {
+			s.members[i] = s.groups.reached(i)
 		}
 		if err := s.pace.Err(); err != nil {
 			return err
 		}
-		if err := fn(members); err != nil {
+		if err := fn(s.members); err != nil {
 			return err
 		}
 		s.groups.advance()

@@ -122,6 +122,7 @@ type Collection struct {
 	Unknown     error         // why nothing may be written: that of one index, or nil
 	Stagers     []*Index      // those of Indexes that have one
 	Loading     []*Collection // of one index each: those that load documents, which are not among Indexes
+	Narrow      bool          // all Indexes are: see NarrowBytes
 	extractions *sync.Pool    // of *extraction, for all fields
 	slots       [][]int       // by index: the reader's slots of its fields
 }
@@ -197,7 +198,10 @@ func Only(indexes ...*Index) *Collection {
 func (ci *Collection) Prepare() {
 	var fields []query.Field
 	known := make(map[slotKey]int)
+	ci.Narrow = true
 	for _, ix := range ci.Indexes {
+		narrow, is := ix.Keeper.(Narrow)
+		ci.Narrow = ci.Narrow && (ix.Ordered || is && narrow.IsNarrow())
 		if ix.Stager != nil {
 			ci.Stagers = append(ci.Stagers, ix)
 		}

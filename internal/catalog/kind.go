@@ -108,8 +108,18 @@ type Tabler interface {
 
 	// Fill stages what a document gives of which nothing is staged, as Stage does. The same keys are set for no other document; numbers may be
 	// added at keys of others. It is safe for concurrent use.
-	Fill(s Staging, folded string, given []Entry) error
+	Fill(s Staging, folded []byte, given []Entry) error
 }
+
+// Narrow is a Keeper of which a body without an array may have one entry at most.
+type Narrow interface {
+	// IsNarrow reports whether it is so for this index. Then Bytes says, of a body of NarrowBytes and roughly, no more than an index in 64 may have of
+	// the bytes of all entries of a document.
+	IsNarrow() bool
+}
+
+// NarrowBytes is how long a body is at most that is sure to be within the bounds of a collection all of whose indexes are narrow, if it has no array.
+const NarrowBytes = 4 << 10
 
 // Staging is the part of storage.Tx that reads nothing.
 type Staging interface {

@@ -112,6 +112,9 @@ func (n ends) Bytes(d *catalog.Document, count int, p catalog.Precision) int {
 	return total
 }
 
+// IsNarrow implements catalog.Narrow.
+func (n ends) IsNarrow() bool { return n.k.IsNarrow() }
+
 // Extract implements catalog.Keeper.
 func (n ends) Extract(d *catalog.Document, e *catalog.Entries) error {
 	failed, whole, err := n.each(d.Body, func(key []byte) { e.Add(d, key, nil) })

@@ -193,6 +193,9 @@ func (k *keeper) setComputed() error {
 	return nil
 }
 
+// IsNarrow implements catalog.Narrow. The entries of a function come from a body of any form.
+func (k keeper) IsNarrow() bool { return !k.fan.IsFunction() }
+
 // Computed implements catalog.Computer.
 func (k keeper) Computed() []query.Field { return slices.Concat(k.members, k.sums) }
 

@@ -87,7 +87,7 @@ func (k keeper) StageNew(tx storage.Tx, folded string, given []catalog.Entry) er
 }
 
 // Fill implements catalog.Tabler.
-func (k keeper) Fill(s catalog.Staging, folded string, given []catalog.Entry) error {
+func (k keeper) Fill(s catalog.Staging, folded []byte, given []catalog.Entry) error {
 	if len(given) == 0 {
 		return nil
 	}
@@ -98,26 +98,33 @@ func (k keeper) Fill(s catalog.Staging, folded string, given []catalog.Entry) er
 		group, value := given[i].Given()
 		f.value = appendBytes(appendBytes(f.value, group), value)
 		if note, is := given[i].Note(); is {
-			s.Set(catalog.AppendErrorKey(nil, k.ix.Number, folded), note, nil)
+			s.Set(catalog.AppendErrorKey(nil, k.ix.Number, string(folded)), note, nil)
 			continue
 		}
 		if err := k.decodeInto(&f.share, group, value); err != nil {
 			return err
 		}
 		if isRest(value) {
-			s.Set(k.restKey(group, value, folded), value, nil)
+			s.Set(k.restKey(group, value, string(folded)), value, nil)
 		}
-		f.key = k.stageGroup(s, f.key, nil, &f.share)
+		k.stageGroup(s, &f.numbers, nil, &f.share)
 	}
-	f.key = append(append(append(format.AppendIndexPrefix(f.key[:0], k.ix.Number), keyMember), folded...), 0)
-	s.Set(f.key, f.value, nil)
+	f.numbers.key = append(append(append(format.AppendIndexPrefix(f.numbers.key[:0], k.ix.Number), keyMember), folded...), 0)
+	s.Set(f.numbers.key, f.value, nil)
 	return nil
 }
 
-// filler is the memory of a call of Fill.
+// filler is the memory of a call of Fill, or of stage.
 type filler struct {
-	value, key []byte
-	share      share
+	value   []byte
+	share   share
+	numbers numbers
+}
+
+// numbers is the memory of calls of stageGroup.
+type numbers struct {
+	key                   []byte
+	before, after, deltas [storage.MaxNumbers]int64
 }
 
 // stage is Stage for a document whose record is before, nil for none.
@@ -161,6 +168,8 @@ func (k keeper) stage(tx catalog.Staging, folded string, before []byte, given []
 	} else {
 		tx.Set(mine, value, nil)
 	}
+	f := k.fillers.Get().(*filler)
+	defer k.fillers.Put(f)
 	for len(old) > 0 || len(now) > 0 { // both are sorted by group
 		var from, to *share
 		order := compareFirst(old, now)
@@ -170,7 +179,7 @@ func (k keeper) stage(tx catalog.Staging, folded string, before []byte, given []
 		if order >= 0 {
 			to, now = &now[0].share, now[1:]
 		}
-		k.stageGroup(tx, nil, from, to)
+		k.stageGroup(tx, &f.numbers, from, to)
 	}
 	return nil
 }
@@ -186,34 +195,31 @@ func compareFirst(old, now []stored) int {
 	return bytes.Compare(old[0].key, now[0].key)
 }
 
-// stageGroup stages that a document has given one share to a group, nil for none, and now gives another one. It makes keys in the memory of
-// key, and returns it.
-func (k keeper) stageGroup(tx catalog.Staging, key []byte, from, to *share) []byte {
+// stageGroup stages that a document has given one share to a group, nil for none, and now gives another one.
+func (k keeper) stageGroup(tx catalog.Staging, n *numbers, from, to *share) {
 	group := to
 	if to == nil {
 		group = from
 	}
-	var before, after [storage.MaxNumbers]int64
 	for i := range k.groupKeys() {
-		var deltas [storage.MaxNumbers]int64
+		n.deltas = [storage.MaxNumbers]int64{}
 		most := 0
-		for j, n := range from.numbers(before[:0], i) {
-			deltas[j] -= n
+		for j, number := range from.numbers(n.before[:0], i) {
+			n.deltas[j] -= number
 		}
-		for j, n := range to.numbers(after[:0], i) {
-			deltas[j] += n
+		for j, number := range to.numbers(n.after[:0], i) {
+			n.deltas[j] += number
 		}
-		for j, n := range deltas {
-			if n != 0 {
+		for j, number := range n.deltas {
+			if number != 0 {
 				most = j + 1
 			}
 		}
 		if most > 0 {
-			key = append(append(append(format.AppendIndexPrefix(key[:0], k.ix.Number), keyGroup), group.key...), byte(i))
-			tx.Add(key, deltas[:most]...)
+			n.key = append(append(append(format.AppendIndexPrefix(n.key[:0], k.ix.Number), keyGroup), group.key...), byte(i))
+			tx.Add(n.key, n.deltas[:most]...)
 		}
 	}
-	return key
 }
 
 // sharesIn returns what a document has added, and its note, nil for none, in the memory of value.

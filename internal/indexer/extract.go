@@ -175,14 +175,14 @@ func (x *extractor) document(folded, stored []byte) error {
 
 // builder returns what makes the entries of a document. A body without an array has one entry
 // in each ordered index, and MaxPerCollection of the longest are within the bounds: then
-// the other indexes need not be considered.
+// the other indexes need not be considered. The same holds for a short one in narrow indexes.
 func (x *extractor) builder(body []byte) *catalog.Builder {
 	current := x.b.in.indexes.Load()
-	if current.AllOrdered && bytes.IndexByte(body, '[') < 0 {
-		return x.own
-	}
 	all := current.Of(x.b.collection)
 	if all == nil || len(all.Indexes) == 1 {
+		return x.own
+	}
+	if bytes.IndexByte(body, '[') < 0 && (current.AllOrdered || all.Narrow && len(body) <= catalog.NarrowBytes) {
 		return x.own
 	}
 	if all != x.amongOf {
@@ -227,7 +227,7 @@ func (x *extractor) add(entries *catalog.Entries, id, folded []byte) error {
 		if s == nil {
 			continue
 		}
-		if err := x.parts[i].tabler.Fill(s, string(folded), entries.Of(x.parts[i].ix)); err != nil {
+		if err := x.parts[i].tabler.Fill(s, folded, entries.Of(x.parts[i].ix)); err != nil {
 			return err
 		}
 		if s.err != nil {

@@ -123,7 +123,7 @@ func TestImports(t *testing.T) {
 		{"internal/kindtest", []string{module, leaf("storage"), leaf("storage/memory"), leaf("storage/storagetest"), leaf("jaytest"), leaf("internal/catalog"), leaf("internal/checks"), leaf("internal/jaytest"), leaf("internal/sample")}},
 		{"internal/standbytest", []string{leaf("standby")}},
 		{"internal/parts", []string{leaf("internal/codec"), leaf("internal/core"), leaf("internal/write")}},
-		{"internal/checks", []string{leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/counts"), leaf("internal/expiry"), leaf("internal/format"), leaf("internal/indexer"), leaf("internal/parts"), leaf("internal/revisions")}},
+		{"internal/checks", []string{leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/counts"), leaf("internal/expiry"), leaf("internal/format"), leaf("internal/indexer"), leaf("internal/loads"), leaf("internal/parts"), leaf("internal/revisions")}},
 		{"internal/keybytes", nil},
 		{"internal/parallel", []string{leaf("internal/relay")}},
 		{"internal/env", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/room")}},

@@ -25,8 +25,8 @@ func (k keeper) StageNew(tx storage.Tx, folded string, given []catalog.Entry) er
 }
 
 // Fill implements catalog.Tabler.
-func (k keeper) Fill(s catalog.Staging, folded string, given []catalog.Entry) error {
-	return k.stage(s, folded, nil, given)
+func (k keeper) Fill(s catalog.Staging, folded []byte, given []catalog.Entry) error {
+	return k.stage(s, string(folded), nil, given)
 }
 
 // stage is Stage for a document whose record is before, nil for none.

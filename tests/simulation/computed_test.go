@@ -12,7 +12,6 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/ids"
-	"github.com/jaydb/jay/index"
 )
 
 // partPrefix begins the names of the parts of computed indexes, which the model does not have: what they are follows from the declarations.
@@ -187,7 +186,11 @@ func (w *world) askComputed(db *jay.DB) {
 func (w *world) wantComputed(info jay.ComputedInfo) (want []string) {
 	groups, source := make(map[int][]doc), sourceOf(info.Computed)
 	for _, collection := range collections {
-		if !slices.ContainsFunc(info.Maps, func(m index.Map) bool { return strings.EqualFold(m.Collection, collection) }) {
+		of := false
+		for _, m := range info.Maps {
+			of = of || strings.EqualFold(m.Collection, collection)
+		}
+		if !of {
 			continue
 		}
 		for _, key := range w.model.documents(collection) {
