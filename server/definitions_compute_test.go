@@ -26,7 +26,7 @@ func TestDefinitions_Untranslated(t *testing.T) {
 	h := start(t)
 	h.create("a")
 	for _, test := range []struct{ maps, reduce, says string }{
-		{"from u in docs.Users\nselect new {\n  City = LoadDocument<Town>(u.Town).Name }", "", "map 1, line 3, column 10: LoadDocument: an entry is made of one document: load is not there"},
+		{"from u in docs.Users\nselect new {\n  City = LoadDocument<Town>(\"towns/1\").Name }", "", "map 1, line 3, column 29: LoadDocument: an ID is what a member has, and no constant"},
 		{"from u in docs.Users select new { u.A }\n---\nmap('Users', u => ({ a: createSpatialField(u.lat, u.lng) }))", "", "map 2, line 1, column 1: the maps of a definition are of one language"},
 		{"from u in docs.Users select new { A = u.Name.Boost(10) }", "", "map 1, line 1, column 46: boosts are for full text"},
 		{"map('Users', u => ({ a: u.a, n: 1 }))", "groupBy(x => x.a).aggregate(g => ({ a: g.key, n: g.values.length > 5 }))", "reduce, line 1, column 66: a comparison is not there in a reduce"},

@@ -3,8 +3,8 @@
 // documents are stored before the definitions, by collection and ID.
 export const documents = {
     Sales: {
-        "sales/1": { company: "acme", city: "Bern", qty: 3, price: 2.5, paid: true, at: "2026-01-31T10:00:00.0000000Z", end: "2026-02-02T10:00:00.0000000Z", tags: ["new", "big"], lines: [{ product: "nut", qty: 2, price: 1.5 }, { product: "oak", qty: 1, price: 10 }], address: { zip: "3000" } },
-        "sales/2": { company: "acme", city: "Genf", qty: 0, price: 4, paid: false, at: "2026-02-01T00:00:00.0000000Z", end: "2026-02-02T10:00:00.0000000Z", tags: [], lines: [{ product: "nut", qty: 4, price: 1.25 }], address: { zip: "1200" } },
+        "sales/1": { company: "acme", city: "Bern", qty: 3, price: 2.5, paid: true, at: "2026-01-31T10:00:00.0000000Z", end: "2026-02-02T10:00:00.0000000Z", tags: ["new", "big"], lines: [{ product: "nut", qty: 2, price: 1.5 }, { product: "oak", qty: 1, price: 10 }], address: { zip: "3000" }, refund: "refunds/1" },
+        "sales/2": { company: "acme", city: "Genf", qty: 0, price: 4, paid: false, at: "2026-02-01T00:00:00.0000000Z", end: "2026-02-02T10:00:00.0000000Z", tags: [], lines: [{ product: "nut", qty: 4, price: 1.25 }], address: { zip: "1200" }, refunds: ["refunds/2", "Refunds/1"] },
         "sales/3": { company: "Zoo", city: "Bern", qty: 5, price: -1.5, at: "2025-05-05T23:59:59.9990000Z", end: "2025-05-06T10:00:00.0000000Z", tags: ["new"], lines: [], note: " x " },
     },
     Refunds: { "refunds/1": { company: "acme", amount: 2 }, "refunds/2": { company: "Yak", amount: 3 } },
@@ -51,6 +51,11 @@ export const finding = [
     ["a value of an array", sharp("b", `s.tags.Contains("big")`), "b", { true: [1] }],
     ["how many elements", sharp("b", "s.lines.Count > 1"), "b", { true: [1] }],
     ["the ID and metadata", sharp("t", `MetadataFor(s)["@collection"] + s.Id`), "t", { "salessales/3": [3] }],
+    ["another document", sharp("n", `LoadDocument<Refund>(s.refund).amount`), "n", { 2: [1] }],
+    ["another document by a variable", [`from s in docs.Sales let r = LoadDocument(s.refund, "Refunds") where r.amount > 1 select new { who = r.company, n = s.qty * r.amount }`], "n", { 6: [1] }],
+    ["other documents", sharp("who", `s.refunds.Select(r => LoadDocument<Refund>(r).company)`), "who", { yak: [2], acme: [2] }],
+    ["other documents of the client", [`docs.Sales.Select(s => new { who = this.LoadDocument(s.refunds, "Refunds").Select(r => r.company) })`], "who", { yak: [2] }],
+    ["a list", sharp("products", "s.lines.Select(l => l.product)"), "products", { nut: [1, 2], oak: [1] }],
     // C#, the method form.
     ["Select", [`docs.Sales.Where(s => s.qty > 0).Select(s => new { t = s.qty + 1 })`], "t", { 4: [1], 6: [3] }],
     ["a chain", [`docs.Sales.Select(s => new { s = s, n = s.qty * 2 }).Where(x => x.n > 0).Select(x => new { t = x.n + 1, x.s.city })`], "t", { 7: [1], 11: [3] }],
@@ -75,6 +80,8 @@ export const finding = [
     ["elements of JavaScript", script("b", "s.lines.some(l => l.qty > 3)"), "b", { true: [2] }],
     ["every element of JavaScript", script("b", "s.lines.every(l => l.qty > 1)"), "b", { false: [1] }],
     ["the ID and metadata of JavaScript", script("t", "getMetadata(s)['@collection'] + id(s)"), "t", { "salessales/2": [2] }],
+    ["another document of JavaScript", [`map('Sales', s => { const r = load(s.refund, 'Refunds'); return { who: r.company, n: r.amount } })`], "who", { acme: [1] }],
+    ["other documents of JavaScript", script("who", "s.refunds.map(r => load(r, 'Refunds').company)"), "who", { yak: [2], acme: [2] }],
     ["return null", [`map('Sales', s => { if (s.qty < 1) return null; return { c: s.city } })`], "c", { bern: [1, 3], genf: [] }],
     ["variables of JavaScript", [`map('Sales', s => { const t = s.qty * 2; let u = t + 1; return { u } })`], "u", { 7: [1] }],
     ["map and filter", [`map('Sales', s => s.lines.filter(l => l.qty > 1).map(l => ({ p: l.product, t: l.qty * l.price })))`], "t", { 3: [1], 10: [] }],
@@ -97,6 +104,7 @@ export const reducing = [
     ["elements", [`from s in docs.Sales from l in s.lines select new { l.product, t = l.qty * l.price }`], `from r in results group r by r.product into g select new { product = g.Key, t = g.Sum(x => x.t) }`, [{ product: "nut", t: 8 }, { product: "oak", t: 10 }]],
     ["several maps", [`from s in docs.Sales select new { s.company, t = s.price }`, `from r in docs.Refunds select new { r.company, t = 0 - r.amount }`], `from r in results group r by r.company into g select new { company = g.Key, t = g.Sum(x => x.t) }`,
         [{ company: "acme", t: 4.5 }, { company: "Yak", t: -3 }, { company: "Zoo", t: -1.5 }]],
+    ["what is loaded", [`from s in docs.Sales let r = LoadDocument<Refund>(s.refund) where r.company != null select new { r.company, t = s.qty * r.amount }`], `from r in results group r by r.company into g select new { company = g.Key, t = g.Sum(x => x.t) }`, [{ company: "acme", t: 6 }]],
     ["JavaScript", [`map('Sales', s => ({ company: s.company, n: 1, t: s.price }))`], `groupBy(x => x.company).aggregate(g => ({ company: g.key, n: g.values.length, t: g.values.reduce((t, v) => t + v.t, 0) }))`, [{ company: "acme", n: 2, t: 6.5 }, { company: "Zoo", n: 1, t: -1.5 }]],
     ["JavaScript, several members", [`map('Sales', s => ({ year: new Date(s.at).getUTCFullYear(), city: s.city, n: 1 }))`],
         `groupBy(x => ({ year: x.year, city: x.city })).aggregate(g => { const n = g.values.reduce((t, v) => t + v.n, 0); return { year: g.key.year, city: g.key.city, n } })`, [{ year: 2025, city: "Bern", n: 1 }, { year: 2026, city: "Bern", n: 1 }, { year: 2026, city: "Genf", n: 1 }]],
@@ -109,8 +117,9 @@ const sums = [`from s in docs.Sales select new { s.company, n = 1 }`];
 
 // refused are definitions that are refused: a name, the maps, the exception, a part of its message, and the reduce and options, if there are any.
 export const refused = [
-    ["LoadDocument", sharp("t", `LoadDocument<Town>(s.city).name`), unsupported, "LoadDocument: an entry is made of one document"],
-    ["load", script("t", "load(s.city, 'Towns').name"), unsupported, "load: an entry is made of one document"],
+    ["LoadDocument of a constant", sharp("t", `LoadDocument<Refund>("refunds/1").amount`), unsupported, "LoadDocument: an ID is what a member has"],
+    ["load of what is computed", script("t", "load('refunds/' + s.qty, 'Refunds').amount"), unsupported, "load: an ID is what a member has"],
+    ["what is loaded and not followed", script("t", "noTracking.load(s.refund, 'Refunds').amount"), unsupported, "is followed"],
     ["compare exchange", script("t", "cmpxchg(s.city)"), unsupported, "compare-exchange"],
     ["attachments", sharp("t", "AttachmentsFor(s)"), unsupported, "attachments"],
     ["counters", sharp("t", "CounterNamesFor(s)"), unsupported, "counters"],

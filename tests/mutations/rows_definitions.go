@@ -172,4 +172,19 @@ var definitions = []mutation{
 		edits: []edit{{"server/internal/raven/indexadmin.go", "\t\t\td.Computed = &declared.Computed\n", ""}},
 		tests: []tests{{"server", "TestComputed_BackupRenameReadOnly"}},
 	},
+	{
+		name:  "definitions: a list forgets its condition",
+		edits: []edit{{"server/internal/algebra/loads.go", "case !r.where.always():", "case false && !r.where.always():"}},
+		tests: []tests{{"server/internal/algebra", "TestTranslate_Refused"}},
+	},
+	{
+		name:  "definitions: one of several loaded documents is the first one",
+		edits: []edit{{"server/internal/algebra/loads.go", "v, err := t.reference(of, step{index: i})", "v, err := t.reference(of, step{index: 0})"}},
+		tests: []tests{{"server/internal/algebra", "TestTranslate$"}},
+	},
+	{
+		name:  "definitions: what is around a reference is found out when the index is made",
+		edits: []edit{{"server/internal/algebra/translate.go", "return m, t.checkLoads(n.at, m)", "return m, nil"}},
+		tests: []tests{{"server/internal/algebra", "TestTranslate_Refused"}},
+	},
 }

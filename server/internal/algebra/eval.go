@@ -208,6 +208,9 @@ func (t *translator) memberOfReference(n *node, of value) (value, error) {
 	if err != nil || of.root == ofRow {
 		return v, err
 	}
+	if of.isLoaded() {
+		return loader{t}.member(n, of)
+	}
 	if len(of.path) == 0 && of.root == ofDocument {
 		switch {
 		case !t.script && n.text == "Id" && t.inner == 0:
@@ -269,6 +272,8 @@ func (t *translator) index(n *node, s *scope) (value, error) {
 		switch {
 		case of.shape == isRows && of.rows.source && of.rows.collection == "" && !t.reducing && of.rows.item.root == ofDocument && len(of.rows.item.path) == 0:
 			return collection(of, at.raw), nil
+		case of.isLoaded() && at.raw == "@metadata":
+			return loader{t}.member(&node{at: n.kids[1].at, text: at.raw}, of)
 		case of.shape == isReference:
 			return t.reference(of, step{name: at.raw, index: -1})
 		}
@@ -283,6 +288,8 @@ func (t *translator) index(n *node, s *scope) (value, error) {
 		return t.firstOfGroup(n.at, of, "first")
 	case of.shape != isReference || len(of.path) == 0 || of.root == ofRow:
 		return of, t.fail(n.at, "this has no elements")
+	case of.isLoaded():
+		return loader{t}.element(of, i)
 	case of.path[len(of.path)-1].index >= 0:
 		return of, t.fail(n.at, "an element of an element is not there")
 	}
@@ -328,7 +335,9 @@ func (t *translator) scalar(v value) (value, error) {
 		return t.operand(v)
 	case isObject, isKey:
 		return v, t.fail(v.at, "a member that is an object is not there: name its members")
-	case isRows, isGroups, isGroup:
+	case isRows:
+		return v, t.fail(v.at, "a list is a member of an entry as it is, and in no expression")
+	case isGroups, isGroup:
 		return v, t.fail(v.at, "a member that is a list is not there: fan out over the array")
 	}
 	if v.shape == isPlace {
@@ -348,6 +357,12 @@ func (t *translator) operand(v value) (value, error) {
 		}
 		if len(v.path) == 0 && v.root != ofElement {
 			return v, t.fail(v.at, "a document as a whole is no value: name its members")
+		}
+		if v.isLoaded() {
+			return v, t.fail(v.at, wholeLoaded)
+		}
+		if v.root == ofElement && v.path != nil && v.path[0].index == toDocument {
+			return v, t.fail(v.at, noLoadElement)
 		}
 		if t.inner > 0 && v.root != ofInner {
 			return v, t.fail(v.at, "a condition on the elements of an array asks nothing of the document around it")

@@ -9,7 +9,6 @@ import (
 
 const (
 	noGenerate = "it is not there: CreateSpatialField makes a place"
-	noLoad     = "an entry is made of one document: load is not there"
 	noDynamic  = "fields with names of their own are not there: name the members"
 	noOther    = "an entry is made of the document alone"
 	noClock    = "an entry is made of the document, and not of the time"
@@ -17,7 +16,7 @@ const (
 
 // refused has the functions of definitions that are no expressions of the document, and why.
 var refused = map[string]string{
-	"LoadDocument": noLoad, "load": noLoad, "noTracking": noLoad, "NoTracking": noLoad, "LoadCompareExchangeValue": noOther + ": compare-exchange values are not", "cmpxchg": noOther + ": compare-exchange values are not",
+	"LoadCompareExchangeValue": noOther + ": compare-exchange values are not", "cmpxchg": noOther + ": compare-exchange values are not",
 	"SpatialGenerate": noGenerate, "SpatialClustering": noGenerate,
 	"CreateField": noDynamic, "createField": noDynamic, "this": noDynamic,
 	"AttachmentsFor": noOther + ": attachments are not", "attachmentsFor": noOther + ": attachments are not", "LoadAttachment": noOther, "LoadAttachments": noOther, "loadAttachment": noOther, "loadAttachments": noOther,
@@ -45,6 +44,12 @@ func (t *translator) call(n *node, s *scope) (value, error) {
 	if of := f.kids[0]; of.kind == nodeName {
 		if _, found := s.find(of.text); !found {
 			switch of.text {
+			case "this": // the definition: this.LoadDocument(...)
+				if !t.script {
+					return t.global(n, f.text, args, s)
+				}
+			case "noTracking", "NoTracking":
+				return value{}, t.fail(n.at, of.text+": "+noTracked, f.text)
 			case "Math":
 				return t.math(n, f.text, args, s)
 			case "string", "String":
@@ -90,6 +95,8 @@ func (t *translator) global(n *node, name string, args []*node, s *scope) (value
 	switch name {
 	case "CreateSpatialField", "createSpatialField":
 		return places{t}.made(n, name, args, s)
+	case "LoadDocument", "load":
+		return loader{t}.loaded(n, name, args, s)
 	case "id", "getMetadata", "metadataFor", "MetadataFor", "String":
 	default:
 		return value{}, t.fail(n.at, "the function %.100s is not there", name)

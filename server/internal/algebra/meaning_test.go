@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/internal/computed"
+	"github.com/jaydb/jay/internal/jsonpath"
+	"github.com/jaydb/jay/internal/loads"
 	"github.com/jaydb/jay/internal/script"
 	"github.com/jaydb/jay/query"
 )
@@ -20,10 +23,11 @@ func entries(t *testing.T, m index.Map, body string) (out []map[string]string) {
 	bodies := []string{body}
 	if m.Each != "" {
 		bodies = nil
-		var doc map[string]json.RawMessage
-		var elements []json.RawMessage
-		if json.Unmarshal([]byte(body), &doc) == nil && json.Unmarshal(doc[m.Each], &elements) == nil {
-			for _, e := range elements { // the element is a member, by its name
+		for key, array := range jsonpath.Members([]byte(body)) {
+			if jsonpath.Unquoted(key) != m.Each {
+				continue
+			}
+			for _, e := range jsonpath.Elements(array) { // the element is a member, by its name
 				bodies = append(bodies, strings.TrimSuffix(body, "}")+fmt.Sprintf(",%q:%s}", m.As, e))
 			}
 		}
@@ -160,6 +164,106 @@ func TestTranslate_Meaning(t *testing.T) {
 			}
 		}
 		if compared < 15 {
+			t.Errorf("%s: only %d values were compared", f, compared)
+		}
+	}
+}
+
+// loading are maps of JavaScript that load the documents of library by the members of randomReader. In a patch what is missing is undefined, and not null as in an
+// index: nothing computes with it.
+var loading = []string{
+	`u => { const t = load(u.town, 'Towns'); return { a: t?.name, b: (t?.name ?? 'no') + '!', c: (t?.size ?? 0) * 2, d: t?.name === 'Bern', e: t?.name || 'none', f: t?.land?.name, g: t?.size ?? u.n } }`,
+	`u => ({ a: load(load(u.town, 'Towns')?.mayor, 'People')?.name, b: load(u.books[1], 'Books')?.name })`,
+	`u => { const t = load(u.town, 'Towns'); if (!(t?.size > 1)) return null; return { n: u.n, t: t.size } }`,
+	`u => u.lines.map(l => ({ n: l.n, p: load(l.of, 'Books')?.name, t: l.n * (load(l.of, 'Books')?.price ?? 1), city: load(u.town, 'Towns')?.name }))`,
+	`u => u.lines.filter(l => load(l.of, 'Books')?.price > 1).map(l => ({ n: l.n }))`,
+	`u => { const all = []; for (const l of u.lines) { const b = load(l.of, 'Books'); if ((b?.price ?? 0) < 2) continue; all.push({ p: b?.name }); } return all; }`,
+}
+
+// library has the documents that are loaded.
+var library = map[string]string{
+	"towns/1": `{"name":"Bern","size":3,"mayor":"people/1","land":{"name":"CH"}}`, "towns/2": `{"name":"","size":0,"mayor":"people/9"}`, "towns/3": `{"name":null,"size":1.5,"land":null}`,
+	"people/1": `{"name":"Ann"}`, "books/1": `{"name":"Go","price":2.5}`, "books/2": `{"name":"C","price":0}`, "books/3": `{"name":"Ada","price":10}`,
+}
+
+// Load implements script.Host.
+func (libraryHost) Load(id string) ([]byte, error) {
+	body, found := library[strings.ToLower(id)]
+	if !found {
+		return nil, nil
+	}
+	return []byte(body), nil
+}
+
+type libraryHost struct{ script.Host }
+
+func randomReader(r *rand.Rand) string {
+	pick := func(of ...string) string { return of[r.IntN(len(of))] }
+	book := func() string { return pick("null", `"books/1"`, `"BOOKS/2"`, `"books/3"`, `"books/9"`) }
+	var lines []string
+	for range r.IntN(4) {
+		lines = append(lines, fmt.Sprintf(`{"n":%d,"of":%s}`, r.IntN(4), book()))
+	}
+	return fmt.Sprintf(`{"n":%d,"town":%s,"books":[%s,%s],"lines":[%s]}`, r.IntN(9), pick("null", `"towns/1"`, `"towns/2"`, `"Towns/3"`, `"towns/9"`), book(), book(), strings.Join(lines, ","))
+}
+
+// Ensure that a function of JavaScript that loads documents and the RQL that it becomes give the same.
+func TestTranslate_MeaningOfLoads(t *testing.T) {
+	t.Parallel()
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 1))
+	for _, f := range loading {
+		d, err := Translate("X", []string{"map('Us', " + f + ")"}, "")
+		if err != nil {
+			t.Errorf("%s: %v", f, err)
+			continue
+		}
+		definition, err := computed.Parse(d.Computed)
+		if err != nil {
+			t.Fatalf("%s: %v", f, err)
+		}
+		paths, err := definition.LoadedPaths()
+		if err != nil {
+			t.Fatalf("%s: %v", f, err)
+		}
+		spec := loads.NewSpec(paths)
+		program, err := script.Parse("const f = " + f + "; const got = f(this.doc); this.out = !got ? [] : Array.isArray(got) ? got : [got];")
+		if err != nil {
+			t.Fatalf("%s: %v", f, err)
+		}
+		compared := 0
+		for range 200 {
+			body := randomReader(r)
+			result, err := program.Run(context.Background(), script.Input{ID: "u/1", Document: []byte(`{"doc":` + body + `}`)}, libraryHost{})
+			if err != nil {
+				t.Fatalf("%s of %s: %v", f, body, err)
+			}
+			var left struct{ Out []map[string]json.RawMessage }
+			if err := json.Unmarshal(result.Document, &left); err != nil {
+				t.Fatal(err)
+			}
+			expanded, err := spec.Expand([]byte(body), strings.ToLower, libraryHost{}.Load)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := entries(t, d.Maps[0], string(expanded.Body))
+			if len(got) != len(left.Out) {
+				t.Fatalf("seed %d: %s\nof %s gives %s\nand %s: %v", seed, f, body, result.Document, shown(d.Computed), got)
+			}
+			for i, want := range left.Out {
+				for name, value := range got[i] {
+					raw := "null" // what JavaScript leaves out is undefined
+					if want[name] != nil {
+						raw = string(want[name])
+					}
+					if !same(value, raw) {
+						t.Fatalf("seed %d: %s\nof %s gives %s for %s,\nand RQL %s: %s", seed, f, body, raw, name, value, shown(d.Computed))
+					}
+					compared++
+				}
+			}
+		}
+		if compared < 50 {
 			t.Errorf("%s: only %d values were compared", f, compared)
 		}
 	}

@@ -498,7 +498,7 @@ func (t *translator) compareNull(n *node, op string, a, b value) (condition, err
 	if t.script && b.raw == "undefined" && len(op) == 3 {
 		return condition{}, t.fail(n.at, "what is missing is null: write %s null", op[:2])
 	}
-	if _, err := t.operand(a); err != nil && a.shape != isReference {
+	if _, err := t.operand(a); err != nil && (a.shape != isReference || lastLoad(a.path) >= 0) {
 		return condition{}, err
 	}
 	if a.shape == isReference && len(a.path) == 0 && a.root == ofDocument {

@@ -8,15 +8,15 @@ import (
 )
 
 func translateReduce(text string, script bool, members []string, budget *int) (*index.Reduce, error) {
-	p, err := newParser("reduce", text, script)
+	t, err := newTranslator("reduce", text, script, budget)
 	if err != nil {
 		return nil, err
 	}
-	n, err := p.all()
+	n, err := t.all()
 	if err != nil {
 		return nil, err
 	}
-	t := &translator{parser: p, budget: budget, roots: make(map[string]bool), reducing: true, members: members}
+	t.reducing, t.members = true, members
 	var found value
 	if script && n.kind == nodeLambda {
 		results, err := t.name(&node{at: n.at, text: "results"}, nil)

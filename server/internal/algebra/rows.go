@@ -83,7 +83,7 @@ func (t *translator) fanned(at int, r *rows, array value, name string) (*rows, e
 			return nil, t.fail(at, "an index fans out over one array of a document")
 		}
 		r = copied(r)
-		r.each, r.item, r.where = list.rows.each, list.rows.item, and(r.where, list.rows.where)
+		r.each, r.at, r.item, r.where = list.rows.each, list.rows.at, list.rows.item, and(r.where, list.rows.where)
 	}
 	if r.as == "" {
 		r.as = name
@@ -104,7 +104,10 @@ func (t *translator) listOf(at int, v value) (value, error) {
 	case v.root == ofInner || len(v.path) == 0:
 		return v, t.fail(at, "an index fans out over an array of the document")
 	}
-	return value{shape: isRows, at: at, rows: &rows{each: v.path, item: value{shape: isReference, root: ofElement, maybe: true}}}, nil
+	if v.isLoaded() {
+		return loader{t}.listOf(at, v), nil
+	}
+	return value{shape: isRows, at: at, rows: &rows{each: v.path, at: at, item: value{shape: isReference, root: ofElement, maybe: true}}}, nil
 }
 
 // flattened returns the rows that a function gives for each of others: an object for each, or a list.
@@ -121,7 +124,7 @@ func (t *translator) flattened(at int, of value, got value, name string) (value,
 			return got, t.fail(at, "an index fans out over one array of a document")
 		}
 		if got.rows.each != nil {
-			r.each, r.as = got.rows.each, got.rows.as
+			r.each, r.at, r.as = got.rows.each, got.rows.at, got.rows.as
 		}
 		r.where = and(r.where, got.rows.where)
 		r.item = got.rows.item
@@ -262,7 +265,11 @@ func (t *translator) methodOfArray(n *node, of value, name string, args []*node,
 		if len(args) > 0 {
 			return v, true, t.fail(n.at, "the first of some elements is not there")
 		}
-		v, err = t.reference(of, step{index: 0})
+		if of.isLoaded() {
+			v, err = loader{t}.element(of, 0)
+		} else {
+			v, err = t.reference(of, step{index: 0})
+		}
 		return v, true, err
 	case "Contains", "includes":
 		if len(args) != 1 {

@@ -187,7 +187,7 @@ func (t *translator) chosenEntry(at int, c condition, yes, no value) (value, err
 	case len(x.item.names) != len(y.item.names):
 		return a, t.fail(at, "the entries have members of the same names")
 	}
-	both := rows{each: x.each, as: x.as, where: or(and(c, x.where), and(not(c), y.where))}
+	both := rows{each: x.each, at: x.at, as: x.as, where: or(and(c, x.where), and(not(c), y.where))}
 	if x.where.always() && y.where.always() {
 		both.where = condition{}
 	}

@@ -30,11 +30,16 @@ func Translate(name string, maps []string, reduce string) (Translated, error) {
 		if isScript(text) != script {
 			return declared, &Error{Part: part, Line: 1, Column: 1, Reason: "the maps of a definition are of one language, C# or JavaScript", Syntax: true, Text: text}
 		}
-		one, places, err := translateMap(part, text, script, &budget)
+		t, err := newTranslator(part, text, script, &budget)
 		if err != nil {
 			return declared, err
 		}
-		declared.Places = append(declared.Places, places...)
+		t.reduced = strings.TrimSpace(reduce) != ""
+		one, err := t.translateMap()
+		if err != nil {
+			return declared, err
+		}
+		declared.Places = append(declared.Places, t.places...)
 		if i > 0 && !slices.Equal(sortedNames(one.Select), sortedNames(declared.Maps[0].Select)) {
 			return declared, &Error{Part: part, Line: 1, Column: 1, Syntax: true, Text: text, Reason: fmt.Sprintf("the maps give members of the same names: %s in map 1, %s here",
 				strings.Join(sortedNames(declared.Maps[0].Select), ", "), strings.Join(sortedNames(one.Select), ", "))}
@@ -66,7 +71,9 @@ type translator struct {
 	roots    map[string]bool // members of the document that are named
 	reducing bool
 	members  []string // of the maps, in a reduce
+	reduced  bool     // a reduce follows the map
 	places   []string // the members that are places
+	ats      []int    // where the members of the entry stand
 	inner    int      // how many Any and All are around
 }
 
@@ -81,18 +88,20 @@ func (t *translator) spend(at int, text string) error {
 	return nil
 }
 
-func translateMap(part, text string, script bool, budget *int) (m index.Map, places []string, err error) {
+func newTranslator(part, text string, script bool, budget *int) (*translator, error) {
 	p, err := newParser(part, text, script)
+	return &translator{parser: p, budget: budget, roots: make(map[string]bool)}, err
+}
+
+func (t *translator) translateMap() (m index.Map, err error) {
+	n, err := t.all()
 	if err != nil {
-		return m, nil, err
+		return m, err
 	}
-	n, err := p.all()
-	if err != nil {
-		return m, nil, err
+	if m, err = t.mapOf(n); err != nil {
+		return m, err
 	}
-	t := &translator{parser: p, budget: budget, roots: make(map[string]bool)}
-	m, err = t.mapOf(n)
-	return m, t.places, err
+	return m, t.checkLoads(n.at, m)
 }
 
 // mapOf returns what a map declares.
@@ -117,11 +126,14 @@ func (t *translator) mapOf(n *node) (m index.Map, err error) {
 		return m, t.fail(n.at, "no document has an entry")
 	}
 	r := found.rows
-	m.Collection = r.collection
+	m.Collection, t.ats = r.collection, r.item.ats
 	if m.Select, err = t.membersOf(r.item); err != nil {
 		return m, err
 	}
 	if r.each != nil {
+		if lastLoad(r.each) >= 0 {
+			return m, t.fail(r.at, "an index fans out over an array of the document, and not of one that is loaded")
+		}
 		m.Each = pathText(ofDocument, r.each)
 	}
 	as := t.elementName(r.as)
@@ -163,6 +175,10 @@ func (t *translator) membersOf(object value) (list []index.Member, err error) {
 		v := object.values[i]
 		if v.shape == isPlace {
 			t.places = append(t.places, name)
+		} else if v.shape == isRows {
+			if v, err = t.list(v); err != nil {
+				return nil, err
+			}
 		} else if v, err = t.scalar(v); err != nil {
 			return nil, err
 		}

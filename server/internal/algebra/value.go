@@ -80,8 +80,14 @@ type value struct {
 // step is a step of a path: a member, or an element with a number.
 type step struct {
 	name  string
-	index int // -1 for a member
+	index int // -1 for a member, everyElement, or toDocument
 }
+
+// Steps that are neither a member nor an element with a number.
+const (
+	everyElement = -2 // the elements of an array
+	toDocument   = -3 // from a reference to the document whose ID it is
+)
 
 // rows are documents of a collection or elements of an array, and what is made of each.
 type rows struct {
@@ -89,6 +95,7 @@ type rows struct {
 	source     bool   // they are documents
 	each       []step // of the array; nil for none
 	as         string // a name of the element in the text
+	at         int    // where the array stands
 	where      condition
 	item       value
 	key        value // of isGroups: by what they are grouped
@@ -226,6 +233,9 @@ func isWord(name string) bool {
 
 // pathText returns a path as RQL writes it.
 func pathText(from root, path []step) string {
+	if to := lastLoad(path); to >= 0 {
+		return loadText(from, path[:to], path[to+1:])
+	}
 	var b strings.Builder
 	begin := path
 	switch {
@@ -261,6 +271,8 @@ func pathText(from root, path []step) string {
 
 func writeStep(b *strings.Builder, s step) {
 	switch {
+	case s.index == everyElement:
+		b.WriteString("[]")
 	case s.index >= 0:
 		fmt.Fprintf(b, "[%d]", s.index)
 	case isWord(s.name):

@@ -1,0 +1,46 @@
+package server_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// Ensure that an index which loads other documents finds by what they are now: after they were changed, deleted and stored again.
+func TestComputed_Loads(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	h.shop()
+	h.want(201, "PUT", "/databases/a/docs?id=clubs/1", `{"Name":"Chess","Members":["users/1","users/3","users/9"],"Seats":[{"Of":"users/2"},{"Of":"users/3"}],"@metadata":{"@collection":"Clubs"}}`)
+	h.defines("Users/ByTown", `from u in docs.Users let t = LoadDocument<Town>(u.Town) select new { Town = t.Name, u.Age, Both = u.First + "@" + t.Name }`, "", `"Fields":{"Town":{"Storage":"Yes"},"Both":{"Storage":"Yes"}}`)
+	h.defines("Users/OfTowns", `map('Users', u => { const t = load(u.Town, 'Towns'); if (!t.Name) return null; return { town: t.Name, n: 1, age: u.Age } })`,
+		`groupBy(x => x.town).aggregate(g => ({ town: g.key, n: g.values.length, age: g.values.reduce((s, v) => s + v.age, 0) }))`)
+	h.defines("Clubs/Names", `docs.Clubs.Select(c => new { Who = c.Members.Select(m => LoadDocument<User>(m).First), Sits = LoadDocument<User>(c.Seats.Select(s => s.Of)).Select(u => u.First), Towns = c.Members.Select(m => LoadDocument<Town>(LoadDocument<User>(m).Town).Name) })`, "", `"Fields":{"Who":{"Storage":"Yes"}}`)
+	h.defines("Clubs/Seats", `map('Clubs', c => c.Seats.map(s => ({ who: load(s.Of, 'Users').First, n: 1 })))`, `groupBy(x => x.who).aggregate(g => ({ who: g.key, n: g.values.length }))`)
+	for query, want := range map[string]string{
+		`from index 'Users/ByTown' where Town = 'bern' order by Age`:   "users/2 users/1",
+		`from index 'Users/ByTown' where Both = 'Cyd@Ulm' select Both`: `{"Both":"Cyd@Ulm","@metadata":{"@projection":true,"@id":"users/3"}}`,
+		`from index 'Users/OfTowns' order by town`:                     `{"town":"Bern","n":2,"age":50,"@metadata":{}} {"town":"Ulm","n":1,"age":40,"@metadata":{}}`,
+		`from index 'Clubs/Names' where Who = 'Cyd' and Sits = 'bob'`:  "clubs/1",
+		`from index 'Clubs/Names' where Who = 'Bob'`:                   "",
+		`from index 'Clubs/Names' where Towns = 'Ulm' select Who`:      `{"Who":["Ann","Cyd"],"@metadata":{"@projection":true,"@id":"clubs/1"}}`,
+		`from index 'Clubs/Seats' order by who`:                        `{"who":"Bob","n":1,"@metadata":{}} {"who":"Cyd","n":1,"@metadata":{}}`,
+	} {
+		equal(t, query, h.answers(query), want)
+	}
+	explained := h.want(200, "POST", "/databases/a/queries?debug=explain", `{"Query":"from index 'Users/ByTown' where Town = 'Bern'"}`)
+	if !strings.Contains(explained.body, "computed:Users/ByTown:") {
+		t.Error(explained.body)
+	}
+	h.want(201, "PUT", "/databases/a/docs?id=towns/1", `{"Name":"Basel","@metadata":{"@collection":"Towns"}}`)
+	equal(t, "a town is renamed", h.answers(`from index 'Users/ByTown' where Town = 'Basel' order by Age`), "users/2 users/1")
+	equal(t, "its group", h.answers(`from index 'Users/OfTowns' where town = 'Basel'`), `{"town":"Basel","n":2,"age":50,"@metadata":{}}`)
+	equal(t, "of those it was named before", h.answers(`from index 'Users/ByTown' where Town = 'Bern'`), "")
+	h.want(204, "DELETE", "/databases/a/docs?id=towns/1", "")
+	equal(t, "without the town", h.answers(`from index 'Users/ByTown' where Town = 'Basel'`)+h.answers(`from index 'Users/OfTowns' select town`), `{"town":"Ulm","@metadata":{"@projection":true}}`)
+	equal(t, "its text", h.answers(`from index 'Users/ByTown' where Age = 20 select Both`), `{"Both":"Bob@","@metadata":{"@projection":true,"@id":"users/2"}}`)
+	h.want(201, "PUT", "/databases/a/docs?id=users/9", `{"First":"Dot","Town":"towns/1","@metadata":{"@collection":"Users"}}`)
+	h.want(201, "PUT", "/databases/a/docs?id=towns/1", `{"Name":"Bern","@metadata":{"@collection":"Towns"}}`)
+	equal(t, "stored again", h.answers(`from index 'Users/ByTown' where Town = 'Bern' order by Age`)+h.answers(`from index 'Clubs/Names' where Who = 'Dot'`), "users/9 users/2 users/1clubs/1")
+	equal(t, "terms", h.want(200, "GET", "/databases/a/indexes/terms?name=Users/ByTown&field=Town", "").text(t, "Terms"), "[bern ulm]")
+}
