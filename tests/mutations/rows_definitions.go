@@ -187,4 +187,14 @@ var definitions = []mutation{
 		edits: []edit{{"server/internal/algebra/translate.go", "return m, t.checkLoads(n.at, m)", "return m, nil"}},
 		tests: []tests{{"server/internal/algebra", "TestTranslate_Refused"}},
 	},
+	{
+		name:  "definitions: the first one of a falling order is the first of the rising one",
+		edits: []edit{{"server/internal/algebra/firsts.go", "\tif descending {\n", "\tif false && descending {\n"}},
+		tests: []tests{{"server/internal/algebra", "TestTranslate$"}, {"server", "TestComputed_Firsts"}},
+	},
+	{
+		name:  "definitions: values that a script has sorted are read as if they had no order",
+		edits: []edit{{"server/internal/algebra/firsts.go", "if order == \"\" && t.sorted != nil {", "if false && order == \"\" && t.sorted != nil {"}},
+		tests: []tests{{"server/internal/algebra", "TestTranslate$"}},
+	},
 }

@@ -285,7 +285,7 @@ func (t *translator) index(n *node, s *scope) (value, error) {
 	}
 	switch {
 	case of.shape == isRows && t.reducing && i == 0:
-		return t.firstOfGroup(n.at, of, "first")
+		return ordering{t}.first(n.at, of, "first")
 	case of.shape != isReference || len(of.path) == 0 || of.root == ofRow:
 		return of, t.fail(n.at, "this has no elements")
 	case of.isLoaded():

@@ -117,6 +117,9 @@ func (t *translator) groupsBy(at int, by value) (value, error) {
 	} else if key, err = member(by); err != nil {
 		return key, err
 	}
+	if t.key = key.values; key.shape == isScalar {
+		t.key = []value{key}
+	}
 	return value{shape: isGroups, at: at, rows: &rows{key: key}}, nil
 }
 
@@ -145,7 +148,7 @@ func entriesOf() value {
 }
 
 // aggregates are the functions of the entries of a group, and what RQL calls them.
-var aggregates = map[string]string{"Sum": "sum", "Min": "min", "Max": "max", "Average": "avg", "First": "first", "FirstOrDefault": "first", "Last": "last", "LastOrDefault": "last"}
+var aggregates = map[string]string{"Sum": "sum", "Min": "min", "Max": "max", "Average": "avg"}
 
 // methodOfGroup calls a function of the entries of a group, or of a member of them.
 func (t *translator) methodOfGroup(n *node, of value, name string, args []*node, s *scope) (value, error) {
@@ -162,13 +165,12 @@ func (t *translator) methodOfGroup(n *node, of value, name string, args []*node,
 		return value{text: "count()", kind: integerKind}, nil
 	case (name == "Select" && !t.script || name == "map" && t.script) && len(args) == 1:
 		item, err := t.apply(args[0], s, name, of.rows.item)
-		return value{shape: isRows, rows: &rows{item: item}}, err
+		return value{shape: isRows, rows: &rows{item: item, order: of.rows.order, descending: of.rows.descending}}, err
 	case name == "reduce" && t.script:
 		return t.folded(n, of, args, s)
+	case firsts[name] != "" && !t.script, name == "sort" && t.script, slices.Contains([]string{"OrderBy", "OrderByDescending", "ThenBy", "ThenByDescending"}, name) && !t.script:
+		return ordering{t}.method(n, of, name, args, s)
 	case !t.script && aggregates[name] != "" && len(args) <= 1:
-		if len(args) == 0 && (aggregates[name] == "first" || aggregates[name] == "last") && len(of.rows.item.path) == 0 && of.rows.item.shape == isReference {
-			return t.firstOfGroup(n.at, of, aggregates[name])
-		}
 		var f *node
 		if len(args) == 1 {
 			f = args[0]
@@ -176,19 +178,6 @@ func (t *translator) methodOfGroup(n *node, of value, name string, args []*node,
 		return t.aggregate(n, of, name, f, s)
 	}
 	return of, t.fail(n.at, "%.100s of a group is not there: Sum, Count, Min, Max, Average, First and Last are", name)
-}
-
-// firstOfGroup returns the first or the last entry of a group, as an object whose members are known.
-func (t *translator) firstOfGroup(at int, of value, which string) (value, error) {
-	if of.rows.item.shape != isReference || len(of.rows.item.path) > 0 {
-		return t.aggregate(&node{at: at}, of, map[string]string{"first": "First", "last": "Last"}[which], nil, nil)
-	}
-	o := value{shape: isObject, at: at}
-	for _, m := range t.members {
-		o.names, o.ats = append(o.names, m), append(o.ats, at)
-		o.values = append(o.values, value{at: at, text: which + "(" + memberText(m) + ")", kind: textKind})
-	}
-	return o, nil
 }
 
 // aggregate returns an aggregate of a member of the entries.

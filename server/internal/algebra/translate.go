@@ -71,6 +71,8 @@ type translator struct {
 	roots    map[string]bool // members of the document that are named
 	reducing bool
 	members  []string // of the maps, in a reduce
+	key      []value  // the members by which it groups
+	sorted   *rows    // the entries of a group since JavaScript has sorted them; nil before
 	reduced  bool     // a reduce follows the map
 	places   []string // the members that are places
 	ats      []int    // where the members of the entry stand

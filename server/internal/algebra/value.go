@@ -100,6 +100,8 @@ type rows struct {
 	item       value
 	key        value // of isGroups: by what they are grouped
 	grouped    bool
+	order      string // of the entries of a group: the member by which they are ordered
+	descending bool
 }
 
 // condition is a condition in RQL. The zero value is true.
