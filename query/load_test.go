@@ -16,6 +16,8 @@ func TestParse_Load(t *testing.T) {
 		"load('First Name').Name":                       "",
 		"load(Customer.'Id.x').Name":                    "",
 		"lower(load(CustomerId).Name)":                  "",
+		"load(CustomerId).Where":                        "",
+		"load('order'.from).order.'x y'":                "",
 		"load(CustomerId).Rate * Price":                 "",
 		"year(load(CustomerId).Since)":                  "",
 		"if(load(CustomerId).Vip = true, Price * 2, 0)": "",

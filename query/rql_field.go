@@ -178,11 +178,14 @@ func (p *parser) id() error {
 }
 
 // path = member { "." member | "[" [ digits ] "]" } .
-func (p *parser) path(expected string) ([]jsonpath.Step, error) {
+func (p *parser) path(expected string) ([]jsonpath.Step, error) { return p.steps(expected, false) }
+
+// steps is path, and behind a point any word begins it.
+func (p *parser) steps(expected string, inside bool) ([]jsonpath.Step, error) {
 	var steps []jsonpath.Step
 	for {
 		switch {
-		case p.tok.kind == tokenWord && (len(steps) > 0 || !reserved(p.tok.text) || p.atKeywordColumn()), p.tok.kind == tokenText:
+		case p.tok.kind == tokenWord && (inside || len(steps) > 0 || !reserved(p.tok.text) || p.atKeywordColumn()), p.tok.kind == tokenText:
 			steps = append(steps, jsonpath.Step{Kind: jsonpath.Member, Name: p.tok.text})
 			p.advance()
 		default:

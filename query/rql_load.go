@@ -44,7 +44,7 @@ func (l loading) field() (Field, error) {
 	if !p.acceptSymbol(".") {
 		return Field{}, p.unexpected(`"." and a member of the document behind load()`)
 	}
-	steps, err := p.path("a member of the document that is loaded")
+	steps, err := p.steps("a member of the document that is loaded", true)
 	if err != nil {
 		return Field{}, err
 	}

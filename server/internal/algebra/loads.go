@@ -45,30 +45,20 @@ func loadText(from root, to, rest []step) string {
 			b.WriteString(pathText(from, to))
 		}
 	default:
-		writeFirst(&b, to[0])
+		if name := to[0].name; isPlain(name) {
+			b.WriteString(name)
+		} else {
+			b.WriteString(quote(name))
+		}
 		for _, s := range to[1:] {
 			writeStep(&b, s)
 		}
 	}
 	b.WriteByte(')')
-	for i, s := range rest {
-		if i == 0 {
-			b.WriteByte('.')
-			writeFirst(&b, s)
-		} else {
-			writeStep(&b, s)
-		}
+	for _, s := range rest {
+		writeStep(&b, s)
 	}
 	return b.String()
-}
-
-// writeFirst writes the first member of a path, where a text is one, too.
-func writeFirst(b *strings.Builder, s step) {
-	if isPlain(s.name) {
-		b.WriteString(s.name)
-	} else {
-		b.WriteString(quote(s.name))
-	}
 }
 
 // loaded returns the document that LoadDocument, or load, has of an ID, or those of several.

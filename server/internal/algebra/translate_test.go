@@ -181,7 +181,7 @@ var accepted = []struct {
 	{"one of several that are loaded", `from a in docs.Authors select new { A = LoadDocument<Book>(a.BookIds)[1].Name, B = LoadDocument<Book>(a.BookIds).FirstOrDefault().Name, C = LoadDocument<Book>(a.Lines[2].Book).Name }`, ``,
 		`Authors: A = load(BookIds[1]).Name; B = load(BookIds[0]).Name; C = load(Lines[2].Book).Name`},
 	{"names that RQL has", `from o in docs.Orders from element in o.Lines select new { A = LoadDocument(o["a b"]["from"], "X")["where"], B = LoadDocument(o.order, "X").order.by, C = LoadDocument(element.order, "X").X }`, ``,
-		`Orders each Lines as element: A = load('a b'.from).'where'; B = load('order').'order'.by; C = load(element.order).X`},
+		`Orders each Lines as element: A = load('a b'.from).where; B = load('order').order.by; C = load(element.order).X`},
 	{"conditions on what is loaded", `from o in docs.Orders let c = LoadDocument(o.C, "Cs") where c.Tags.Contains("x") && c.Lines.Any(l => l.A > 1) && c.Tags.Length == 2 && c.Name == null select new { o.A }`, ``,
 		`Orders where (type(load(C).Tags) = 'array' and exact(load(C).Tags = 'x') or type(load(C).Tags) = 'string' and exact(contains(load(C).Tags, 'x'))) and elemMatch(load(C).Lines, A > 1) and (size(load(C).Tags) = 2 or type(load(C).Tags) = 'string' and length(load(C).Tags) = 2 or type(load(C).Tags) = 'object' and load(C).Tags.Length = 2) and (not exists(load(C).Name) or load(C).Name = null): A`},
 	{"load", `map('Orders', o => { const c = load(o.customer, 'Customers'); if (!c.vip) return null; return { name: c?.name, city: c.address.city, books: load(o.books, 'B').map(b => b.name), again: o.books.map(b => load(b, 'B').name) } })`, ``,
