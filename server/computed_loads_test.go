@@ -44,3 +44,30 @@ func TestComputed_Loads(t *testing.T) {
 	equal(t, "stored again", h.answers(`from index 'Users/ByTown' where Town = 'Bern' order by Age`)+h.answers(`from index 'Clubs/Names' where Who = 'Dot'`), "users/9 users/2 users/1clubs/1")
 	equal(t, "terms", h.want(200, "GET", "/databases/a/indexes/terms?name=Users/ByTown&field=Town", "").text(t, "Terms"), "[bern ulm]")
 }
+
+// Ensure that words and places of loaded documents are found, and that what looks at one document by itself is refused.
+func TestComputed_LoadsOptions(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	h.shop()
+	town := func(name string, latitude string) {
+		h.want(201, "PUT", "/databases/a/docs?id=towns/1", `{"Name":"`+name+`","Lat":`+latitude+`,"Lng":2,"@metadata":{"@collection":"Towns"}}`)
+	}
+	town("Bern am See", "1.5")
+	h.defines("Users/ByTown", `from u in docs.Users let t = LoadDocument<Town>(u.Town) select new { Town = t.Name, u.Age, At = CreateSpatialField(t.Lat, t.Lng), Where = CreateSpatialField(t.Where) }`, "", `"Fields":{"Town":{"Indexing":"Search"}}`)
+	words, near := `from index 'Users/ByTown' where search(Town, 'see') order by Age`, `from index 'Users/ByTown' where spatial.within(At, spatial.circle(10, 1.5, 2)) order by Age`
+	equal(t, "words and places", h.answers(words)+" "+h.answers(near), "users/2 users/1 users/2 users/1")
+	town("Bern", "3")
+	equal(t, "others", h.answers(words)+h.answers(near), "")
+	equal(t, "facets", h.asked(`from index 'Users/ByTown' select facet(Town)`).text(t, "Results", 0, "Values", 0, "Range"), "Bern")
+	equal(t, "entries", h.want(200, "POST", "/databases/a/queries?debug=entries", `{"Query":"from index 'Users/ByTown' where Age = 40"}`).text(t, "Results", 0, "Town"), "Ulm")
+	for _, refused := range []answer{
+		h.do("POST", "/databases/a/queries", `{"Query":"from index 'Users/ByTown' as u where Town = 'Bern' select { N: u.First }"}`),
+		h.do("PATCH", "/databases/a/queries", `{"Query":{"Query":"from index 'Users/ByTown' where Town = 'bern' update { this.x = 1 }"}}`),
+		h.do("DELETE", "/databases/a/queries", `{"Query":"from index 'Users/ByTown' where Town = 'ulm'"}`),
+	} {
+		h.checkProblem(refused, 400, "InvalidQueryException")
+	}
+	h.want(200, "GET", "/databases/a/docs?id=users/3", "")
+}

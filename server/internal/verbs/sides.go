@@ -28,7 +28,7 @@ func (d *Definition) placesIndexes() (list []SideIndex) {
 		}
 		path, is := pathOf(m, one)
 		if !is {
-			if f, err := query.ParseExpression(one.Expression); err != nil || !f.IsPoint() {
+			if f, err := query.ParseExpression(one.Expression); err != nil || !f.IsPoint() || f.Loads() {
 				return
 			}
 			path = one.Expression

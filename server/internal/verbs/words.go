@@ -244,7 +244,8 @@ func (d *Definition) SuggestsNothing() (field string, is bool) {
 	return "", false
 }
 
-// pathOf returns the field of documents that a member of a map is.
+// pathOf returns the field of documents that a member of a map is. One that is loaded is of another document, and has neither words nor places in an
+// index of its own.
 func pathOf(m index.Map, one index.Member) (path string, is bool) {
 	if m.Each != "" {
 		return "", false
@@ -253,7 +254,7 @@ func pathOf(m index.Map, one index.Member) (path string, is bool) {
 		return one.Name, true
 	}
 	f, err := query.ParseExpression(one.Expression)
-	if err != nil || f.Meta != query.MetaNone || f.Date != query.DateNone || f.Path.IsZero() {
+	if err != nil || f.Meta != query.MetaNone || f.Date != query.DateNone || f.Path.IsZero() || f.Loads() {
 		return "", false
 	}
 	return f.Path.String(), true
