@@ -197,4 +197,14 @@ var definitions = []mutation{
 		edits: []edit{{"server/internal/algebra/firsts.go", "if order == \"\" && t.sorted != nil {", "if false && order == \"\" && t.sorted != nil {"}},
 		tests: []tests{{"server/internal/algebra", "TestTranslate$"}},
 	},
+	{
+		name:  "definitions: a field is created without its options",
+		edits: []edit{{"server/internal/verbs/words.go", "\tfor name, one := range d.Created {\n\t\tadd(name, &one.GivenField)\n\t}\n", ""}},
+		tests: []tests{{"server", "TestComputed_Created"}},
+	},
+	{
+		name:  "definitions: a field is created beside options of the definition",
+		edits: []edit{{"server/internal/raven/indexdefinitions.go", "if given.Fields[name] != nil {\n\t\t\treturn serve.NotSupported(", "if false && given.Fields[name] != nil {\n\t\t\treturn serve.NotSupported("}},
+		tests: []tests{{"server", "TestComputed_Created"}},
+	},
 }

@@ -150,6 +150,9 @@ func (p *parser) newObject(at token) (*node, error) {
 		p.i++
 		a := &node{kind: nodeArray, at: at.at}
 		return a, p.elements(a, "}")
+	case p.tok().is("{") && name == "CreateFieldOptions":
+		p.i++
+		return p.anonymous(at)
 	case p.tok().is("{"):
 		return nil, p.fail(at.at, "an object of the type %.60s is not there: write new { ... }", name)
 	}

@@ -1,6 +1,7 @@
 package algebra
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -45,6 +46,10 @@ func (t *translator) eval(n *node, s *scope) (v value, err error) {
 	case nodeArray:
 		if t.script && len(n.kids) == 0 {
 			v = value{shape: isNothing}
+			break
+		}
+		if len(n.kids) > 0 && !slices.ContainsFunc(n.kids, func(kid *node) bool { return !isCreated(kid) }) {
+			v, err = creating{t}.several(n, s)
 			break
 		}
 		err = t.fail(n.at, "an array that is made is not there: fan out, or name several members")
@@ -315,7 +320,11 @@ func (t *translator) objectOf(n *node, s *scope) (value, error) {
 		if err != nil {
 			return o, err
 		}
-		o.names, o.ats, o.values = append(o.names, n.names[i]), append(o.ats, kid.at), append(o.values, v)
+		if v.shape == isFields { // they have names of their own
+			o.names, o.ats, o.values = append(o.names, v.names...), append(o.ats, v.ats...), append(o.values, v.values...)
+		} else {
+			o.names, o.ats, o.values = append(o.names, n.names[i]), append(o.ats, kid.at), append(o.values, v)
+		}
 		if len(o.names) > MaxMembers {
 			return o, t.fail(n.at, "an object has at most %d members", MaxMembers)
 		}
@@ -339,6 +348,9 @@ func (t *translator) scalar(v value) (value, error) {
 		return v, t.fail(v.at, "a list is a member of an entry as it is, and in no expression")
 	case isGroups, isGroup:
 		return v, t.fail(v.at, "a member that is a list is not there: fan out over the array")
+	}
+	if v.shape == isFields {
+		return v, t.fail(v.at, "a field is a member of an entry as it is, and in no expression")
 	}
 	if v.shape == isPlace {
 		return v, t.fail(v.at, "a place is a member of an entry as it is, and in no expression")

@@ -9,7 +9,6 @@ import (
 
 const (
 	noGenerate = "it is not there: CreateSpatialField makes a place"
-	noDynamic  = "fields with names of their own are not there: name the members"
 	noOther    = "an entry is made of the document alone"
 	noClock    = "an entry is made of the document, and not of the time"
 )
@@ -18,7 +17,7 @@ const (
 var refused = map[string]string{
 	"LoadCompareExchangeValue": noOther + ": compare-exchange values are not", "cmpxchg": noOther + ": compare-exchange values are not",
 	"SpatialGenerate": noGenerate, "SpatialClustering": noGenerate,
-	"CreateField": noDynamic, "createField": noDynamic, "this": noDynamic,
+	"this":           "the definition itself is no value",
 	"AttachmentsFor": noOther + ": attachments are not", "attachmentsFor": noOther + ": attachments are not", "LoadAttachment": noOther, "LoadAttachments": noOther, "loadAttachment": noOther, "loadAttachments": noOther,
 	"CounterNamesFor": noOther + ": counters are not", "counterNamesFor": noOther + ": counters are not", "TimeSeriesNamesFor": noOther, "timeSeriesNamesFor": noOther,
 	"CreateVector": "vectors are not there", "createVector": "vectors are not there", "LoadVector": "vectors are not there", "loadVector": "vectors are not there",
@@ -95,6 +94,8 @@ func (t *translator) global(n *node, name string, args []*node, s *scope) (value
 	switch name {
 	case "CreateSpatialField", "createSpatialField":
 		return places{t}.made(n, name, args, s)
+	case "CreateField", "createField":
+		return creating{t}.made(n, name, args, s)
 	case "LoadDocument", "load":
 		return loader{t}.loaded(n, name, args, s)
 	case "id", "getMetadata", "metadataFor", "MetadataFor", "String":

@@ -13,7 +13,8 @@ import (
 // Translated is what a definition declares.
 type Translated struct {
 	index.Computed
-	Places []string // the members that CreateSpatialField makes, in the order of their names
+	Places  []string                // the members that CreateSpatialField makes, in the order of their names
+	Created map[string]CreatedField // the members that CreateField makes, with the options that it gives them
 }
 
 // Translate returns the declaration of the index that maps and a reduce define; an empty reduce is none. All are of one
@@ -34,12 +35,12 @@ func Translate(name string, maps []string, reduce string) (Translated, error) {
 		if err != nil {
 			return declared, err
 		}
-		t.reduced = strings.TrimSpace(reduce) != ""
+		t.reduced, t.created = strings.TrimSpace(reduce) != "", declared.Created // a name has the same options in all maps
 		one, err := t.translateMap()
 		if err != nil {
 			return declared, err
 		}
-		declared.Places = append(declared.Places, t.places...)
+		declared.Places, declared.Created = append(declared.Places, t.places...), t.created
 		if i > 0 && !slices.Equal(sortedNames(one.Select), sortedNames(declared.Maps[0].Select)) {
 			return declared, &Error{Part: part, Line: 1, Column: 1, Syntax: true, Text: text, Reason: fmt.Sprintf("the maps give members of the same names: %s in map 1, %s here",
 				strings.Join(sortedNames(declared.Maps[0].Select), ", "), strings.Join(sortedNames(one.Select), ", "))}
@@ -75,8 +76,9 @@ type translator struct {
 	sorted   *rows    // the entries of a group since JavaScript has sorted them; nil before
 	reduced  bool     // a reduce follows the map
 	places   []string // the members that are places
-	ats      []int    // where the members of the entry stand
-	inner    int      // how many Any and All are around
+	created  map[string]CreatedField
+	ats      []int // where the members of the entry stand
+	inner    int   // how many Any and All are around
 }
 
 // spend counts the RQL of a value.
@@ -166,10 +168,13 @@ func (t *translator) membersOf(object value) (list []index.Member, err error) {
 	}
 	for i, name := range object.names {
 		if slices.Contains(object.names[:i], name) {
+			if _, created := t.created[name]; created {
+				return nil, t.fail(object.ats[i], "the field %.100q is there twice", name)
+			}
 			return nil, t.wrong(object.ats[i], "the member %.100q is there twice", name)
 		}
 		if name == "_" || strings.HasPrefix(name, "__") {
-			return nil, t.fail(object.ats[i], "the member %.100q makes fields with names of their own, which is not there: name the members", name)
+			return nil, t.fail(object.ats[i], "the member %.100q stands for fields that are created: CreateField(\"Color\", ...)", name)
 		}
 		if name == "" || len(name) > 256 {
 			return nil, t.fail(object.ats[i], "the name of a member has 1 to 256 bytes")

@@ -3,6 +3,7 @@ package algebra
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 
@@ -156,6 +157,13 @@ var accepted = []struct {
 	{"a place or null", `docs.Users.Select(u => new { A = u.Lat > 0 ? CreateSpatialField(u.Lat, u.Lng) : null, B = u.Lat > 0 ? null : CreateSpatialField(u.Lat, u.Lng) })`, ``,
 		`Users: A = spatial.point(if(Lat > 0, Lat, null), Lng); B = spatial.point(if(not Lat > 0, Lat, null), Lng)`},
 	{"places of elements", `from u in docs.Users from s in u.Stops select new { At = CreateSpatialField(s.Lat, s.Lng) }`, ``, `Users each Stops as s: At = spatial.point(s.Lat, s.Lng)`},
+	// Fields that are created.
+	{"CreateField", `from p in docs.Ps select new { p.Name, _ = CreateField("Color", p.Color), any = this.CreateField("a b", p.Size * 2), Where = CreateField("At", CreateSpatialField(p.Lat, p.Lng)) }`, ``, `Ps: Name; Color; a b = Size * 2; At = spatial.point(Lat, Lng)`},
+	{"fields of an array", `docs.Ps.Select(p => new { _ = new[] { CreateField("Color", p.Color, true, false), CreateField("Tags", p.Tags.Select(t => t.Name), new CreateFieldOptions { Storage = FieldStorage.Yes, Indexing = FieldIndexing.Search, TermVector = FieldTermVector.No }) }, P = new object[] { CreateField("P", LoadDocument<Q>(p.Q).R, new CreateFieldOptions { }) } })`, ``,
+		`Ps: Color; Tags = Tags[].Name; P = load(Q).R`},
+	{"createField", `map('Ps', p => { const f = createField('color', p.color, { indexing: 'Exact', storage: true, termVector: null }); return { _: f, n: p.n, all: [createField('a', 1), createField('b', p.b || 'none', {})] } })`, ``,
+		`Ps: color; n; a = (1); b = if(type(b) = 'array' or exists(b) and not exact(b in (null, false, 0, '')), b, 'none')`},
+	{"createField of elements", `map('Ps', p => p.lines.map(l => ({ _: createField('product', l.product) })))`, ``, `Ps each lines as l: product = l.product`},
 	// The first and the last entry.
 	{"the last in an order", `from o in docs.O select new { o.A, o.At, S = o.Status, T = o.Total }`,
 		`from r in results group r by r.A into g let last = g.OrderBy(x => x.At).Last() select new { A = last.A, At = last.At, S = last.S, T = g.OrderByDescending(x => x.At).FirstOrDefault().T }`,
@@ -290,10 +298,24 @@ func TestTranslate_Refused(t *testing.T) {
 		{"places that are gathered", object(`SpatialClustering(u.Lat, u.Lng)`), ``, 39, `CreateSpatialField makes`, false},
 		{"a place of a reduce", script(`u.a`), `groupBy(x => x.a).aggregate(g => ({ a: createSpatialField(g.key, g.key) }))`, 40, `in a map`, false},
 		{"a boost", object(`u.Name.Boost(10)`), ``, 46, `boosts`, false},
-		{"CreateField", `from u in docs.Users select new { _ = CreateField("a", u.A) }`, ``, 39, `names of their own`, false},
-		{"createField", script(`createField('a', u.a)`), ``, 25, `names of their own`, false},
-		{"the member _", `from u in docs.Users select new { _ = u.A }`, ``, 41, `names of their own`, false},
-		{"this", object(`this.X`), ``, 39, `names of their own`, false},
+		{"a field that the document names", `from u in docs.Users select new { _ = CreateField(u.Name, u.A) }`, ``, 53, `a name that the document has`, false},
+		{"fields that elements name", `from u in docs.Users select new { _ = u.Tags.Select(t => CreateField(t.Name, t.Value)) }`, ``, 72, `a name that the document has`, false},
+		{"fields that elements of JavaScript name", `map('Users', u => ({ _: u.tags.map(t => createField(t.name, t.value, { indexing: 'Exact', storage: true })) }))`, ``, 55, `a name that the document has`, false},
+		{"a field that a text names", `map('Users', u => ({ _: createField('a' + u.a, 1) }))`, ``, 41, `a name that the document has`, false},
+		{"a field without a value", object(`CreateField("a")`), ``, 39, `takes a name, a value and options`, false},
+		{"a field without a name", object(`CreateField("", 1)`), ``, 51, `1 to 256 bytes`, false},
+		{"a field twice", `from u in docs.Users select new { u.A, _ = CreateField("A", u.B) }`, ``, 44, `twice`, false},
+		{"a field with other options", `from u in docs.Users select new { _ = CreateField("A", u.B) }` + "\n---\n" + `from u in docs.Others select new { _ = CreateField("A", u.B, true) }`, ``, 40, `other options before`, false},
+		{"a field in an expression", object(`"x" + CreateField("a", u.A)`), ``, 45, `in no expression`, false},
+		{"a field in a field", object(`CreateField("a", CreateField("b", u.A))`), ``, 56, `as it is`, false},
+		{"a field of the other language", script(`CreateField('a', u.a)`), ``, 25, `is not there`, false},
+		{"a field with an option of its own", script(`createField('a', u.a, { boost: 5 })`), ``, 56, `the option boost`, false},
+		{"a field that is not indexed", object(`CreateField("a", u.A, new CreateFieldOptions { Indexing = FieldIndexing.No })`), ``, 111, `Indexing No of a field`, false},
+		{"a field with options that are computed", object(`CreateField("a", u.A, u.B)`), ``, 63, `options of a field are an object`, false},
+		{"a field of a reduce", `from u in docs.U select new { u.A, _ = CreateField("B", 1) }`, `from r in results group r by r.A into g select new { A = g.Key, B = g.Sum(x => x.B) }`, 40, `with a reduce`, false},
+		{"a field in a reduce", object(`u.A`), `from r in results group r by r.A into g select new { _ = CreateField("A", g.Key) }`, 58, `with a reduce`, false},
+		{"the member _", `from u in docs.Users select new { _ = u.A }`, ``, 41, `stands for fields that are created`, false},
+		{"this", object(`this.X`), ``, 39, `no value`, false},
 		{"Recurse", object(`Recurse(u, x => x.Children)`), ``, 39, `tree`, false},
 		{"all metadata", object(`MetadataFor(u)`), ``, 39, `RQL does not have this`, false},
 		{"metadata Jay does not have", object(`MetadataFor(u)["@collections"]`), ``, 53, `RQL does not have this`, false},
@@ -381,6 +403,21 @@ func TestTranslate_Refused(t *testing.T) {
 	}
 	if _, err := Translate("X", make([]string, MaxMaps+1), ""); err == nil {
 		t.Error("a definition of too many maps")
+	}
+}
+
+// Ensure that the options of created fields are those that their calls give.
+func TestTranslate_Created(t *testing.T) {
+	for text, want := range map[string]map[string]CreatedField{
+		`from p in docs.Ps select new { _ = CreateField("A", p.A, true, false), b = CreateField("B", p.B, false, null), C = CreateField("C", p.C, true, true) }`:                                       {"A": {Stored: true, Indexing: "Exact"}, "B": {}, "C": {Stored: true, Indexing: "Search"}},
+		`from p in docs.Ps select new { _ = CreateField("A", p.A, new CreateFieldOptions { Storage = FieldStorage.No, Indexing = FieldIndexing.Default, TermVector = FieldTermVector.WithOffsets }) }`: {"A": {TermVector: "WithOffsets"}},
+		`map('Ps', p => ({ _: createField('a', p.a, { storage: true, indexing: 'Search', termVector: 'Yes' }), b: createField('b', 1, { storage: 'No', indexing: null }) }))`:                          {"a": {Stored: true, Indexing: "Search", TermVector: "Yes"}, "b": {}},
+		`map('Ps', p => ({ a: p.a }))`: nil,
+	} {
+		d, err := Translate("X", []string{text}, "")
+		if err != nil || !maps.Equal(d.Created, want) {
+			t.Errorf("%s: %v, %v", text, d.Created, err)
+		}
 	}
 }
 

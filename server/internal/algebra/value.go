@@ -23,6 +23,7 @@ const (
 	isKey                    // its members
 	isNothing                // null in the place of an entry, or of a list of them
 	isPlace                  // text is the RQL of a place, which is a member as it is
+	isFields                 // members with the names that CreateField gives them
 )
 
 // kindOfValue is what is known of a value before there is a document.

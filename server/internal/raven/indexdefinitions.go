@@ -206,6 +206,27 @@ func (given *indexGiven) translate(c *serve.Call, d *verbs.Definition) error {
 		return serve.NotSupported("%s", serve.OneLine(strings.TrimPrefix(err.Error(), jay.ErrIndex.Error()+": ")))
 	}
 	d.Collection, d.Fields, d.Computed, d.Places = "", nil, &declared, translated.Places
+	return given.create(d, translated.Created)
+}
+
+// create takes over the options of fields that the maps create.
+func (given *indexGiven) create(d *verbs.Definition, created map[string]algebra.CreatedField) error {
+	for name, one := range created {
+		if one == (algebra.CreatedField{}) {
+			continue
+		}
+		if given.Fields[name] != nil {
+			return serve.NotSupported("index %.150q: the field %.100q has options in the definition, and others where a map creates it", given.Name, name)
+		}
+		f := verbs.CreatedField{Stored: one.Stored, GivenField: verbs.GivenField{Indexing: &one.Indexing, TermVector: &one.TermVector}}
+		if _, err := f.Option(); err != nil {
+			return notOffered(given.Name, fmt.Sprintf("the field %.100q has %v", name, err))
+		}
+		if d.Created == nil {
+			d.Created = make(map[string]verbs.CreatedField)
+		}
+		d.Created[name] = f
+	}
 	return nil
 }
 

@@ -45,12 +45,15 @@ type storing struct {
 	Fields map[string]*struct{ Storage *string }
 }
 
-// Stores returns which members rows take from the index: those whose field has Storage "Yes". RavenDB takes the others
-// from the document.
+// Stores returns which members rows take from the index: those whose field has Storage "Yes", in the definition or where a map creates it. RavenDB takes
+// the others from the document.
 func (d *Definition) Stores() func(member string) bool {
 	var given storing
 	_ = json.Unmarshal(d.Given, &given) // it was parsed when it was given
 	stored := func(name string) bool {
+		if f, is := d.Created[name]; is {
+			return f.Stored
+		}
 		f := given.Fields[name]
 		return f != nil && f.Storage != nil && strings.EqualFold(*f.Storage, "Yes")
 	}

@@ -17,8 +17,9 @@ type Definition struct {
 	Name       string
 	Collection string
 	Fields     []string
-	Computed   *jay.Computed `json:",omitempty"`
-	Places     []string      `json:",omitempty"` // the fields that are places
+	Computed   *jay.Computed           `json:",omitempty"`
+	Places     []string                `json:",omitempty"` // the fields that are places
+	Created    map[string]CreatedField `json:",omitempty"` // the fields that a map creates, with options of their own
 	LockMode   string
 	Priority   string
 	State      string // Disabled, Faulty, or "" for one that is maintained

@@ -77,6 +77,12 @@ type GivenField struct {
 	TermVector  *string
 }
 
+// CreatedField has the options that a map gives a field which it creates.
+type CreatedField struct {
+	GivenField
+	Stored bool `json:",omitempty"`
+}
+
 // textOf returns a text that may be missing.
 func textOf(s *string) string {
 	if s == nil {
@@ -116,13 +122,18 @@ func (d *Definition) Options() FieldOptions {
 	var given struct{ Fields map[string]*GivenField }
 	_ = json.Unmarshal(d.Given, &given) // it was parsed when it was given
 	all := make(FieldOptions)
-	for name, one := range given.Fields {
-		if one == nil {
-			continue
-		}
+	add := func(name string, one *GivenField) {
 		if o, err := one.Option(); err == nil && (o != FieldOption{} || given.Fields[allFields] != nil) {
 			all[name] = o
 		}
+	}
+	for name, one := range given.Fields {
+		if one != nil {
+			add(name, one)
+		}
+	}
+	for name, one := range d.Created {
+		add(name, &one.GivenField)
 	}
 	return all
 }

@@ -1,0 +1,145 @@
+package algebra
+
+import (
+	"slices"
+	"strings"
+)
+
+// CreatedField has the options that CreateField gives a member of an entry.
+type CreatedField struct {
+	Stored     bool
+	Indexing   string // "" for the default
+	TermVector string
+}
+
+// creating translates the fields that a map creates by their names.
+type creating struct{ *translator }
+
+const noDynamic = "a field with a name that the document has is not there: name the fields, CreateField(\"Color\", ...), or fan out, and have the name and the value as members"
+
+// isCreated reports whether a node calls CreateField, or createField.
+func isCreated(n *node) bool {
+	if n.kind != nodeCall {
+		return false
+	}
+	f := n.kids[0]
+	if f.kind == nodeMember && f.kids[0].kind == nodeName && f.kids[0].text == "this" {
+		return f.text == "CreateField"
+	}
+	return f.kind == nodeName && (f.text == "CreateField" || f.text == "createField")
+}
+
+// made returns the field that CreateField makes: a member of the entry with the name that it says, wherever it stands in it.
+func (t creating) made(n *node, name string, args []*node, s *scope) (value, error) {
+	switch {
+	case t.script != (name == "createField"):
+		return value{}, t.fail(n.at, "the function %.100s is not there", name)
+	case t.reducing || t.reduced:
+		return value{}, t.fail(n.at, "%s: with a reduce the members of an entry are named", name)
+	case len(args) < 2 || len(args) > 4 || t.script && len(args) > 3:
+		return value{}, t.fail(n.at, "%s takes a name, a value and options", name)
+	}
+	of, err := t.eval(args[0], s)
+	if err != nil {
+		return of, err
+	}
+	if !of.constant || of.kind != textKind {
+		return of, t.fail(args[0].at, noDynamic)
+	}
+	if of.raw == "" || len(of.raw) > 256 {
+		return of, t.fail(args[0].at, "the name of a field has 1 to 256 bytes")
+	}
+	v, err := t.eval(args[1], s)
+	if err != nil {
+		return v, err
+	}
+	if v.shape == isFields {
+		return v, t.fail(args[1].at, "a field is a member of an entry as it is")
+	}
+	options, err := t.options(args[2:])
+	if err != nil {
+		return v, err
+	}
+	if before, found := t.created[of.raw]; found && before != options {
+		return v, t.fail(n.at, "the field %.100q has other options before", of.raw)
+	}
+	if t.created == nil {
+		t.created = make(map[string]CreatedField)
+	}
+	t.created[of.raw] = options
+	return value{shape: isFields, at: n.at, names: []string{of.raw}, ats: []int{n.at}, values: []value{v}}, nil
+}
+
+// several returns the fields of an array of calls.
+func (t creating) several(n *node, s *scope) (value, error) {
+	all := value{shape: isFields, at: n.at}
+	for _, kid := range n.kids {
+		one, err := t.eval(kid, s)
+		if err != nil {
+			return one, err
+		}
+		all.names, all.ats, all.values = append(all.names, one.names...), append(all.ats, one.ats...), append(all.values, one.values...)
+	}
+	return all, nil
+}
+
+// options reads what stands behind the value of a field.
+func (t creating) options(args []*node) (o CreatedField, err error) {
+	if len(args) == 0 {
+		return o, nil
+	}
+	if first := args[0]; first.kind == nodeObject {
+		if len(args) > 1 {
+			return o, t.fail(args[1].at, "nothing follows the options of a field")
+		}
+		for i, name := range first.names {
+			if err := t.option(&o, name, first.kids[i]); err != nil {
+				return o, err
+			}
+		}
+		return o, nil
+	}
+	for i, one := range args { // stored, analyzed
+		on := one.kind == nodeName && one.text == "true"
+		switch off := one.kind == nodeName && one.text == "false"; {
+		case t.script || !on && !off && !(i == 1 && one.kind == nodeName && one.text == "null"):
+			return o, t.fail(one.at, "the options of a field are an object of Storage, Indexing and TermVector")
+		case i == 0:
+			o.Stored = on
+		case on:
+			o.Indexing = "Search"
+		case off:
+			o.Indexing = "Exact"
+		}
+	}
+	return o, nil
+}
+
+// option reads an option of a field.
+func (t creating) option(o *CreatedField, name string, n *node) error {
+	text := n.text // of FieldStorage.Yes, 'Yes', true, and null
+	switch known := n.kind == nodeMember || n.kind == nodeText || n.kind == nodeName; {
+	case !known:
+		return t.fail(n.at, "the option %.100s of a field is a constant", name)
+	case text == "null" && n.kind == nodeName:
+		return nil
+	}
+	allowed := map[string][]string{"storage": {"Yes", "No", "true", "false"}, "indexing": {"Default", "Search", "Exact"}, "termvector": {"No", "Yes", "WithPositions", "WithOffsets", "WithPositionsAndOffsets"}}[strings.ToLower(name)]
+	switch {
+	case allowed == nil:
+		return t.fail(n.at, "the option %.100s of a field is not there: Storage, Indexing and TermVector are", name)
+	case !slices.Contains(allowed, text):
+		return t.fail(n.at, "%.100s %.100s of a field is not there: it is %s", name, text, strings.Join(allowed, ", "))
+	}
+	switch strings.ToLower(name) {
+	case "storage":
+		o.Stored = text == "Yes" || text == "true"
+	case "indexing":
+		if o.Indexing = text; text == "Default" {
+			o.Indexing = ""
+		}
+	default:
+		o.TermVector = text
+	}
+	return nil
+}
