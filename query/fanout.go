@@ -153,19 +153,24 @@ func (e Each) Field(f Field) (Field, error) {
 		return f, nil
 	}
 	return Substitute(f, func(f Field) (Field, error) {
-		if f.Meta == MetaNone && f.Path.Root() == e.As {
+		if f.Meta == MetaNone && (f.Path.Root() == e.As || e.isLoaded(f)) {
 			f.Meta = MetaElement
 		}
-		return f, e.loadedElement(f)
+		return f, nil
 	})
 }
 
-// loadedElement is why a field is refused that loads the element of a fan-out itself.
-func (e Each) loadedElement(f Field) error {
-	if f.Meta != MetaNone || f.Path.IsZero() || !f.Path.At(0).IsLoad() || f.Path.At(0).Reference() != e.As {
-		return nil
+// isLoaded reports whether a field is of what the element refers to, which is an ID itself: load(product).Name of each Products as product.
+func (e Each) isLoaded(f Field) bool {
+	return !f.Path.IsZero() && f.Path.At(0).IsLoad() && f.Path.At(0).Reference() == e.As
+}
+
+// pathOf returns the path of a field of the element in the body of the document, expanded.
+func (e Each) pathOf(f Field) (jsonpath.Path, error) {
+	if e.isLoaded(f) {
+		return jsonpath.Load(e.Path, f.Path.Suffix(1))
 	}
-	return fmt.Errorf("%w: %s: an element that is an ID itself is not followed: load the array, such as load(%s)%s", ErrCondition, f, pathString(e.Path), memberString(f.Path.Suffix(1)))
+	return e.Path.Within(f.Path.Suffix(1))
 }
 
 // Condition returns what a condition of the text of a query is in the fan-out: see Field.
@@ -248,9 +253,11 @@ func (q *Query) checkEach() error {
 
 // Elements makes of each document those that a fan-out makes of it. It is not safe for concurrent use.
 type Elements struct {
-	each Each
-	head []byte // of the object with the element
-	json []byte // this object
+	each   Each
+	head   []byte        // of the object with the element
+	loaded []byte        // what stands in it before the document to which an element refers
+	refers jsonpath.Path // to what the array refers, if it has references; the zero value for a function
+	json   []byte        // this object
 
 	function native.Function // that gives the elements; nil for a path, and for one that is not registered
 	failed   error           // why it has failed for the last document
@@ -261,7 +268,10 @@ func NewElements(e Each) *Elements {
 	elements := &Elements{each: e, head: append(jsonpath.AppendQuoted([]byte{'{'}, e.As), ':')}
 	if e.IsFunction() {
 		elements.function = native.Find(e.function())
+		return elements
 	}
+	elements.loaded = append(jsonpath.AppendQuoted([]byte{','}, jsonpath.LoadedName(e.As)), ':')
+	elements.refers, _ = jsonpath.Load(e.Path, jsonpath.Path{}) // of a path that is loaded there is none
 	return elements
 }
 
@@ -285,8 +295,12 @@ var version atomic.Uint64
 func (e *Elements) Each(doc Doc, fn func(Doc) error) (err error) {
 	doc.version = version.Add(1)
 	e.failed = nil
-	one := func(raw []byte) bool {
-		e.json = append(append(append(e.json[:0], e.head...), raw...), '}')
+	one := func(raw, refers []byte) bool {
+		e.json = append(append(e.json[:0], e.head...), raw...)
+		if refers != nil {
+			e.json = append(append(e.json, e.loaded...), refers...)
+		}
+		e.json = append(e.json, '}')
 		doc.Element = e.json
 		err = fn(doc)
 		return err == nil
@@ -294,7 +308,7 @@ func (e *Elements) Each(doc Doc, fn func(Doc) error) (err error) {
 	if e.each.IsFunction() {
 		entries, unknown := e.run(doc.Body)
 		for _, raw := range entries {
-			if len(raw) > 0 && !bytes.Equal(raw, null.raw) && !one(raw) {
+			if len(raw) > 0 && !bytes.Equal(raw, null.raw) && !one(raw, nil) {
 				break
 			}
 		}
@@ -303,15 +317,18 @@ func (e *Elements) Each(doc Doc, fn func(Doc) error) (err error) {
 		}
 		return err
 	}
+	references := e.references(doc.Body)
 	jsonpath.EachLoose(doc.Body, e.each.Path, func(raw []byte) bool {
+		refers := references.next()
 		switch {
 		case len(raw) == 0 || bytes.Equal(raw, null.raw):
 			return true
 		case raw[0] != '[':
-			return one(raw)
+			return one(raw, refers)
 		}
+		loaded := elementsOf(refers)
 		for _, element := range jsonpath.Elements(raw) {
-			if !one(element) {
+			if !one(element, loaded.next()) {
 				return false
 			}
 		}
@@ -321,6 +338,41 @@ func (e *Elements) Each(doc Doc, fn func(Doc) error) (err error) {
 		e.json = nil
 	}
 	return err
+}
+
+// documents are what values refer to, in the order of the values.
+type documents [][]byte
+
+// next returns what the next value refers to, and nil if it is none that was loaded.
+func (d *documents) next() (refers []byte) {
+	if len(*d) > 0 {
+		refers, *d = (*d)[0], (*d)[1:]
+	}
+	return refers
+}
+
+// references returns what the values of the array refer to. Each object of an expanded body that has references has beside them what they refer to, so
+// both are in the same order.
+func (e *Elements) references(body []byte) (all documents) {
+	if e.refers.IsZero() || bytes.IndexByte(body, jsonpath.LoadedName("")[0]) < 0 { // nothing is loaded
+		return nil
+	}
+	jsonpath.EachLoose(body, e.refers, func(raw []byte) bool {
+		all = append(all, raw)
+		return true
+	})
+	return all
+}
+
+// elementsOf returns the elements of an array.
+func elementsOf(array []byte) (all documents) {
+	if len(array) == 0 || array[0] != '[' {
+		return nil
+	}
+	for _, element := range jsonpath.Elements(array) {
+		all = append(all, element)
+	}
+	return all
 }
 
 // Count returns how many elements doc has.

@@ -55,7 +55,10 @@ func LoadedPaths(each Each, fields []Field) (paths []jsonpath.Path, err error) {
 	all := plainFields(nil, fields)
 	for i, f := range all {
 		if f.Meta == MetaElement && !each.IsFunction() {
-			all[i].Path = each.Path.Join(f.Path.Suffix(1))
+			if all[i].Path, err = each.pathOf(f); err != nil {
+				return nil, fmt.Errorf("%w: %w", ErrCondition, err)
+			}
+			f.Path = all[i].Path
 		}
 		if !f.Path.Loads() {
 			continue

@@ -17,7 +17,10 @@ func TestComputed_Loads(t *testing.T) {
 		`groupBy(x => x.town).aggregate(g => ({ town: g.key, n: g.values.length, age: g.values.reduce((s, v) => s + v.age, 0) }))`)
 	h.defines("Clubs/Names", `docs.Clubs.Select(c => new { Who = c.Members.Select(m => LoadDocument<User>(m).First), Sits = LoadDocument<User>(c.Seats.Select(s => s.Of)).Select(u => u.First), Towns = c.Members.Select(m => LoadDocument<Town>(LoadDocument<User>(m).Town).Name) })`, "", `"Fields":{"Who":{"Storage":"Yes"}}`)
 	h.defines("Clubs/Seats", `map('Clubs', c => c.Seats.map(s => ({ who: load(s.Of, 'Users').First, n: 1 })))`, `groupBy(x => x.who).aggregate(g => ({ who: g.key, n: g.values.length }))`)
+	h.defines("Clubs/Members", `from c in docs.Clubs from u in LoadDocument<User>(c.Members) where u.Age > 1 select new { c.Name, who = u.First, town = LoadDocument<Town>(u.Town).Name, n = 1 }`,
+		`from r in results group r by new { r.Name, r.town } into g select new { g.Key.Name, g.Key.town, who = g.Max(x => x.who), n = g.Sum(x => x.n) }`)
 	for query, want := range map[string]string{
+		`from index 'Clubs/Members' order by town`:                     `{"Name":"Chess","town":"Bern","who":"Ann","n":1,"@metadata":{}} {"Name":"Chess","town":"Ulm","who":"Cyd","n":1,"@metadata":{}}`,
 		`from index 'Users/ByTown' where Town = 'bern' order by Age`:   "users/2 users/1",
 		`from index 'Users/ByTown' where Both = 'Cyd@Ulm' select Both`: `{"Both":"Cyd@Ulm","@metadata":{"@projection":true,"@id":"users/3"}}`,
 		`from index 'Users/OfTowns' order by town`:                     `{"town":"Bern","n":2,"age":50,"@metadata":{}} {"town":"Ulm","n":1,"age":40,"@metadata":{}}`,
@@ -35,13 +38,15 @@ func TestComputed_Loads(t *testing.T) {
 	h.want(201, "PUT", "/databases/a/docs?id=towns/1", `{"Name":"Basel","@metadata":{"@collection":"Towns"}}`)
 	equal(t, "a town is renamed", h.answers(`from index 'Users/ByTown' where Town = 'Basel' order by Age`), "users/2 users/1")
 	equal(t, "its group", h.answers(`from index 'Users/OfTowns' where town = 'Basel'`), `{"town":"Basel","n":2,"age":50,"@metadata":{}}`)
+	equal(t, "of elements", h.answers(`from index 'Clubs/Members' order by town select town, n`), `{"town":"Basel","n":1,"@metadata":{"@projection":true}} {"town":"Ulm","n":1,"@metadata":{"@projection":true}}`)
 	equal(t, "of those it was named before", h.answers(`from index 'Users/ByTown' where Town = 'Bern'`), "")
 	h.want(204, "DELETE", "/databases/a/docs?id=towns/1", "")
 	equal(t, "without the town", h.answers(`from index 'Users/ByTown' where Town = 'Basel'`)+h.answers(`from index 'Users/OfTowns' select town`), `{"town":"Ulm","@metadata":{"@projection":true}}`)
 	equal(t, "its text", h.answers(`from index 'Users/ByTown' where Age = 20 select Both`), `{"Both":"Bob@","@metadata":{"@projection":true,"@id":"users/2"}}`)
-	h.want(201, "PUT", "/databases/a/docs?id=users/9", `{"First":"Dot","Town":"towns/1","@metadata":{"@collection":"Users"}}`)
+	h.want(201, "PUT", "/databases/a/docs?id=users/9", `{"First":"Dot","Age":50,"Town":"towns/1","@metadata":{"@collection":"Users"}}`)
 	h.want(201, "PUT", "/databases/a/docs?id=towns/1", `{"Name":"Bern","@metadata":{"@collection":"Towns"}}`)
-	equal(t, "stored again", h.answers(`from index 'Users/ByTown' where Town = 'Bern' order by Age`)+h.answers(`from index 'Clubs/Names' where Who = 'Dot'`), "users/9 users/2 users/1clubs/1")
+	equal(t, "stored again", h.answers(`from index 'Users/ByTown' where Town = 'Bern' order by Age`)+h.answers(`from index 'Clubs/Names' where Who = 'Dot'`), "users/2 users/1 users/9clubs/1")
+	equal(t, "of elements again", h.answers(`from index 'Clubs/Members' where town = 'bern' select who, n`), `{"who":"Dot","n":2,"@metadata":{"@projection":true}}`)
 	equal(t, "terms", h.want(200, "GET", "/databases/a/indexes/terms?name=Users/ByTown&field=Town", "").text(t, "Terms"), "[bern ulm]")
 }
 

@@ -41,6 +41,13 @@ var loading = []struct {
 		kept: "from index 'ByProduct' order by Product",
 		from: "from Orders each Lines as line group by load(line.Product).Name where load(line.Product).Gone != true order by load(line.Product).Name select load(line.Product).Name as Product, sum(line.Pieces * load(line.Product).Weight) as Sum, min(line.Pieces * load(line.Product).Weight) as Least",
 	},
+	{
+		of: jay.Computed{Name: "ByWish", Maps: []index.Map{{Collection: "Orders", Each: "Wishes", As: "wish", Where: "load(wish).Gone != true and load(Customer).Blocked != true", Select: []index.Member{
+			{Name: "Product", Expression: "load(wish).Name"}, {Name: "Weight", Expression: "load(wish).Weight"}}}},
+			Reduce: &index.Reduce{GroupBy: []string{"Product"}, Select: []index.Member{{Name: "Product"}, {Name: "Count", Expression: "count()"}, {Name: "Sum", Expression: "sum(Weight)"}, {Name: "Most", Expression: "max(Weight)"}}}},
+		kept: "from index 'ByWish' order by Product",
+		from: "from Orders each Wishes as wish group by load(wish).Name where load(wish).Gone != true and load(Customer).Blocked != true order by load(wish).Name select load(wish).Name as Product, count() as Count, sum(load(wish).Weight) as Sum, max(load(wish).Weight) as Most",
+	},
 }
 
 type asker interface {
@@ -88,7 +95,8 @@ func TestLoads_History(t *testing.T) {
 		if arrays && r.IntN(3) == 0 {
 			customer = `["customers/1","customers/2","customers/1",7]`
 		}
-		return fmt.Sprintf(`{"Customer":%s,"Total":%d,"Lines":[%s]}`, customer, r.IntN(100), strings.Join(lines, ","))
+		wishes := pick(`null`, `[]`, `["products/1"]`, `["products/0","PRODUCTS/1","products/0"]`, `[7,"products/2",null,"products/1"]`, `"products/0"`)
+		return fmt.Sprintf(`{"Customer":%s,"Total":%d,"Wishes":%s,"Lines":[%s]}`, customer, r.IntN(100), wishes, strings.Join(lines, ","))
 	}
 	customer := func() string {
 		return fmt.Sprintf(`{"Name":%s,"Address":{"City":%s},"Rate":%s,"Boss":"customers/%d","Blocked":%s}`, pick(`"ann"`, `"bob"`, `null`), pick(`"Bern"`, `"Rome"`), pick("1", "0.5", `"x"`), 1+r.IntN(3), pick("true", "false"))

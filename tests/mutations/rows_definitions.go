@@ -207,4 +207,9 @@ var definitions = []mutation{
 		edits: []edit{{"server/internal/raven/indexdefinitions.go", "if given.Fields[name] != nil {\n\t\t\treturn serve.NotSupported(", "if false && given.Fields[name] != nil {\n\t\t\treturn serve.NotSupported("}},
 		tests: []tests{{"server", "TestComputed_Created"}},
 	},
+	{
+		name:  "each: an element that is an ID has the document of another one",
+		edits: []edit{{"query/fanout.go", "\t\trefers := references.next()\n", "\t\trefers := references.next()\n\t\t_ = references.next()\n"}},
+		tests: []tests{{"query", "TestEach_LoadedElements"}},
+	},
 }

@@ -373,9 +373,6 @@ func (t *translator) operand(v value) (value, error) {
 		if v.isLoaded() {
 			return v, t.fail(v.at, wholeLoaded)
 		}
-		if v.root == ofElement && v.path != nil && v.path[0].index == toDocument {
-			return v, t.fail(v.at, noLoadElement)
-		}
 		if t.inner > 0 && v.root != ofInner {
 			return v, t.fail(v.at, "a condition on the elements of an array asks nothing of the document around it")
 		}

@@ -11,11 +11,10 @@ import (
 type loader struct{ *translator }
 
 const (
-	wholeLoaded   = "a loaded document as a whole is no value: name its members"
-	noTracked     = "what is loaded is followed: write %s, which has the document of each commit"
-	idOfLoaded    = "the ID of a loaded document is what refers to it"
-	noLoadInner   = "a condition on elements loads nothing: fan out over the array"
-	noLoadElement = "an element that is an ID itself is loaded in a list, such as o.Products.Select(p => LoadDocument(p).Name), and not where the map fans out over it"
+	wholeLoaded = "a loaded document as a whole is no value: name its members"
+	noTracked   = "what is loaded is followed: write %s, which has the document of each commit"
+	idOfLoaded  = "the ID of a loaded document is what refers to it"
+	noLoadInner = "a condition on elements loads nothing: fan out over the array"
 )
 
 // lastLoad returns the number of the last step of a path that leads into another document, or -1.

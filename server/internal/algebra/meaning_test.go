@@ -11,7 +11,6 @@ import (
 
 	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/computed"
-	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/internal/loads"
 	"github.com/jaydb/jay/internal/script"
 	"github.com/jaydb/jay/query"
@@ -20,50 +19,60 @@ import (
 // entries returns the entries that a map declares of a document, as members in JSON. What is missing is null.
 func entries(t *testing.T, m index.Map, body string) (out []map[string]string) {
 	t.Helper()
-	bodies := []string{body}
-	if m.Each != "" {
-		bodies = nil
-		for key, array := range jsonpath.Members([]byte(body)) {
-			if jsonpath.Unquoted(key) != m.Each {
-				continue
-			}
-			for _, e := range jsonpath.Elements(array) { // the element is a member, by its name
-				bodies = append(bodies, strings.TrimSuffix(body, "}")+fmt.Sprintf(",%q:%s}", m.As, e))
-			}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
-	for _, body := range bodies {
-		if m.Where != "" {
-			e, err := query.ParseCondition(m.Where, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			matcher, err := query.Compile(e)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !matcher.Match(query.Doc{Meta: named("u/1"), Body: []byte(body)}) {
-				continue
-			}
+	each, where := query.Each{}, query.Expr(nil)
+	var err error
+	if m.Each != "" {
+		each, err = query.ParseEach(m.Each + " as " + quote(m.As))
+		must(err)
+	}
+	if m.Where != "" {
+		where, err = query.ParseCondition(m.Where, nil)
+		must(err)
+		where, err = each.Condition(where)
+		must(err)
+	}
+	matcher, err := query.Compile(where)
+	must(err)
+	var fields []query.Field
+	for _, one := range m.Select {
+		text := one.Expression
+		if text == "" {
+			text = "field(" + quote(one.Name) + ")"
 		}
+		f, err := query.ParseExpression(text)
+		if err == nil {
+			f, err = each.Field(f)
+		}
+		must(err)
+		fields = append(fields, f)
+	}
+	entryOf := func(doc query.Doc) error {
+		if !matcher.Match(doc) {
+			return nil
+		}
+		r := query.NewReader(fields)
+		r.Reset(doc)
 		entry := make(map[string]string)
-		for _, one := range m.Select {
-			text := one.Expression
-			if text == "" {
-				text = "field(" + quote(one.Name) + ")"
-			}
-			f, err := query.ParseExpression(text)
-			if err != nil {
-				t.Fatalf("%s: %v", text, err)
-			}
-			r := query.NewReader([]query.Field{f})
-			r.Reset(query.Doc{Meta: named("u/1"), Body: []byte(body)})
+		for i, one := range m.Select {
 			entry[one.Name] = "null"
-			for _, v := range r.Values(0) {
+			for _, v := range r.Values(i) {
 				entry[one.Name] = v.String()
 			}
 		}
 		out = append(out, entry)
+		return nil
+	}
+	doc := query.Doc{Meta: named("u/1"), Body: []byte(body)}
+	if m.Each == "" {
+		must(entryOf(doc))
+	} else {
+		must(query.NewElements(each).Each(doc, entryOf))
 	}
 	return out
 }
@@ -177,6 +186,7 @@ var loading = []string{
 	`u => { const t = load(u.town, 'Towns'); if (!(t?.size > 1)) return null; return { n: u.n, t: t.size } }`,
 	`u => u.lines.map(l => ({ n: l.n, p: load(l.of, 'Books')?.name, t: l.n * (load(l.of, 'Books')?.price ?? 1), city: load(u.town, 'Towns')?.name }))`,
 	`u => u.lines.filter(l => load(l.of, 'Books')?.price > 1).map(l => ({ n: l.n }))`,
+	`u => u.books.map(b => ({ id: b, n: load(b, 'Books')?.name, p: load(b, 'Books')?.price, t: load(u.town, 'Towns')?.name }))`,
 	`u => { const all = []; for (const l of u.lines) { const b = load(l.of, 'Books'); if ((b?.price ?? 0) < 2) continue; all.push({ p: b?.name }); } return all; }`,
 }
 
