@@ -16,6 +16,7 @@ func TestParse_Load(t *testing.T) {
 		"load('First Name').Name":                       "",
 		"load(Customer.'Id.x').Name":                    "",
 		"lower(load(CustomerId).Name)":                  "",
+		"if(type(load(CustomerId)) = 'object', 1, 2)":   "",
 		"load(CustomerId).Where":                        "",
 		"load('order'.from).order.'x y'":                "",
 		"load(CustomerId).Rate * Price":                 "",

@@ -75,7 +75,7 @@ func LoadedPaths(each Each, fields []Field) (paths []jsonpath.Path, err error) {
 		return nil, fmt.Errorf("%w: each %s: the elements of a loaded document are none of the document", ErrCondition, each)
 	}
 	for i, f := range all {
-		if f.Meta != MetaNone && f.Meta != MetaElement {
+		if f.Meta != MetaNone && f.Meta != MetaElement || isDocument(all[i].Path) {
 			continue
 		}
 		for _, p := range paths {
@@ -86,6 +86,9 @@ func LoadedPaths(each Each, fields []Field) (paths []jsonpath.Path, err error) {
 	}
 	return paths, nil
 }
+
+// isDocument reports whether a path leads to a loaded document, of which only the type is asked.
+func isDocument(path jsonpath.Path) bool { return !path.IsZero() && path.At(path.Len()-1).IsLoad() }
 
 // isAround reports whether the value at a path holds a reference of another one.
 func isAround(path, of jsonpath.Path) bool {

@@ -139,7 +139,13 @@ func (p *parser) call() (Expr, error) {
 	p.advance()
 
 	start := p.tok
-	field, err := p.dateField("the field of " + name + "()")
+	var field Field
+	var err error
+	if name == "type" && p.atCall() && p.tok.is("load") { // whether there is such a document
+		field, err = loading{p}.parse(true)
+	} else {
+		field, err = p.dateField("the field of " + name + "()")
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,10 @@ import (
 type loading struct{ p *parser }
 
 // load = "load" "(" field ")" "." path .
-func (l loading) field() (Field, error) {
+func (l loading) field() (Field, error) { return l.parse(false) }
+
+// parse parses a load, and without a member one of the document itself, if whole says so.
+func (l loading) parse(whole bool) (Field, error) {
 	p := l.p
 	start := p.tok
 	if p.inElement {
@@ -40,6 +43,13 @@ func (l loading) field() (Field, error) {
 	}
 	if err := p.expectSymbol(")", "behind the field with the ID"); err != nil {
 		return Field{}, err
+	}
+	if whole && !p.tok.isSymbol(".") {
+		path, err := jsonpath.Load(ref.Path, jsonpath.Path{})
+		if err != nil {
+			return Field{}, p.fail(start.offset, "%v", err).because(err)
+		}
+		return Field{Path: path}, nil
 	}
 	if !p.acceptSymbol(".") {
 		return Field{}, p.unexpected(`"." and a member of the document behind load()`)

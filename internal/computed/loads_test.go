@@ -48,6 +48,12 @@ var loading = []struct {
 		kept: "from index 'ByWish' order by Product",
 		from: "from Orders each Wishes as wish group by load(wish).Name where load(wish).Gone != true and load(Customer).Blocked != true order by load(wish).Name select load(wish).Name as Product, count() as Count, sum(load(wish).Weight) as Sum, max(load(wish).Weight) as Most",
 	},
+	{
+		of: jay.Computed{Name: "WithCustomer", Maps: []index.Map{{Collection: "Orders", Where: "type(load(Customer)) = 'object'", Select: []index.Member{
+			{Name: "Total"}, {Name: "Boss", Expression: "if(type(load(load(Customer).Boss)) = 'object', 'is', 'none')"}}}}},
+		kept: "from index 'WithCustomer' where Boss = 'is' order by id() select id() as id",
+		from: "from Orders where type(load(Customer)) = 'object' and type(load(load(Customer).Boss)) = 'object' order by id() select id() as id",
+	},
 }
 
 type asker interface {

@@ -20,6 +20,9 @@ func specOf(t *testing.T, texts ...string) *loads.Spec {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if f.Expression != nil { // whether there is a document, in if()
+			f = f.Expression.Fields()[0]
+		}
 		paths = append(paths, f.Path)
 	}
 	return loads.NewSpec(paths)
@@ -90,7 +93,7 @@ func TestExpand_Bounds(t *testing.T) {
 
 // Ensure that only a change of what is loaded is one.
 func TestDiffers(t *testing.T) {
-	spec := specOf(t, "load(R).N", "load(load(R).Next).M.x")
+	spec := specOf(t, "load(R).N", "load(load(R).Next).M.x", "if(type(load(R)) = 'object', 1, 2)")
 	for _, test := range []struct {
 		a, b string
 		want bool

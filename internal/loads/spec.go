@@ -82,14 +82,15 @@ func (n *node) child(s jsonpath.Step) *node {
 	return (*of)[name]
 }
 
-// Differs reports whether two bodies of a document differ in what is read of it where it is loaded: nil is no document.
+// Differs reports whether two bodies of a document differ in what is read of it where it is loaded: nil is no document. A path to the document itself asks only
+// whether there is one.
 func (s *Spec) Differs(a, b []byte) bool {
 	if a == nil || b == nil {
 		return a != nil || b != nil
 	}
 	for _, p := range s.paths {
 		for i := range p.Len() {
-			if p.At(i).IsLoad() && !slices.EqualFunc(valuesAt(a, p.Suffix(i+1)), valuesAt(b, p.Suffix(i+1)), bytes.Equal) {
+			if p.At(i).IsLoad() && i+1 < p.Len() && !slices.EqualFunc(valuesAt(a, p.Suffix(i+1)), valuesAt(b, p.Suffix(i+1)), bytes.Equal) {
 				return true
 			}
 		}

@@ -56,6 +56,8 @@ export const finding = [
     ["other documents", sharp("who", `s.refunds.Select(r => LoadDocument<Refund>(r).company)`), "who", { yak: [2], acme: [2] }],
     ["other documents of the client", [`docs.Sales.Select(s => new { who = this.LoadDocument(s.refunds, "Refunds").Select(r => r.company) })`], "who", { yak: [2] }],
     ["a list", sharp("products", "s.lines.Select(l => l.product)"), "products", { nut: [1, 2], oak: [1] }],
+    ["whether there is another document", sharp("b", "LoadDocument<Refund>(s.refund) != null"), "b", { true: [1], false: [2, 3] }],
+    ["elements that are IDs", [`from s in docs.Sales from r in s.refunds select new { who = LoadDocument<Refund>(r).company }`], "who", { yak: [2], acme: [2] }],
     ["a field that is created", [`from s in docs.Sales select new { s.qty, _ = CreateField("place", s.city) }`], "place", { bern: [1, 3], genf: [2] }],
     ["fields that are created", [`docs.Sales.Select(s => new { _ = new[] { this.CreateField("place", s.city, true, true), this.CreateField("total", s.qty * s.price) } })`], "total", { 7.5: [1], 0: [2] }],
     // C#, the method form.
@@ -84,6 +86,8 @@ export const finding = [
     ["the ID and metadata of JavaScript", script("t", "getMetadata(s)['@collection'] + id(s)"), "t", { "salessales/2": [2] }],
     ["another document of JavaScript", [`map('Sales', s => { const r = load(s.refund, 'Refunds'); return { who: r.company, n: r.amount } })`], "who", { acme: [1] }],
     ["other documents of JavaScript", script("who", "s.refunds.map(r => load(r, 'Refunds').company)"), "who", { yak: [2], acme: [2] }],
+    ["whether there is another document, of JavaScript", [`map('Sales', s => { const r = load(s.refund, 'Refunds'); if (!r) return null; return { c: s.city } })`], "c", { bern: [1], genf: [] }],
+    ["elements of JavaScript that are IDs", [`map('Sales', s => load(s.refunds, 'Refunds').map(r => ({ who: r.company })))`], "who", { yak: [2], acme: [2] }],
     ["a field that is created, of JavaScript", [`map('Sales', s => ({ n: s.qty, _: createField('place', s.city + '!', { indexing: 'Default', storage: true, termVector: null }) }))`], "place", { "bern!": [1, 3] }],
     ["return null", [`map('Sales', s => { if (s.qty < 1) return null; return { c: s.city } })`], "c", { bern: [1, 3], genf: [] }],
     ["variables of JavaScript", [`map('Sales', s => { const t = s.qty * 2; let u = t + 1; return { u } })`], "u", { 7: [1] }],

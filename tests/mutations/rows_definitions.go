@@ -212,4 +212,9 @@ var definitions = []mutation{
 		edits: []edit{{"query/fanout.go", "\t\trefers := references.next()\n", "\t\trefers := references.next()\n\t\t_ = references.next()\n"}},
 		tests: []tests{{"query", "TestEach_LoadedElements"}},
 	},
+	{
+		name:  "loads: a change of a document counts where only its existence is asked for",
+		edits: []edit{{"internal/loads/spec.go", "p.At(i).IsLoad() && i+1 < p.Len() && ", "p.At(i).IsLoad() && "}},
+		tests: []tests{{"internal/loads", "TestDiffers"}},
+	},
 }

@@ -32,6 +32,11 @@ func (v value) isLoaded() bool {
 	return v.shape == isReference && len(v.path) > 0 && v.path[len(v.path)-1].index == toDocument
 }
 
+// exists returns the condition that there is a loaded document. Of several there is an array.
+func (v value) exists() condition {
+	return or(one("type(%s) = 'object'", v.pathText()), one("type(%s) = 'array'", v.pathText()))
+}
+
 // loadText returns the member at rest of the document that a path refers to, or the document if there is none, as RQL writes it.
 func loadText(from root, to, rest []step) string {
 	var b strings.Builder

@@ -186,6 +186,9 @@ var loading = []string{
 	`u => { const t = load(u.town, 'Towns'); if (!(t?.size > 1)) return null; return { n: u.n, t: t.size } }`,
 	`u => u.lines.map(l => ({ n: l.n, p: load(l.of, 'Books')?.name, t: l.n * (load(l.of, 'Books')?.price ?? 1), city: load(u.town, 'Towns')?.name }))`,
 	`u => u.lines.filter(l => load(l.of, 'Books')?.price > 1).map(l => ({ n: l.n }))`,
+	`u => { const t = load(u.town, 'Towns'); return { a: t ? t.name : 'none', b: t == null, c: t && t.size, d: !t, e: t !== null && u.n > 3, f: load(t?.mayor, 'People') ? 1 : 2 } }`,
+	`u => { const t = load(u.town, 'Towns'); if (!t) return null; return { n: u.n } }`,
+	`u => u.books.filter(b => load(b, 'Books')).map(b => ({ b }))`,
 	`u => u.books.map(b => ({ id: b, n: load(b, 'Books')?.name, p: load(b, 'Books')?.price, t: load(u.town, 'Towns')?.name }))`,
 	`u => { const all = []; for (const l of u.lines) { const b = load(l.of, 'Books'); if ((b?.price ?? 0) < 2) continue; all.push({ p: b?.name }); } return all; }`,
 }

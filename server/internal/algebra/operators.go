@@ -240,6 +240,9 @@ func (t *translator) both(n *node, s *scope) (value, error) {
 		}
 		return b, t.fail(n.at, "|| of an object is not there")
 	}
+	if a.isLoaded() && n.text == "&&" { // without the document it is null
+		a = value{at: a.at, text: "null", kind: nullKind, constant: true, maybe: true, cond: c}
+	}
 	x, err := t.operand(a)
 	if err != nil {
 		return a, err
@@ -372,6 +375,8 @@ func (t *translator) condition(v value) (condition, error) {
 		return condition{never: !truth}, nil
 	case v.shape == isReference && len(v.path) == 0 && v.root != ofElement && t.script:
 		return condition{}, nil
+	case v.isLoaded() && t.script:
+		return v.exists(), nil
 	case v.shape == isMeasure && t.script:
 		return t.compare(&node{at: v.at}, ">", v, value{at: v.at, text: "0", raw: "0", kind: numberKind, constant: true})
 	}
@@ -498,8 +503,16 @@ func (t *translator) compareNull(n *node, op string, a, b value) (condition, err
 	if t.script && b.raw == "undefined" && len(op) == 3 {
 		return condition{}, t.fail(n.at, "what is missing is null: write %s null", op[:2])
 	}
-	if _, err := t.operand(a); err != nil && (a.shape != isReference || lastLoad(a.path) >= 0) {
+	if _, err := t.operand(a); err != nil && a.shape != isReference {
 		return condition{}, err
+	}
+	if a.isLoaded() {
+		switch op {
+		case "==", "===":
+			return not(a.exists()), nil
+		case "!=", "!==":
+			return a.exists(), nil
+		}
 	}
 	if a.shape == isReference && len(a.path) == 0 && a.root == ofDocument {
 		return condition{never: op == "==" || op == "==="}, nil
