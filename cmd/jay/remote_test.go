@@ -207,12 +207,14 @@ func TestRemote_PrintsAsOfDirectory(t *testing.T) {
 	}
 	ask("PUT", h.URL+"/admin/databases", `{"DatabaseName":"acorns"}`)
 	ask("POST", r.base+"/bulk_docs", `{"Commands":[
-		{"Type":"PUT","Id":"users/ann","Document":{"Name":"Ann","n":1.50,"Tags":["x"],"@metadata":{"@collection":"Users"}}},
-		{"Type":"PUT","Id":"users/bob","Document":{"Name":"Bob \u001b[2J","n":2,"@metadata":{"@collection":"Users"}}},
+		{"Type":"PUT","Id":"users/ann","Document":{"Name":"Ann","n":1.50,"Tags":["x"],"Like":[1,0.5],"Lat":48.2,"Lng":16.4,"@metadata":{"@collection":"Users"}}},
+		{"Type":"PUT","Id":"users/bob","Document":{"Name":"Bob \u001b[2J","n":2,"Like":[-1,0.25],"Lat":-33.9,"Lng":18.4,"@metadata":{"@collection":"Users"}}},
 		{"Type":"PUT","Id":"orders/1","Document":{"@metadata":{"@collection":"Orders"}}}]}`)
 	ask("PUT", r.own("/indexes"), `{"Collection":"Users","Index":{"Fields":["Name"]}}`)
 	declared := `{"name":"Halves","maps":[{"collection":"Users","select":[{"name":"Half","expression":"n / (n - 2)"}]}]}`
 	ask("PUT", r.own("/indexes/computed"), `{"Index":`+declared+`}`)
+	ask("PUT", r.own("/indexes"), `{"Collection":"Users","Index":{"Name":"Alike","Kind":"vectors","Fields":["Like"],"Options":{"dimensions":"2"}}}`)
+	ask("PUT", r.own("/indexes"), `{"Collection":"Users","Index":{"Name":"Spots","Kind":"places","Fields":["spatial.point(Lat, Lng)"]}}`)
 	file := filepath.Join(t.TempDir(), "halves.json")
 	if err := os.WriteFile(file, []byte(declared), 0o600); err != nil {
 		t.Fatal(err)
@@ -221,6 +223,8 @@ func TestRemote_PrintsAsOfDirectory(t *testing.T) {
 	commands := [][]string{
 		{"query", "from Users"}, {"query", "from Users select Name, n"}, {"query", "from Users where Name = 'nobody'"}, {"query", "from Users select count()"},
 		{"stats"}, {"collections"}, {"collections", "--json"}, {"collections", "--all"}, {"index", "list"}, {"index", "list", "Users", "--json"}, {"index", "list", "Orders"},
+		{"query", "from Users order by vector.distance(Like, [-2, 1]) select Name, vector.distance(Like, [-2, 1]) as Far limit 2"}, {"query", "from Users where vector.search(Like, [1, 0], 0.5)"},
+		{"query", "from Users where spatial.within(spatial.point(Lat, Lng), spatial.circle(50, 48, 16)) order by spatial.distance(spatial.point(Lat, Lng), spatial.point(48, 16)) limit 2"},
 		{"index", "computed", "list"}, {"index", "computed", "preview", file}, {"index", "computed", "preview", file, "users/bob", "--json"}, {"index", "errors", "Users", "computed:Halves:2"},
 	}
 	of := make(map[string]string)
@@ -245,6 +249,12 @@ func TestRemote_PrintsAsOfDirectory(t *testing.T) {
 		want := size.ReplaceAllString(call(append([]string{"--db", dir}, args...)...), "")
 		if got := size.ReplaceAllString(of[name], ""); got != want {
 			t.Errorf("%s of a server:\n%s\nof its directory:\n%s", name, got, want)
+		}
+	}
+	for _, args := range commands { // of the nearest, Bob is in front; Ann is in front of those that are alike, and in Vienna
+		name := strings.Join(args, " ")
+		if ann, bob := strings.Index(of[name], "Ann"), strings.Index(of[name], "Bob"); strings.Contains(name, "[-2, 1]") && (bob < 0 || ann < bob) || strings.Contains(name, "where vector") && (ann < 0 || bob >= 0) || strings.Contains(name, "where spatial") && (ann < 0 || bob >= 0) {
+			t.Errorf("%s: %s", name, of[name])
 		}
 	}
 	if !strings.Contains(of["query from Users"], "│ users/ann │ Ann") || !strings.Contains(of["stats"], "Users") {
