@@ -219,7 +219,7 @@ func (e *Engine) Ingest(ctx context.Context, tables []storage.Table, taken func(
 	}
 	return e.Update(ctx, false, func(tx storage.Tx) error {
 		t := tx.(*transaction)
-		if !t.isFirst {
+		if t.before > 0 {
 			t.rerun = true
 			return errFirst
 		}

@@ -551,7 +551,7 @@ func (e *Engine) run(g *group, r *request) (done bool) {
 
 	before := e.staged.mark()
 	tx := &g.tx
-	*tx = transaction{staging: e.staged, engine: e, reader: &g.reader, sequence: g.sequence, sync: r.sync, isFirst: before.entries == 0}
+	*tx = transaction{staging: e.staged, engine: e, reader: &g.reader, sequence: g.sequence, sync: r.sync, before: before.entries}
 	g.reader.gets = 0
 
 	// A panic must not end the process, and runtime.Goexit must not leave the

@@ -112,6 +112,16 @@ func (s *staging) addTo(key []byte, deltas []int64) {
 	s.entries[len(s.entries)-1].added = true
 }
 
+// stagedWithin reports whether one of the first n entries has a key in [lo, hi). An empty hi is no bound.
+func (s *staging) stagedWithin(n int, lo, hi []byte) bool {
+	for i := range n {
+		if key := s.key(i); bytes.Compare(key, lo) >= 0 && (len(hi) == 0 || bytes.Compare(key, hi) < 0) {
+			return true
+		}
+	}
+	return false
+}
+
 // apply makes t the numbers at the key of entry i after the entry, if they were t before.
 func (s *staging) apply(i int, t *tuple) (err error) {
 	e := &s.entries[i]

@@ -22,7 +22,7 @@ type transaction struct {
 	decider  storage.Decider
 	needs    storage.Needs
 	sync     bool
-	isFirst  bool // no transaction of the group has staged anything before
+	before   int  // how many entries those before it in the group have staged
 	rerun    bool // it must run again, as the first of a group
 }
 
@@ -60,11 +60,14 @@ func (t *transaction) sum(key []byte) ([]byte, io.Closer, error) {
 	return sum.append(nil), noCloser, nil
 }
 
+// maxPassed is how many entries, staged before a transaction of its group, are compared with the range of an iterator.
+const maxPassed = 4096
+
 // Iterate implements storage.Tx. An iterator of Pebble does not see what the
 // transactions before this one have staged, so that only the first of a group can
-// have one.
+// have one over a range in which they have staged something.
 func (t *transaction) Iterate(lo, hi []byte) (storage.Iterator, error) {
-	if !t.isFirst {
+	if t.before > maxPassed || t.stagedWithin(t.before, lo, hi) {
 		t.rerun = true
 		return nil, errFirst
 	}

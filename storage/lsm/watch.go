@@ -19,7 +19,7 @@ func (e *Engine) WatchCommits(ctx context.Context, see func(storage.Commit)) (st
 	var before *latest
 	err := e.Update(ctx, true, func(tx storage.Tx) error {
 		t := tx.(*transaction)
-		if !t.isFirst {
+		if t.before > 0 {
 			t.rerun = true
 			return errFirst
 		}

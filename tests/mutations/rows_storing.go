@@ -26,7 +26,7 @@ var storing = []mutation{
 	},
 	{
 		name:  "an iterator in a group sees only what is committed",
-		edits: []edit{{"storage/lsm/transaction.go", "\tif !t.isFirst {\n\t\tt.rerun = true", "\tif false {\n\t\tt.rerun = true"}},
+		edits: []edit{{"storage/lsm/transaction.go", "\tif t.before > maxPassed || t.stagedWithin(t.before, lo, hi) {\n\t\tt.rerun = true", "\tif false {\n\t\tt.rerun = true"}},
 		tests: []tests{{"storage/lsm", "TestGroup_"}},
 	},
 	{
