@@ -1,10 +1,11 @@
 // Command groups measures groups that are made along an index, beside those of a scan.
 //
-//	go run ./groups [-n DOCUMENTS] [-groups G] [-pairs P] [-dir DIR] [-builds] [-smoke]
+//	go run ./groups [-n DOCUMENTS] [-groups G] [-pairs P] [-dir DIR] [-builds] [-loads] [-smoke]
 //
 // One database has an index on the customer and the total of each order. Each query runs with the index and without it in turns, and both must
 // answer alike, to the last byte. Behind that, computed indexes are built and dropped, in turn with an ordinary index on the same field. The figures are
-// medians, and those of the ratios of the pairs.
+// medians, and those of the ratios of the pairs. With -loads an index that loads the documents of a reference is measured beside one of the
+// reference, in two databases.
 package main
 
 import (
@@ -29,12 +30,17 @@ func main() {
 	pairs := flag.Int("pairs", 20, "runs of each query, with the index and without it in turn")
 	dir := flag.String("dir", os.TempDir(), "where the database is put, and removed")
 	onlyBuilds := flag.Bool("builds", false, "only the table of builds")
+	onlyLoads := flag.Bool("loads", false, "only the table of an index that loads documents")
 	smoke := flag.Bool("smoke", false, "few documents and one pair, to see that it works")
 	flag.Parse()
 	if *smoke {
 		*n, *groups, *pairs = 2000, 50, 1
 	}
-	if err := run(context.Background(), *n, *groups, *pairs, *dir, *onlyBuilds); err != nil {
+	measure := func() error { return run(context.Background(), *n, *groups, *pairs, *dir, *onlyBuilds) }
+	if *onlyLoads {
+		measure = func() error { return loads(context.Background(), *dir, *n, *pairs) }
+	}
+	if err := measure(); err != nil {
 		fmt.Fprintln(os.Stderr, "groups:", err)
 		os.Exit(1)
 	}
