@@ -245,7 +245,7 @@ func TestServer_UnknownRoutes(t *testing.T) {
 		h.checkProblem(h.do(method, path, ""), 400, map[bool]string{true: "BadRequestException", false: "RouteNotFoundException"}[strings.Contains(path, "//")])
 	}
 	equal(t, "allow", h.do("POST", "/databases/a/stats", "").header.Get("Allow"), "GET")
-	for _, request := range []string{"POST /databases/a/admin/indexes/stop?name=x", "GET /databases/a/subscriptions", "PUT /databases/a/subscriptions", "GET /databases/a/counters", "POST /databases/a/timeseries", "GET /info/remote-task/tcp"} {
+	for _, request := range []string{"POST /databases/a/admin/indexes/stop?name=x", "DELETE /databases/a/indexes/errors", "POST /databases/a/indexes/replace?name=x", "GET /databases/a/indexes/progress", "GET /databases/a/subscriptions", "PUT /databases/a/subscriptions", "GET /databases/a/counters", "POST /databases/a/timeseries", "GET /info/remote-task/tcp"} {
 		method, path, _ := strings.Cut(request, " ")
 		h.checkProblem(h.do(method, path, ""), 501, "NotSupportedException")
 	}
