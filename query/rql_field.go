@@ -99,7 +99,7 @@ func (p *parser) field(expected string) (Field, error) {
 	}
 
 	start := p.tok
-	steps, err := p.path(expected)
+	steps, err := p.steps(expected, false)
 	if err != nil {
 		return Field{}, err
 	}
@@ -177,10 +177,9 @@ func (p *parser) id() error {
 	return p.expectSymbol(")", "behind id("+p.alias)
 }
 
-// path = member { "." member | "[" [ digits ] "]" } .
-func (p *parser) path(expected string) ([]jsonpath.Step, error) { return p.steps(expected, false) }
-
-// steps is path, and behind a point any word begins it.
+// steps parses path = member { "." member | "[" [ digits ] "]" } .
+//
+// Inside of a path, behind a point, any word is its first member.
 func (p *parser) steps(expected string, inside bool) ([]jsonpath.Step, error) {
 	var steps []jsonpath.Step
 	for {

@@ -184,7 +184,7 @@ var definitions = []mutation{
 	},
 	{
 		name:  "definitions: what is around a reference is found out when the index is made",
-		edits: []edit{{"server/internal/algebra/translate.go", "return m, t.checkLoads(n.at, m)", "return m, nil"}},
+		edits: []edit{{"server/internal/algebra/translate.go", "return m, loader{t}.check(n.at, m)", "return m, nil"}},
 		tests: []tests{{"server/internal/algebra", "TestTranslate_Refused"}},
 	},
 	{

@@ -180,8 +180,8 @@ func (t *translator) list(v value) (value, error) {
 	return value{at: v.at, text: pathText(ofDocument, path), maybe: true}, nil
 }
 
-// checkLoads refuses a map whose members cannot be read of documents with what they load, at the first member for which that is so.
-func (t *translator) checkLoads(at int, m index.Map) error {
+// check refuses a map whose members cannot be read of documents with what they load, at the first member for which that is so.
+func (t loader) check(at int, m index.Map) error {
 	each, err := query.Each{}, error(nil)
 	if m.Each != "" {
 		if each, err = query.ParseEach(m.Each + " as " + quote(m.As)); err != nil {

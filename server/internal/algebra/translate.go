@@ -105,7 +105,7 @@ func (t *translator) translateMap() (m index.Map, err error) {
 	if m, err = t.mapOf(n); err != nil {
 		return m, err
 	}
-	return m, t.checkLoads(n.at, m)
+	return m, loader{t}.check(n.at, m)
 }
 
 // mapOf returns what a map declares.
