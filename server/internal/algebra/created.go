@@ -15,7 +15,7 @@ type CreatedField struct {
 // creating translates the fields that a map creates by their names.
 type creating struct{ *translator }
 
-const noDynamic = "a field with a name that the document has is not there: name the fields, CreateField(\"Color\", ...), or fan out, and have the name and the value as members"
+const noDynamic = "the name of a created field is a constant text, and is not read from the document: write CreateField(\"Color\", ...), or fan out over the array, with the name and the value as members"
 
 // isCreated reports whether a node calls CreateField, or createField.
 func isCreated(n *node) bool {
