@@ -35,7 +35,7 @@ type studioCommand struct {
 func (*studioCommand) Help() string {
 	return `It serves the studio on this machine only, and prints an address. The address opens the studio in one browser, once, within a quarter of an hour; whoever else comes to the port is refused, so that other users of the machine see nothing. On a terminal, Enter prints another address. The browser stays logged in for 12 hours, or until the command ends.
 
-DIR is the directory of a database, as of --db, or a data directory of jay serve. While the command runs, no other process can open it. A database that another program has open is shown, and cannot be changed; of a data directory whose server runs, those that the server has open at that time. --read-only shares it with others that only read, and changes nothing: copies, checkpoints and restored backups are for that.
+DIR is the directory of a database, as of --db, or a data directory of jay serve. While the command runs, no other process can open it. A database that another program has open is shown, and its documents can be changed if that program lets others write. For a data directory whose server runs, the studio shows the databases that the server has open at that time. --read-only shares it with others that only read, and changes nothing: copies, checkpoints and restored backups are for that.
 
 SIGINT (Ctrl-C) and SIGTERM end it. docs/studio.md shows the pages.
 
