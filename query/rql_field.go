@@ -179,7 +179,7 @@ func (p *parser) id() error {
 
 // steps parses path = member { "." member | "[" [ digits ] "]" } .
 //
-// Inside of a path, behind a point, any word is its first member.
+// With inside, the path continues another one after its point, so that its first member may be a reserved word.
 func (p *parser) steps(expected string, inside bool) ([]jsonpath.Step, error) {
 	var steps []jsonpath.Step
 	for {

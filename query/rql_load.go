@@ -44,32 +44,33 @@ func (l loading) parse(whole bool) (Field, error) {
 	if err := p.expectSymbol(")", "behind the field with the ID"); err != nil {
 		return Field{}, err
 	}
-	if whole && !p.tok.isSymbol(".") {
-		path, err := jsonpath.Load(ref.Path, jsonpath.Path{})
-		if err != nil {
-			return Field{}, p.fail(start.offset, "%v", err).because(err)
+	var rest jsonpath.Path
+	if !whole || p.tok.isSymbol(".") {
+		if rest, err = l.member(start); err != nil {
+			return Field{}, err
 		}
-		return Field{Path: path}, nil
-	}
-	if !p.acceptSymbol(".") {
-		return Field{}, p.unexpected(`"." and a member of the document behind load()`)
-	}
-	steps, err := p.steps("a member of the document that is loaded", true)
-	if err != nil {
-		return Field{}, err
-	}
-	if steps[0].Name == metadataMember {
-		return Field{}, p.fail(start.offset, "load() has the members of a document, and not its metadata")
-	}
-	rest, err := p.pathOf(start, steps)
-	if err != nil {
-		return Field{}, err
 	}
 	path, err := jsonpath.Load(ref.Path, rest)
 	if err != nil {
 		return Field{}, p.fail(start.offset, "%v", err).because(err)
 	}
 	return Field{Path: path}, nil
+}
+
+// member parses the path of a member of the document, behind the parenthesis.
+func (l loading) member(start token) (jsonpath.Path, error) {
+	p := l.p
+	if !p.acceptSymbol(".") {
+		return jsonpath.Path{}, p.unexpected(`"." and a member of the document behind load()`)
+	}
+	steps, err := p.steps("a member of the document that is loaded", true)
+	if err != nil {
+		return jsonpath.Path{}, err
+	}
+	if steps[0].Name == metadataMember {
+		return jsonpath.Path{}, p.fail(start.offset, "load() has the members of a document, and not its metadata")
+	}
+	return p.pathOf(start, steps)
 }
 
 // loadString returns a path that loads as a query writes it.

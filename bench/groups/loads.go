@@ -8,10 +8,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/bench/report"
@@ -52,7 +50,7 @@ func loads(ctx context.Context, parent string, n, pairs int) (err error) {
 	fmt.Printf("%s\n\n%d pairs\n\n| %d orders, %d customers | does not load | loads | ratio (least–most) |\n|---|---:|---:|---:|\n", machine.String(), pairs, n, n/10)
 	build := func(i int) error { return s.db[i].EnsureIndex(ctx, "Orders", s.of[i]) }
 	drop := func(i int) error { return s.db[i].DropIndex(ctx, "Orders", s.of[i].Name) }
-	if err := s.compare("build", max(1, pairs/4), 1, build, drop); err != nil {
+	if err := inTurns("build", max(1, pairs/4), 1, build, drop); err != nil {
 		return err
 	}
 	for i := range s.db {
@@ -62,7 +60,7 @@ func loads(ctx context.Context, parent string, n, pairs int) (err error) {
 	}
 	const some = 320
 	for _, writers := range []int{1, 32} {
-		err := s.compare(fmt.Sprintf("durable insert of an order, %d at once", writers), pairs, some, func(i int) error { return s.insert(ctx, i, n, writers, some) }, nil)
+		err := inTurns(fmt.Sprintf("durable insert of an order, %d at once", writers), pairs, some, func(i int) error { return s.insert(ctx, i, n, writers, some) }, nil)
 		if err != nil {
 			return err
 		}
@@ -75,12 +73,12 @@ func loads(ctx context.Context, parent string, n, pairs int) (err error) {
 		_, err := s.db[i].Apply(ctx, &b)
 		return err
 	}
-	if err := s.compare(fmt.Sprintf("an order of a batch of %d", some), pairs, some, batch, nil); err != nil {
+	if err := inTurns(fmt.Sprintf("an order of a batch of %d", some), pairs, some, batch, nil); err != nil {
 		return err
 	}
 	for _, m := range referred {
 		id := fmt.Sprintf("customers/of-%d", m)
-		err := s.compare(fmt.Sprintf("change of the name of a customer of %d orders", m), pairs, 8, func(i int) error {
+		err := inTurns(fmt.Sprintf("change of the name of a customer of %d orders", m), pairs, 8, func(i int) error {
 			for range 8 {
 				if _, err := s.db[i].Put(ctx, id, json.RawMessage(fmt.Sprintf(`{"Name":"name-%d"}`, s.serial.Add(1)))); err != nil {
 					return err
@@ -92,7 +90,7 @@ func loads(ctx context.Context, parent string, n, pairs int) (err error) {
 			return err
 		}
 	}
-	err = s.compare("change of another member of a customer of 1000 orders", pairs, 8, func(i int) error {
+	err = inTurns("change of another member of a customer of 1000 orders", pairs, 8, func(i int) error {
 		for range 8 {
 			if _, err := s.db[i].Patch(ctx, "customers/of-1000", jay.Set("Phone", s.serial.Add(1))); err != nil {
 				return err
@@ -103,7 +101,7 @@ func loads(ctx context.Context, parent string, n, pairs int) (err error) {
 	if err != nil {
 		return err
 	}
-	return s.compare("query of the orders of a customer", pairs, 200, func(i int) error { return s.query(ctx, i, n) }, nil)
+	return inTurns("query of the orders of a customer", pairs, 200, func(i int) error { return s.query(ctx, i, n) }, nil)
 }
 
 // fillLoads stores orders and customers: of the first ones n, and of the last ones n/10 and those of referred.
@@ -174,30 +172,5 @@ func (s *sides) query(ctx context.Context, i, n int) error {
 			return fmt.Errorf("%s: %d orders", text, len(rows))
 		}
 	}
-	return nil
-}
-
-// compare prints a row: what one of so many things takes, at both sides in turns.
-func (s *sides) compare(name string, pairs, things int, do, undo func(side int) error) error {
-	var took [2][]float64
-	var ratios []float64
-	for range pairs {
-		for _, i := range rand.Perm(2) {
-			begun := time.Now()
-			if err := do(i); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			took[i] = append(took[i], time.Since(begun).Seconds()/float64(things))
-			if undo == nil {
-				continue
-			}
-			if err := undo(i); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-		}
-		last := len(took[0]) - 1
-		ratios = append(ratios, took[1][last]/took[0][last])
-	}
-	fmt.Printf("| %s | %v | %v | %.2f (%.2f–%.2f) |\n", name, duration(took[0]), duration(took[1]), median(ratios), slices.Min(ratios), slices.Max(ratios))
 	return nil
 }

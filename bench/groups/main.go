@@ -123,30 +123,47 @@ func builds(ctx context.Context, db *jay.DB, pairs int) error {
 	ordinary := jay.Index{Name: "ordinary", Fields: []string{"Customer"}}
 	for _, c := range computed {
 		declared := jay.Computed{Name: "computed", Maps: []index.Map{{Collection: "Orders", Select: []index.Member{{Name: "Customer"}, {Name: "Total"}, {Name: "At"}}}}, Reduce: &index.Reduce{GroupBy: []string{"Customer"}, Select: c.results}}
-		var took [2][]float64
-		var ratios []float64
-		for range pairs {
-			for _, i := range rand.Perm(2) {
-				build := func() error { return db.EnsureIndex(ctx, "Orders", ordinary) }
-				drop := func() error { return db.DropIndex(ctx, "Orders", ordinary.Name) }
-				if i == 1 {
-					build = func() error { return jay.ComputedOf(db).Ensure(ctx, declared) }
-					drop = func() error { return jay.ComputedOf(db).Drop(ctx, declared.Name) }
-				}
-				begun := time.Now()
-				if err := build(); err != nil {
-					return err
-				}
-				took[i] = append(took[i], time.Since(begun).Seconds())
-				if err := drop(); err != nil {
-					return err
-				}
+		build := func(i int) error {
+			if i == 1 {
+				return jay.ComputedOf(db).Ensure(ctx, declared)
 			}
-			last := len(took[0]) - 1
-			ratios = append(ratios, took[1][last]/took[0][last])
+			return db.EnsureIndex(ctx, "Orders", ordinary)
 		}
-		fmt.Printf("| %s | %v | %v | %.2f (%.2f–%.2f) |\n", c.name, duration(took[0]), duration(took[1]), median(ratios), slices.Min(ratios), slices.Max(ratios))
+		drop := func(i int) error {
+			if i == 1 {
+				return jay.ComputedOf(db).Drop(ctx, declared.Name)
+			}
+			return db.DropIndex(ctx, "Orders", ordinary.Name)
+		}
+		if err := inTurns(c.name, pairs, 1, build, drop); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// inTurns prints a row: what one of so many things takes, on both sides in turns. undo is not measured, and nil for nothing.
+func inTurns(name string, pairs, things int, do, undo func(side int) error) error {
+	var took [2][]float64
+	var ratios []float64
+	for range pairs {
+		for _, i := range rand.Perm(2) {
+			begun := time.Now()
+			if err := do(i); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			took[i] = append(took[i], time.Since(begun).Seconds()/float64(things))
+			if undo == nil {
+				continue
+			}
+			if err := undo(i); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		last := len(took[0]) - 1
+		ratios = append(ratios, took[1][last]/took[0][last])
+	}
+	fmt.Printf("| %s | %v | %v | %.2f (%.2f–%.2f) |\n", name, duration(took[0]), duration(took[1]), median(ratios), slices.Min(ratios), slices.Max(ratios))
 	return nil
 }
 

@@ -23,7 +23,7 @@ type backupCommand struct {
 
 // Help is shown by jay backup --help.
 func (*backupCommand) Help() string {
-	return `A backup has everything: documents, attachments, revisions, counters, configuration, subscriptions and the declarations of indexes. It is compressed, and damage to it is noticed. jay restore makes a database of it. A program makes its own backups with DB.Backup, while it writes. If a program has the database open, the command makes a full backup through it, which no incremental backup can follow; with --url it does so through jay serve.
+	return `A backup has everything: documents, attachments, revisions, counters, configuration, subscriptions and the declarations of indexes. It is compressed, and damage to it is noticed. jay restore makes a database of it. A program makes its own backups with DB.Backup, while it writes. If a program has the database open, the command makes a full backup through it, as with --once; with --url, jay serve makes one of a database that it has open, also an incremental one.
 
 With --since the backup is incremental. To restore it, the one that it follows is needed, and the one which that follows, down to a full one.
 

@@ -110,6 +110,11 @@ func TestLook_SameOutput(t *testing.T) {
 		}
 	}
 	compare(jayOn, dir)
+	full := filepath.Join(t.TempDir(), "full")
+	jayOn(t, 0, dir, "", "backup", full)
+	if _, said := jayOn(t, 1, dir, "", "backup", "--since", full, full+".next"); !strings.Contains(said, "no backup can follow") {
+		t.Errorf("a backup that follows one through the program: %s", said)
+	}
 	served, err := server.Open(server.Options{Data: t.TempDir(), Mounted: map[string]*jay.DB{"shop": db}})
 	if err != nil {
 		t.Fatal(err)

@@ -8,14 +8,16 @@ import (
 	"github.com/jaydb/jay/transfer/smuggler"
 )
 
+var errNoSQLite = errLeftOut{part: "SQLite's format", tag: "nosqlite"}
+
 func (*importCommand) loadSQLite(context.Context, *smuggler.Importer, smuggler.Input, *progress) error {
-	return errLeftOut{part: "SQLite's format", tag: "nosqlite"}
+	return errNoSQLite
 }
 
 func (*exportCommand) sqliteFormat(*int64) *smuggler.Format {
 	format := *sqliteFormat
 	format.WriteFile = func(context.Context, *smuggler.Exporter, string) error {
-		return errLeftOut{part: "SQLite's format", tag: "nosqlite"}
+		return errNoSQLite
 	}
 	return &format
 }

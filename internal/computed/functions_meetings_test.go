@@ -18,7 +18,6 @@ import (
 	"github.com/jaydb/jay/internal/standbytest"
 	public "github.com/jaydb/jay/jaytest"
 	"github.com/jaydb/jay/standby"
-	"github.com/jaydb/jay/storage/memory"
 )
 
 // byLine is an index of elements whose groups have ends.
@@ -137,21 +136,7 @@ func TestFunctions_Standby(t *testing.T) {
 		line := rowsOf(t, ctx, source, fromLine, true)
 		undo()
 		switched.Set(standby.From(source))
-		got := ""
-		for more := jaytest.Patience(); more(got == line); {
-			got = ""
-			db, err := s.DB(ctx)
-			jaytest.Must(t, err)
-			q, err := db.RQL(fromLine, nil)
-			if err != nil {
-				continue // the index is not there yet
-			}
-			rows, _ := q.NoScan().All(ctx) // or is built, or there is another database
-			for _, row := range rows {
-				got += string(row.JSON)
-			}
-		}
-		jaytest.Equal(t, got, line)
+		waitFor(t, s, line, fromLine)
 		switched.Set(nil)
 	}
 	db, err := s.DB(ctx)
@@ -184,13 +169,7 @@ func TestFunctions_Shared(t *testing.T) {
 	undo := register(t, "1", 1)
 	defer func() { undo() }()
 	defer register(t, "2", 10)()
-	driver := &memory.Driver{Shared: true}
-	var dbs []*jay.DB
-	for range 2 {
-		db := jaytest.Open(t, "db", &jay.Options{Engine: driver})
-		defer jaytest.Close(t, db)
-		dbs = append(dbs, db)
-	}
+	dbs := twoProcesses(t)
 	fillSplit(t, dbs[0])
 	ensureSplit(t, dbs[1], "1")
 	var writers sync.WaitGroup

@@ -15,7 +15,6 @@ import (
 	"github.com/jaydb/jay/internal/jaytest"
 	public "github.com/jaydb/jay/jaytest"
 	"github.com/jaydb/jay/standby"
-	"github.com/jaydb/jay/storage/memory"
 )
 
 // fillLoads stores orders, customers and products.
@@ -136,13 +135,7 @@ func TestLoads_PowerCut(t *testing.T) {
 // Ensure that of two processes on one store, one of which writes what the documents of the other load, none misses the other.
 func TestLoads_Shared(t *testing.T) {
 	ctx := t.Context()
-	driver := &memory.Driver{Shared: true}
-	var dbs []*jay.DB
-	for range 2 {
-		db := jaytest.Open(t, "db", &jay.Options{Engine: driver})
-		defer jaytest.Close(t, db)
-		dbs = append(dbs, db)
-	}
+	dbs := twoProcesses(t)
 	fillLoads(t, dbs[0])
 	ensureLoads(t, dbs[1])
 	var writers sync.WaitGroup
@@ -176,26 +169,12 @@ func TestLoads_Standby(t *testing.T) {
 	jaytest.Must(t, err)
 	ensureLoads(t, source)
 	jaytest.Put(t, source, "customers/2", `{"Name":"ann","Rate":5}`)
-	want, got := "", ""
+	want, kept := "", []string(nil)
 	for _, l := range loading {
 		want += rowsOf(t, ctx, source, l.kept, true)
+		kept = append(kept, l.kept)
 	}
-	for more := jaytest.Patience(); more(got == want); {
-		db, err := s.DB(ctx)
-		jaytest.Must(t, err)
-		got = ""
-		for _, l := range loading {
-			q, err := db.RQL(l.kept, nil)
-			if err != nil {
-				continue // the index is not there yet
-			}
-			rows, _ := q.NoScan().All(ctx) // or is built, or there is another database
-			for _, row := range rows {
-				got += string(row.JSON)
-			}
-		}
-	}
-	jaytest.Equal(t, got, want)
+	waitFor(t, s, want, kept...)
 	promoted := promote(t, s, source, copied)
 	defer jaytest.Close(t, promoted)
 	jaytest.Put(t, promoted, "customers/1", `{"Name":"ann","Rate":7}`)

@@ -239,17 +239,22 @@ func TestComputed_RefusedByDocuments(t *testing.T) {
 	}
 }
 
+// twoProcesses returns two databases on one store, which the end of the test closes.
+func twoProcesses(t *testing.T) (dbs []*jay.DB) {
+	t.Helper()
+	driver := &memory.Driver{Shared: true}
+	for range 2 {
+		db := jaytest.Open(t, "db", &jay.Options{Engine: driver})
+		t.Cleanup(func() { jaytest.Close(t, db) })
+		dbs = append(dbs, db)
+	}
+	return dbs
+}
+
 // Ensure that several processes on one store declare an index once, and that each sees the answers.
 func TestComputed_Shared(t *testing.T) {
 	ctx := t.Context()
-	o := jay.Options{Engine: &memory.Driver{Shared: true}}
-	var dbs []*jay.DB
-	for range 2 {
-		db, err := jay.Open("db", &o)
-		jaytest.Must(t, err)
-		defer jaytest.Close(t, db)
-		dbs = append(dbs, db)
-	}
+	dbs := twoProcesses(t)
 	fill(t, dbs[0])
 	jaytest.Must(t, jay.ComputedOf(dbs[0]).Ensure(ctx, stock()))
 	jaytest.Must(t, jay.ComputedOf(dbs[1]).Ensure(ctx, stock()))

@@ -24,6 +24,28 @@ func promote(t *testing.T, s *standby.Standby, source *jay.DB, dir string) *jay.
 	return jaytest.Open(t, dir, nil)
 }
 
+// waitFor waits until queries of a standby answer want, each by an index.
+func waitFor(t *testing.T, s *standby.Standby, want string, queries ...string) {
+	t.Helper()
+	got := ""
+	for more := jaytest.Patience(); more(got == want); {
+		db, err := s.DB(t.Context())
+		jaytest.Must(t, err)
+		got = ""
+		for _, text := range queries {
+			q, err := db.RQL(text, nil)
+			if err != nil {
+				continue // the index is not there yet
+			}
+			rows, _ := q.NoScan().All(t.Context()) // or is built, or there is another database
+			for _, row := range rows {
+				got += string(row.JSON)
+			}
+		}
+	}
+	jaytest.Equal(t, got, want)
+}
+
 // Ensure that a standby has the computed indexes of its source and their answers, without a scan, though the source raises its format by the
 // first while the standby follows; and that the database it becomes goes on with them.
 func TestComputed_Standby(t *testing.T) {

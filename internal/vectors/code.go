@@ -49,8 +49,8 @@ func appendCode(dst []byte, v []float32) []byte {
 	return dst
 }
 
-// nearest returns the whole number that is nearest to x, of two the even one; x is less than 1<<31 either way. The sum has no bits left for what is behind the point, and the
-// lower half of its bits is the number.
+// nearest returns the whole number nearest to x, and the even one of two; the absolute value of x is below 1<<31. A sum with 3<<51 has no bits for a fraction, so the processor
+// rounds, and the lower 32 bits of the sum are the number.
 func nearest(x float64) int32 { return int32(uint32(math.Float64bits(x + 3<<51))) }
 
 // code is a code that has been read.

@@ -1,5 +1,8 @@
 package vectors
 
+// wideStep is how many numbers wide takes at once.
+const wideStep = 32
+
 // dot returns the sum of the products of numbers of up to maxSight and of those of a code, which has as many: vector.MaxDimensions at most, so the sum fits into
 // an int32. Whichever way computes it, it is the same.
 func dot(q []int16, c []byte) (sum int32) {

@@ -7,9 +7,6 @@ import "golang.org/x/sys/cpu"
 // useWide is whether dot uses wide. A variable for tests.
 var useWide = cpu.X86.HasAVX2
 
-// wideStep is how many numbers wide takes at once.
-const wideStep = 32
-
 // wide returns the sum of the products of n numbers, n a multiple of wideStep, with AVX2. It looks at no bounds.
 //
 //go:noescape

@@ -5,8 +5,5 @@ package vectors
 // useWide is whether dot uses wide.
 const useWide = false
 
-// wideStep is how many numbers wide takes at once.
-const wideStep = 32
-
 // wide is not called.
 func wide(*int16, *byte, int) int32 { panic("vectors: there are no wide instructions") }

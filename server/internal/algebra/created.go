@@ -78,7 +78,7 @@ func (t creating) several(n *node, s *scope) (value, error) {
 		if err != nil {
 			return one, err
 		}
-		all.names, all.ats, all.values = append(all.names, one.names...), append(all.ats, one.ats...), append(all.values, one.values...)
+		all.addAll(one)
 	}
 	return all, nil
 }

@@ -321,9 +321,9 @@ func (t *translator) objectOf(n *node, s *scope) (value, error) {
 			return o, err
 		}
 		if v.shape == isFields { // they have names of their own
-			o.names, o.ats, o.values = append(o.names, v.names...), append(o.ats, v.ats...), append(o.values, v.values...)
+			o.addAll(v)
 		} else {
-			o.names, o.ats, o.values = append(o.names, n.names[i]), append(o.ats, kid.at), append(o.values, v)
+			o.add(n.names[i], kid.at, v)
 		}
 		if len(o.names) > MaxMembers {
 			return o, t.fail(n.at, "an object has at most %d members", MaxMembers)
@@ -348,11 +348,9 @@ func (t *translator) scalar(v value) (value, error) {
 		return v, t.fail(v.at, "a list is a member of an entry as it is, and in no expression")
 	case isGroups, isGroup:
 		return v, t.fail(v.at, "a member that is a list is not there: fan out over the array")
-	}
-	if v.shape == isFields {
+	case isFields:
 		return v, t.fail(v.at, "a field is a member of an entry as it is, and in no expression")
-	}
-	if v.shape == isPlace {
+	case isPlace:
 		return v, t.fail(v.at, "a place is a member of an entry as it is, and in no expression")
 	}
 	return v, t.fail(v.at, "a member is a value")

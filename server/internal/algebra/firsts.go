@@ -76,8 +76,7 @@ func (t ordering) first(at int, of value, which string) (value, error) {
 	if item.shape == isReference && len(item.path) == 0 {
 		item = value{shape: isObject, at: at}
 		for _, m := range t.members {
-			item.names, item.ats = append(item.names, m), append(item.ats, at)
-			item.values = append(item.values, value{shape: isReference, at: at, root: ofRow, path: []step{{name: m, index: -1}}})
+			item.add(m, at, value{shape: isReference, at: at, root: ofRow, path: []step{{name: m, index: -1}}})
 		}
 	}
 	if item.shape != isObject {

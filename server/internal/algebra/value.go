@@ -78,6 +78,16 @@ type value struct {
 	rows *rows
 }
 
+// add adds a member to an object, or to fields.
+func (v *value) add(name string, at int, member value) {
+	v.names, v.ats, v.values = append(v.names, name), append(v.ats, at), append(v.values, member)
+}
+
+// addAll adds the members of fields.
+func (v *value) addAll(fields value) {
+	v.names, v.ats, v.values = append(v.names, fields.names...), append(v.ats, fields.ats...), append(v.values, fields.values...)
+}
+
 // step is a step of a path: a member, or an element with a number.
 type step struct {
 	name  string

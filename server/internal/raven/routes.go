@@ -35,9 +35,9 @@ var Routes = slices.Concat(
 // refusedRoutes are endpoints of RavenDB that the server does not have, each with the reason.
 var refusedRoutes = []*serve.Route{
 	{Method: "POST", Path: "{D}/admin/indexes/stop", Refused: indexesRun},
-	{Method: "DELETE", Path: "{D}/indexes/errors", Refused: "an error of an index is that of a document, and goes when the document changes; DELETE {D}/indexes takes the index away"},
-	{Method: "POST", Path: "{D}/indexes/replace", Refused: "a new definition replaces the former one by itself, when its index is built"},
-	{Method: "GET", Path: "{D}/indexes/progress", Refused: "indexes are of the last commit; GET {D}/indexes/staleness says whether one is being built, and {J}/indexes how far"},
+	{Method: "DELETE", Path: "{D}/indexes/errors", Refused: "an index error belongs to a document, and is removed when the document changes; DELETE {D}/indexes deletes the index"},
+	{Method: "POST", Path: "{D}/indexes/replace", Refused: "a new definition replaces the former one when its index is built, without a request"},
+	{Method: "GET", Path: "{D}/indexes/progress", Refused: "each commit updates the indexes; GET {D}/indexes/staleness says whether one is being built, and {J}/indexes how far"},
 	{Method: "GET", Path: "{D}/subscriptions", Refused: subscriptions},
 	{Method: "PUT", Path: "{D}/subscriptions", Refused: subscriptions},
 	{Method: "GET", Path: "/info/remote-task/tcp", Refused: subscriptions},
