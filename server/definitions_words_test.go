@@ -187,3 +187,36 @@ func TestDefinitions_Words_Refused(t *testing.T) {
 	}
 	equal(t, "none", h.want(200, "GET", "/databases/a/indexes", "").text(t, "Results"), "[]")
 }
+
+// Ensure that a query through Jay's own interface names every index that a client may name, and goes by the options of its fields.
+func TestDefinitions_Words_Own(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ kind, maps string }{
+		{"fields", `from n in docs.Notes select new { n.Text, n.Code }`},
+		{"computed", `from n in docs.Notes select new { n.Text, n.Code, Upper = n.Code.ToUpper() }`},
+	} {
+		t.Run(test.kind, func(t *testing.T) {
+			t.Parallel()
+			h := notes(t)
+			if a := h.worded("Notes/ByText", test.maps, `{"Text":{"Indexing":"Search","Analyzer":"StandardAnalyzer"},"Code":{"Indexing":"Exact"}}`); a.status != 201 {
+				t.Fatal(a.body)
+			}
+			asks := func(path, query string) answer {
+				return h.do("POST", "/jay/v1/databases/a/"+path, fmt.Sprintf(`{"query":%q,"parameters":{"p":"the oak"}}`, query))
+			}
+			for where, want := range map[string]int{`search(Text, $p, and)`: 2, `search(Text, 'the')`: 0, `search(Text, 'oak', 'whitespace')`: 1, `Code = 'ab-1'`: 1} {
+				a := asks("query", `from index 'Notes/ByText' where `+where)
+				if a.status != 200 {
+					t.Fatal(a.body)
+				}
+				if got := strings.Count(a.body, `"Text":`); got != want {
+					t.Errorf("%s: %d answers: %s", where, got, a.body)
+				}
+			}
+			equal(t, "plan", asks("explain", `from index 'Notes/ByText' where search(Text, $p, and) limit 1`).text(t, "returned"), "1")
+			h.checkProblem(asks("query", `from index 'None' where Code = 'x'`), 400, "IndexDoesNotExistException")
+			h.want(204, "POST", "/databases/a/admin/indexes/disable?name=Notes/ByText", "")
+			h.checkProblem(asks("query", `from index 'Notes/ByText'`), 400, "BadRequestException")
+		})
+	}
+}

@@ -158,6 +158,11 @@ var worded = []mutation{
 		tests: []tests{{"server", "TestDefinitions_Words$"}},
 	},
 	{
+		name:  "definitions: a query through Jay's own interface has no options of fields",
+		edits: []edit{{"server/internal/verbs/indexed.go", "if text, given, err = ix.adaptText(text, given); err != nil {", "if text, given, err = ix.AdaptText(text, given); err != nil {"}},
+		tests: []tests{{"server", "TestDefinitions_Words_Own"}},
+	},
+	{
 		name:  "definitions: the index of words stays when its definition is dropped",
 		edits: []edit{{"server/internal/raven/indexes.go", "c.DB.DropIndex(c.Ctx, side.Collection, side.Name)", "error(nil)"}},
 		tests: []tests{{"server", "TestDefinitions_Words$"}},

@@ -116,7 +116,7 @@ func readQuery(c *serve.Call) (q jay.Query[jay.Row], body queryBody, err error) 
 	if err != nil {
 		return q, body, err
 	}
-	if q, err = c.DB.RQL(body.Query, given); err != nil {
+	if q, err = verbs.Query(c, body.Query, given); err != nil {
 		return q, body, err
 	}
 	if !verbs.PageWords.MatchString(body.Query) { // a limit in the text would be a page

@@ -139,9 +139,17 @@ func revive(c *serve.Call, name string) (declared jay.Computed, err error) {
 }
 
 // AdaptText returns the text of a query of the index as one for documents, and its parameters: of an index of fields that are searched, found exactly or suggest words, with
-// what the definition says of them, and without parameters.
+// what the definition says of them, and without parameters. A computed index adapts its queries itself.
 func (ix *Index) AdaptText(text string, given map[string]any) (string, map[string]any, error) {
-	if ix.Defined == nil || ix.Computed != nil {
+	if ix.Computed != nil {
+		return text, given, nil
+	}
+	return ix.adaptText(text, given)
+}
+
+// adaptText is AdaptText for every index.
+func (ix *Index) adaptText(text string, given map[string]any) (string, map[string]any, error) {
+	if ix.Defined == nil {
 		return text, given, nil
 	}
 	options := ix.Defined.Options()
@@ -154,4 +162,17 @@ func (ix *Index) AdaptText(text string, given map[string]any) (string, map[strin
 	}
 	options.adaptQuery(q)
 	return q.String(), nil, nil
+}
+
+// Query returns a query that may name an index by any name that clients know: of a definition, of queries, or computed. What a definition
+// says of its fields holds. A computed index answers with its entries.
+func Query(c *serve.Call, text string, given map[string]any) (q jay.Query[jay.Row], err error) {
+	text, ix, err := FromIndex(c, text)
+	if err != nil {
+		return q, err
+	}
+	if text, given, err = ix.adaptText(text, given); err != nil {
+		return q, err
+	}
+	return c.DB.RQL(text, given)
 }
