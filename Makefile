@@ -10,8 +10,8 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck
 
 # The modules of the repository: go.work names them all (TestModules). "go test ./..."
 # in the root is the root's module and nothing else, so targets name the packages.
-MODULES = . bench bench/cluster cluster/embedded cluster/etcd cmd/jay jayotel jayprometheus server tests tests/browser tests/cluster tools transfer
-PACKAGES = ./... ./cluster/embedded/... ./cluster/etcd/... ./cmd/jay/... ./jayotel/... ./jayprometheus/... ./server/... ./tests/... ./tests/browser/... ./tests/cluster/... ./transfer/...
+MODULES = . bench bench/cluster cluster/embedded cluster/etcd cmd/jay jayotel jayprometheus server storage/sqlkv tests tests/browser tests/cluster tools transfer
+PACKAGES = ./... ./cluster/embedded/... ./cluster/etcd/... ./cmd/jay/... ./jayotel/... ./jayprometheus/... ./server/... ./storage/sqlkv/... ./tests/... ./tests/browser/... ./tests/cluster/... ./transfer/...
 
 # The long suites, a module of their own.
 SUITES = ./tests/...
@@ -32,7 +32,7 @@ test test-short invariants race: export TMPDIR ?= $(FILES)
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help fetch demo small test test-short test-full check ci nightly format vet lint invariants race race-full engine bin/systems cross cross-full modules oldest oldest-types campaigns readme interop cluster browser screenshots studio-million bench bench-full bench-smoke attachments backup standby crash kill-reads kill-changes storm simulation kinds revisions places damage hunt hostile expiry feeds cluster-faults formats fuzz mutations build
+.PHONY: help fetch demo small test test-short test-full check ci nightly format vet lint invariants race race-full engine bin/systems cross cross-full modules oldest oldest-types campaigns readme interop cluster postgres browser screenshots studio-million bench bench-full bench-smoke attachments backup standby crash kill-reads kill-changes storm simulation kinds revisions places damage hunt hostile expiry feeds cluster-faults formats fuzz mutations build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
@@ -43,6 +43,7 @@ help:
 	@echo "ci          what CI runs: check with test-full, oldest-types small readme demo interop browser"
 	@echo "nightly     the rest: modules oldest engine cross-full race-full bench-smoke cluster and campaigns, hours"
 	@echo "cluster     nodes that agree through etcd, on a network that fails; installs etcd"
+	@echo "postgres    the storage engine on PostgreSQL, which it installs"
 	@echo "engine      tests that say nothing about files, on another engine than Pebble's"
 	@echo "build       bin/jay"
 	@echo "browser     the studio in Chromium; screenshots: the pictures of docs/studio.md"
@@ -103,7 +104,7 @@ check: format vet lint test-short invariants race cross
 # What mostly compiles, downloads or waits is done two at a time, at the end. The suites have had
 # their invariants in test-full.
 ci: INVARIANTS = .
-ci: format vet lint test-full invariants race browser
+ci: format vet lint test-full invariants race postgres browser
 	$(MAKE) -j2 --output-sync=target cross oldest-types small readme demo interop
 
 nightly: modules oldest engine cross-full race-full bench-smoke cluster campaigns
@@ -114,6 +115,7 @@ fetch:
 	GOTOOLCHAIN=$(OLDEST) $(GO) version
 	./tests/browser/run.sh install
 	./server/interop/run.sh install
+	./storage/sqlkv/install.sh
 
 campaigns: simulation hostile crash kill-reads kill-changes storm kinds revisions places expiry feeds backup standby attachments formats hunt cluster-faults fuzz damage mutations
 
@@ -208,6 +210,11 @@ interop:
 cluster:
 	GO="$(GO)" ./tests/cluster/install.sh
 	JAY_CLUSTER=1 JAY_NETNS=must $(GO) test -count=1 -timeout 120m -v ./tests/cluster
+
+# The storage engine on PostgreSQL, which it installs.
+postgres:
+	./storage/sqlkv/install.sh
+	JAY_NEED_POSTGRES=1 $(GO) test -vet=off -count=1 -timeout 20m ./storage/sqlkv/...
 
 # The studio in Chromium; installs it and Node.
 browser:

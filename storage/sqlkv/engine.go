@@ -1,0 +1,272 @@
+package sqlkv
+
+import (
+	"context"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/jaydb/jay/storage"
+)
+
+// Engine is a store on a server that this process has open. Others may have it open, too.
+type Engine struct {
+	options
+	address address
+	sql     statements
+	id      []byte // of the store
+	ctx     context.Context
+	cancel  context.CancelFunc
+	closing sync.Once
+	workers sync.WaitGroup
+
+	pool      *pgxpool.Pool // for reads
+	snapshots chan struct{} // has an element for each that is open
+
+	newest   atomic.Uint64 // the highest number of a commit that this process has seen
+	durable  atomic.Uint64 // the number of a commit that is on the server's disk with all before it
+	finished atomic.Bool   // the creation was seen to be finished
+	features atomic.Pointer[string]
+
+	commits  atomic.Uint64
+	sequence atomic.Uint64
+	news     news
+	line     line
+
+	// Of the leader alone.
+	conn     *pgx.Conn // or nil
+	expected int       // members that have just been answered
+	hot      hot
+	doubt    *doubt // a commit whose outcome is not known yet; or nil
+}
+
+// open opens the store at an address, and makes it if there is none, unless it must exist.
+func open(a address, o options, mustExist bool) (_ *Engine, err error) {
+	e := &Engine{options: o, address: a, sql: newStatements(a.schema, o.traits), snapshots: make(chan struct{}, o.connections-2)}
+	e.ctx, e.cancel = context.WithCancel(context.Background())
+	defer func() {
+		if err != nil {
+			e.cancel()
+		}
+	}()
+	ctx, cancel := e.bounded()
+	defer cancel()
+	first, err := o.connect(ctx, a.config, o.timeout)
+	if err != nil {
+		return nil, a.explain(err)
+	}
+	defer func() { first.Close(ctx) }()
+	if err := o.checkServer(ctx, a, first); err != nil {
+		return nil, err
+	}
+	r, err := o.find(ctx, a, first, &e.sql, mustExist)
+	if err != nil {
+		return nil, err
+	}
+	e.id = r.id
+	e.finished.Store(r.created)
+	e.features.Store(&r.features)
+	if e.pool, err = e.newPool(ctx); err != nil {
+		return nil, a.explain(err)
+	}
+	if !o.readOnly {
+		e.workers.Go(e.prune)
+	}
+	return e, nil
+}
+
+// newPool returns the connections for reads. They are made when they are needed.
+func (e *Engine) newPool(ctx context.Context) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig("") // only its defaults are used
+	if err != nil {
+		return nil, err
+	}
+	config.ConnConfig = e.address.config
+	config.MaxConns = int32(e.connections)
+	config.MinConns = 0
+	config.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
+		if err := e.set(ctx, c, e.limits.SnapshotAge+e.timeout); err != nil {
+			return err
+		}
+		return e.same(ctx, c)
+	}
+	return pgxpool.NewWithConfig(ctx, config)
+}
+
+// bounded returns the context of a call that has none.
+func (e *Engine) bounded() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(e.ctx, e.timeout)
+}
+
+// retried calls fn with a connection of the pool. If that turns out to be lost, as the server was restarted, all others of the
+// pool may be so, too: then it calls fn once more with a new one. If fn returns no error, the connection is its own.
+func (e *Engine) retried(ctx context.Context, fn func(c *pgxpool.Conn) error) error {
+	for attempt := 0; ; attempt++ {
+		c, err := e.pool.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		if err = fn(c); err == nil {
+			return nil
+		}
+		gone := lost(err) && err != storage.ErrNotFound
+		if gone || c.Conn().PgConn().TxStatus() != 'I' {
+			c.Conn().Close(ctx)
+		}
+		c.Release()
+		if !gone || attempt > 0 || ctx.Err() != nil {
+			return err
+		}
+		e.pool.Reset()
+	}
+}
+
+// saw notes that the commit with this number is there.
+func (e *Engine) saw(number uint64) {
+	if raise(&e.newest, number) {
+		e.news.tell()
+	}
+}
+
+// raise raises a number to n, and reports false if it is not lower.
+func raise(number *atomic.Uint64, n uint64) bool {
+	for {
+		old := number.Load()
+		if old >= n {
+			return false
+		}
+		if number.CompareAndSwap(old, n) {
+			return true
+		}
+	}
+}
+
+// Get implements storage.Reader.
+func (e *Engine) Get(key []byte) ([]byte, io.Closer, error) {
+	ctx, cancel := e.bounded()
+	defer cancel()
+	var value []byte
+	err := e.retried(ctx, func(c *pgxpool.Conn) (err error) {
+		if value, err = e.sql.value(ctx, c, key); err == nil {
+			c.Release()
+		}
+		return err
+	})
+	if err != nil && err != storage.ErrNotFound {
+		err = e.address.explain(err)
+	}
+	return withCloser(value, err)
+}
+
+// Iterate implements storage.Reader.
+func (e *Engine) Iterate(lo, hi []byte) (storage.Iterator, error) {
+	s := e.snapshot()
+	if err := s.why(); err != nil {
+		return nil, err
+	}
+	return newIterator(s, lo, hi, s.Close), nil
+}
+
+// Limits implements storage.Engine.
+func (e *Engine) Limits() storage.Limits { return e.limits }
+
+// Shared implements storage.Engine.
+func (e *Engine) Shared() bool { return true }
+
+// Format implements storage.Engine. It asks the server; if that does not answer, it returns what it has said before.
+func (e *Engine) Format() storage.StoreFormat {
+	r, err := e.record()
+	if err == nil {
+		e.features.Store(&r.features)
+	}
+	used, err := e.parseFeatures(*e.features.Load())
+	if err != nil {
+		return storage.StoreFormat{Number: e.known.Newest() + 1}
+	}
+	return e.known.Format(used)
+}
+
+// record reads the row of table store.
+func (e *Engine) record() (r record, err error) {
+	ctx, cancel := e.bounded()
+	defer cancel()
+	err = e.retried(ctx, func(c *pgxpool.Conn) (err error) {
+		if r, err = e.sql.record(ctx, c); err == nil {
+			c.Release()
+		}
+		return err
+	})
+	return r, e.address.explain(err)
+}
+
+// Creating implements storage.Engine. If the server does not answer, it returns what was so when the store was opened.
+func (e *Engine) Creating() bool {
+	if e.finished.Load() {
+		return false
+	}
+	if r, err := e.record(); err == nil && r.created {
+		e.finished.Store(true)
+	}
+	return !e.finished.Load()
+}
+
+// FinishCreation implements storage.Engine.
+func (e *Engine) FinishCreation() error {
+	if e.readOnly {
+		return storage.ErrReadOnly
+	}
+	ctx, cancel := e.bounded()
+	defer cancel()
+	err := e.retried(ctx, func(c *pgxpool.Conn) error {
+		_, err := c.Exec(ctx, e.sql.finish) // which may be done twice
+		if err == nil {
+			c.Release()
+		}
+		return err
+	})
+	if err != nil {
+		return e.address.explain(err)
+	}
+	e.finished.Store(true)
+	return nil
+}
+
+// Stats implements storage.Engine. What the server has on its disk is for the server's own tools to tell.
+func (e *Engine) Stats() storage.Stats { return storage.Stats{Commits: e.commits.Load()} }
+
+// Compact implements storage.Engine: the server frees space by itself.
+func (e *Engine) Compact(ctx context.Context) error { return ctx.Err() }
+
+// Await implements storage.Engine: every call ends with its context, or after Driver.Timeout.
+func (e *Engine) Await(done <-chan struct{}) error {
+	<-done
+	return nil
+}
+
+// Close implements storage.Engine.
+func (e *Engine) Close() (err error) {
+	e.closing.Do(func() {
+		if e.relaxed && e.commits.Load() > 0 && e.newest.Load() > e.durable.Load() {
+			ctx, cancel := e.bounded()
+			err = e.Sync(ctx)
+			cancel()
+		}
+		e.cancel()
+		e.workers.Wait()
+		e.drop()
+		closed := make(chan struct{})
+		go func() {
+			e.pool.Close() // waits for connections that snapshots hold
+			close(closed)
+		}()
+		select {
+		case <-closed:
+		case <-time.After(e.timeout):
+		}
+	})
+	return err
+}

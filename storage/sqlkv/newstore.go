@@ -1,0 +1,131 @@
+package sqlkv
+
+import (
+	"context"
+	"io/fs"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jaydb/jay/storage"
+)
+
+// Prepare implements storage.Driver. The store is made in a schema of its own, which is renamed when it is whole.
+func (d *Driver) Prepare(name string) (storage.NewStore, error) {
+	a, err := newAddress(name)
+	if err != nil {
+		return nil, err
+	}
+	opts, err := d.options(storage.OpenOptions{})
+	if err != nil {
+		return nil, err
+	}
+	n := &newStore{options: opts, address: a}
+	if n.made, err = a.inSchema(a.schema + unfinished); err != nil {
+		return nil, err
+	}
+	return n, n.do(func(ctx context.Context, c *pgx.Conn) error {
+		for _, schema := range []string{a.schema, a.schema + unfinished} {
+			tables, err := tablesIn(ctx, c, schema)
+			if err != nil {
+				return err
+			}
+			if len(tables) > 0 {
+				return n.exists(schema)
+			}
+		}
+		return nil
+	})
+}
+
+// newStore is a store that is being made.
+type newStore struct {
+	options options
+	address address
+	made    string
+}
+
+// do calls fn with a connection.
+func (n *newStore) do(fn func(ctx context.Context, c *pgx.Conn) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), n.options.timeout)
+	defer cancel()
+	c, err := n.options.connect(ctx, n.address.config, n.options.timeout)
+	if err != nil {
+		return n.address.explain(err)
+	}
+	defer c.Close(ctx)
+	if err := fn(ctx, c); err != nil {
+		return n.address.explain(err)
+	}
+	return nil
+}
+
+// exists is the error of a schema that has tables.
+func (n *newStore) exists(schema string) error {
+	a := n.address
+	a.schema = schema
+	return &Error{Address: a.String(), Kind: fs.ErrExist, Do: "name another schema by " + schemaParameter + ", or remove that one"}
+}
+
+// Name implements storage.NewStore.
+func (n *newStore) Name() string { return n.made }
+
+// Commit implements storage.NewStore.
+func (n *newStore) Commit() error {
+	exists := false
+	err := n.do(func(ctx context.Context, c *pgx.Conn) error {
+		tx, err := c.Begin(ctx)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback(ctx) // does nothing after the commit
+		tables, err := tablesIn(ctx, tx, n.address.schema)
+		if err != nil {
+			return err
+		}
+		if exists = len(tables) > 0; exists {
+			return n.exists(n.address.schema)
+		}
+		if _, err := tx.Exec(ctx, "drop schema if exists "+quoted(n.address.schema)); err != nil { // an empty one
+			return err
+		}
+		if _, err := tx.Exec(ctx, "alter schema "+quoted(n.address.schema+unfinished)+" rename to "+quoted(n.address.schema)); err != nil {
+			return err
+		}
+		return tx.Commit(ctx)
+	})
+	if exists {
+		if abandoned := n.Abandon(); abandoned != nil {
+			return abandoned
+		}
+	}
+	return err
+}
+
+func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }
+
+// Abandon implements storage.NewStore.
+func (n *newStore) Abandon() error {
+	return n.do(func(ctx context.Context, c *pgx.Conn) error {
+		schema := quoted(n.address.schema + unfinished)
+		tx, err := c.Begin(ctx)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback(ctx) // does nothing after the commit
+		tables, err := tablesIn(ctx, tx, n.address.schema+unfinished)
+		if err != nil {
+			return err
+		}
+		for _, table := range []string{"kv", "commits", "store"} {
+			if tables[table] {
+				if _, err := tx.Exec(ctx, "drop table "+schema+"."+table); err != nil {
+					return err
+				}
+			}
+		}
+		if _, err := tx.Exec(ctx, "drop schema if exists "+schema); err != nil { // refused if there is something else in it
+			return err
+		}
+		return tx.Commit(ctx)
+	})
+}

@@ -1,0 +1,63 @@
+package sqlkv
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// prune deletes rows of commits that are older than Driver.Retention, until the engine is closed. Each process that has the store open does so; the last
+// row stays.
+func (e *Engine) prune() {
+	tick := time.NewTicker(max(e.retention/10, time.Millisecond))
+	defer tick.Stop()
+	pruned := int64(-1) // rows up to this number are gone
+	for {
+		select {
+		case <-tick.C:
+		case <-e.ctx.Done():
+			return
+		}
+		for more := true; more && e.ctx.Err() == nil; {
+			last, count, err := e.pruneAfter(pruned)
+			if err != nil {
+				e.log.Warn("jay: old rows of commits could not be deleted; it is tried again", "store", e.address.String(), "error", err)
+				break
+			}
+			pruned = max(pruned, last)
+			more = count == prunedAtOnce
+		}
+	}
+}
+
+// prunedAtOnce is how many rows one statement deletes at most.
+const prunedAtOnce = 10_000
+
+// pruneAfter deletes rows with higher numbers. It returns the highest number of a row that it has deleted, and how many they were.
+func (e *Engine) pruneAfter(number int64) (last int64, count int, err error) {
+	ctx, cancel := e.bounded()
+	defer cancel()
+	err = e.retried(ctx, func(c *pgxpool.Conn) error {
+		numbers, err := prunedRows(ctx, c, e.sql.prune, number, prunedAtOnce, e.retention, e.newest.Load())
+		if err != nil {
+			return err
+		}
+		c.Release()
+		count = len(numbers)
+		for _, n := range numbers {
+			last = max(last, n)
+		}
+		return nil
+	})
+	return last, count, e.address.explain(err)
+}
+
+func prunedRows(ctx context.Context, c rower, sql string, args ...any) ([]int64, error) {
+	rows, err := c.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[int64])
+}

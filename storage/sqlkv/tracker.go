@@ -1,0 +1,118 @@
+package sqlkv
+
+import (
+	"context"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jaydb/jay/storage"
+)
+
+// tracker knows which keys were written since it began, as far as it was asked.
+type tracker struct {
+	engine *Engine
+	err    error // it does not know when it began
+
+	mu      sync.Mutex
+	upto    uint64              // the newest commit that it has learned of. Guarded by mu.
+	written map[string]struct{} // by commits since it began. Guarded by mu.
+	all     bool                // there were too many. Guarded by mu.
+}
+
+// maxWritten is how many keys a tracker knows.
+const maxWritten = 200_000
+
+// TrackWrites implements storage.Engine.
+func (e *Engine) TrackWrites() storage.WriteTracker {
+	w := &tracker{engine: e, written: make(map[string]struct{})}
+	w.upto, w.err = e.latest()
+	w.all = w.err != nil
+	return w
+}
+
+// learn reads what commits up to a number have written.
+func (w *tracker) learn(ctx context.Context, c *pgx.Conn, number uint64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all || number <= w.upto {
+		return nil
+	}
+	rows, err := c.Query(ctx, w.engine.sql.since, w.upto, maxForeign+2)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	count := 0
+	for rows.Next() {
+		var n uint64
+		var keys [][]byte
+		if err := rows.Scan(&n, &keys); err != nil {
+			return err
+		}
+		if count++; count == 1 {
+			w.all = n != w.upto // the row is too old to be there
+			continue
+		}
+		w.all = w.all || keys == nil || len(w.written)+len(keys) > maxWritten
+		for _, key := range keys {
+			w.written[string(key)] = struct{}{}
+		}
+	}
+	if err := rows.Err(); err != nil {
+		w.all = true
+		return err
+	}
+	if w.upto = number; count == maxForeign+2 || count == 0 {
+		w.all = true
+	}
+	if w.all {
+		w.written = nil
+	}
+	return nil
+}
+
+// wrote reports whether a key was written, as far as is known.
+func (w *tracker) wrote(key []byte) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, written := w.written[string(key)]
+	return w.all || written
+}
+
+// NewReader implements storage.WriteTracker.
+func (w *tracker) NewReader() (storage.BatchReader, error) {
+	if w.err != nil {
+		return nil, w.err
+	}
+	s := w.engine.snapshot()
+	if err := s.why(); err != nil {
+		return nil, err
+	}
+	return &batchReader{s}, nil
+}
+
+// Close implements storage.WriteTracker.
+func (w *tracker) Close() {}
+
+// batchReader reads many keys of one moment.
+type batchReader struct{ snapshot *snapshot }
+
+// Get implements storage.BatchReader.
+func (r *batchReader) Get(key []byte) ([]byte, error) { return r.snapshot.value(key) }
+
+// Missing implements storage.BatchReader.
+func (r *batchReader) Missing(keys [][]byte) (missing bool, err error) {
+	if len(keys) == 0 {
+		return true, nil
+	}
+	err = r.snapshot.read(func(ctx context.Context, c rower) error {
+		found, err := r.snapshot.engine.sql.anyOf(ctx, c, keys)
+		missing = !found
+		return err
+	})
+	return missing && err == nil, err
+}
+
+// Close implements storage.BatchReader.
+func (r *batchReader) Close() error { return r.snapshot.Close() }
