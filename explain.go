@@ -85,7 +85,14 @@ func (q Query[T]) Matcher() (*Matcher, error) {
 }
 
 // Match reports whether a document is in the collection of the query and satisfies its
-// condition, as it is in doc. It reads nothing else.
+// condition, as it is in doc. It reads nothing else: of a condition that asks for documents which are loaded, as in
+// load(Customer).City = 'Bern', it returns ErrQuery. MatchIn decides that.
 func (m *Matcher) Match(ctx context.Context, doc *Document) (bool, error) {
 	return m.filter.Match(ctx, (*docs.Document)(doc))
+}
+
+// MatchIn is Match in a transaction, which reads the documents that the condition loads. They join the read set: the transaction
+// is in conflict if another one changes them.
+func (m *Matcher) MatchIn(ctx context.Context, tx *Tx, doc *Document) (bool, error) {
+	return m.filter.MatchIn(ctx, (*docs.Document)(doc), tx.inner().Loads(ctx))
 }

@@ -45,7 +45,9 @@ type Map struct {
 	// Where is a condition in RQL: documents, or elements, of which it is not true have no entry. Empty is none.
 	Where string `json:"where,omitempty"`
 
-	// Select has the members of an entry, 1 to 32.
+	// Select has the members of an entry, 1 to 32. The expression fields(Attributes, Name, Value) stands for fields whose names are in the
+	// document, whatever the name of the member: of each element of the array Attributes, Name has the name of a field, and Value its value. Conditions
+	// name such fields as they name members, as in "where Color = 'red'"; nothing else does.
 	Select []Member `json:"select"`
 }
 
@@ -55,11 +57,12 @@ type Reduce struct {
 	GroupBy []string `json:"groupBy"`
 
 	// Select has the members of a result: of each, the expression is a name of GroupBy, or one of count(), count(distinct Total),
-	// sum(Total), avg(Total), min(Total), max(Total), first(Total order by At) and last(Total order by At), where Total and At are members
-	// of the maps, or an expression of these, such as "sum(Total) / count()".
+	// sum(Total), avg(Total), min(Total), max(Total), first(Total order by At), last(Total order by At), list(Total) and list(distinct Total),
+	// where Total and At are members of the maps or expressions of these, such as "sum(if(Total > 5, 1, 0))". Or it is an expression of such
+	// functions, such as "sum(Total) / count()" and "join(list(distinct Name), ', ')".
 	//
-	// Counts, sums and averages are kept. The others are looked up at the ends of groups in the entries of an ordered index, or one of
-	// the kind "ends" for the elements of an array.
+	// Counts, sums and averages are kept. The others are looked up in the entries of an ordered index, or of one of the kind "ends" for the
+	// elements of an array: at the ends of groups, and for list() in all entries of a group, up to query.MaxListed of one query.
 	Select []Member `json:"select"`
 }
 

@@ -35,6 +35,7 @@ type Groups struct {
 	ordered []*group          // in the order of their first documents
 	added   int64             // documents added
 	used    int               // bytes of memory, estimated
+	listed  int               // values in lists
 	limit   int               // of used; 0 for none
 
 	key      []byte // scratch, and so is identity
@@ -58,7 +59,9 @@ type cell struct {
 	total total               // of count, sum and avg
 	best  Value               // of min and max, first and last; missing if no value came
 	order *Value              // of first and last: what the order has at best; nil if no value came
-	seen  map[string]struct{} // of count(distinct): the identities of values
+	seen  map[string]struct{} // of count(distinct) and list(distinct): the identities of values
+
+	listed []Value // of list: the values, in no order
 }
 
 // NewGroups returns Groups without documents. They use about maxBytes of memory
@@ -84,7 +87,7 @@ func NewGroups(groupBy []Field, columns []Column, maxBytes int) (*Groups, error)
 				at = i
 			}
 		}
-		if c.Func > FuncLast || c.Func == FuncNone && at < 0 {
+		if c.Func > FuncListDistinct || c.Func == FuncNone && at < 0 {
 			return nil, fmt.Errorf("%w: %q is not the same for all documents of a group", ErrColumn, c.Name)
 		}
 		g.keys = append(g.keys, at)
@@ -242,7 +245,7 @@ func (g *Groups) addTo(to *group) error {
 			continue
 		}
 		if err := g.addCell(&to.cells[i], c.Func, g.by+i); err != nil {
-			return fmt.Errorf("column %q: %w", c.Name, err)
+			return g.ofGroup(err, to, i)
 		}
 	}
 	if g.limit > 0 && g.used > g.limit {
@@ -282,6 +285,8 @@ func (g *Groups) addValue(to *cell, fn Func, v Value) error {
 		g.pace.Spend(len(v.raw))
 	case FuncCountDistinct:
 		g.see(to, v)
+	case FuncList, FuncListDistinct:
+		return g.gather(to, fn, v)
 	}
 	return nil
 }
@@ -376,6 +381,8 @@ func (c *cell) value(fn Func) Value {
 	case FuncCountDistinct:
 		v, _ := NewValue(len(c.seen))
 		return v
+	case FuncList, FuncListDistinct:
+		return c.list()
 	}
 	if c.best.IsMissing() {
 		return null

@@ -1,7 +1,5 @@
 package query
 
-import "fmt"
-
 // Choose makes the group with these members, one for each field of the group by, the one to which AddEntry adds. A missing member counts as
 // null. It makes the group if there is none.
 func (g *Groups) Choose(members []Value) {
@@ -27,7 +25,7 @@ func (g *Groups) AddEntry(values []Value) error {
 			err = g.addValue(to, c.Func, values[i])
 		}
 		if err != nil {
-			return fmt.Errorf("column %q: %w", c.Name, err)
+			return g.ofGroup(err, g.entry, i)
 		}
 	}
 	return g.within()
@@ -65,7 +63,7 @@ func (g *Groups) within() error {
 // Reset removes all groups. It must not be called without a group by, which always has one.
 func (g *Groups) Reset() {
 	clear(g.groups)
-	g.ordered, g.entry, g.used = g.ordered[:0], nil, 0
+	g.ordered, g.entry, g.used, g.listed = g.ordered[:0], nil, 0, 0
 }
 
 // Join takes columns over that other has of the same groups: column i of other is the column of g at columns[i]. It reports whether other
@@ -86,9 +84,11 @@ func (g *Groups) Join(other *Groups, columns []int) (all bool) {
 		}
 		joined++
 		for i, at := range columns {
-			to.cells[at].best, to.cells[at].order, to.cells[at].seen = from.cells[i].best, from.cells[i].order, from.cells[i].seen
+			cell := &to.cells[at]
+			cell.best, cell.order, cell.seen, cell.listed = from.cells[i].best, from.cells[i].order, from.cells[i].seen, from.cells[i].listed
 		}
 	}
 	g.used += other.used
+	g.listed += other.listed
 	return joined == len(g.ordered)
 }

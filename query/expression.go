@@ -31,7 +31,8 @@ var errOperand = errors.New("an expression cannot be computed")
 // coalesce(Nickname, Name), if(Total > 100, 'large', 'small'). [ParseExpression] makes it. It is immutable.
 //
 // An operand is the one value that its field reaches. If it is missing, so is the result; if it is null, the
-// result is null; coalesce and if choose among operands, and concat leaves those out. Otherwise the operands must be
+// result is null; coalesce and if choose among operands, if without a second value is missing where its condition is not true, and concat
+// leaves those out. The first operand of join is all values that its field reaches. Otherwise the operands must be
 // of the kinds that the operator or function takes: for a document in which they are not, in which a field
 // reaches several values, or in which a number is divided by zero, the expression has no value, as if it were missing.
 //
@@ -185,6 +186,11 @@ func (c *computation) value(o *operation) (Value, error) {
 		return absent, nil
 	}
 	v, err := o.function.apply(c, values)
+	return c.charged(o, v, err)
+}
+
+// charged returns the result of a function, unless it is too large or an error.
+func (c *computation) charged(o *operation, v Value, err error) (Value, error) {
 	c.reader.pace.Spend(len(v.raw))
 	switch c.reader.spent += len(v.raw); {
 	case err != nil:

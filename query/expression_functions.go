@@ -30,7 +30,8 @@ func init() {
 		{name: "datePart", least: 2, most: 2, units: partUnits, apply: partOf},
 		{name: "dateTrunc", least: 2, most: 2, units: truncUnits, apply: dateTrunc},
 		{name: "floor", least: 1, most: 1, apply: rounding(-1)},
-		{name: "if", least: 2, most: 2, choose: chooseIf},
+		{name: "if", least: 1, most: 2, choose: chooseIf},
+		{name: "join", least: 2, most: 2, choose: joinValues},
 		{name: "length", least: 1, most: 1, apply: length},
 		{name: "lower", least: 1, most: 1, apply: mapped(bytes.ToLower)},
 		{name: "number", least: 1, most: 1, apply: toNumber},
@@ -399,12 +400,51 @@ func chooseIf(c *computation, o *operation) (Value, error) {
 	m := c.matchers[o.condition]
 	m.SetPace(c.reader.pace)
 	m.reader.inherited = c.reader.spent
-	chosen := o.operands[1]
+	chosen := o.operands[1:]
 	if m.Match(c.reader.doc) {
-		chosen = o.operands[0]
+		chosen = o.operands
 	}
 	if c.reader.doc.version == 0 { // the next element of a fan-out finds what was read of the document
 		m.reader.Reset(Doc{}) // holds nothing of a large document
 	}
-	return c.value(chosen)
+	if len(chosen) == 0 {
+		return Value{}, nil
+	}
+	return c.value(chosen[0])
+}
+
+// joinValues computes join: the texts of all values of a field, with another text between them. Null is nothing. Without a value there is
+// no text.
+func joinValues(c *computation, o *operation) (Value, error) {
+	between, err := c.value(o.operands[1])
+	if err != nil || between.kind <= KindNull {
+		return between, err
+	}
+	separator, err := textOf(between)
+	var text []byte // the values may be in the memory of the reader
+	n := 0
+	add := func(v Value) bool {
+		if n++; n > 1 {
+			text = append(text, separator...)
+		}
+		if text, err = appendText(text, v); err == nil && len(text) > MaxComputedBytes {
+			err = &LimitError{"bytes of a computed text", MaxComputedBytes, len(text)}
+		}
+		return err == nil
+	}
+	switch of := o.operands[0]; {
+	case err != nil:
+	case of.function == nil && of.field >= 0:
+		c.reader.Each(c.slots[of.field], add)
+	default:
+		var v Value
+		if v, err = c.value(of); err != nil || v.kind <= KindNull {
+			return v, err
+		}
+		add(v)
+	}
+	if err == nil && n == 0 {
+		return Value{}, c.reader.pace.Err()
+	}
+	return c.charged(o, plainText(text), err)
 }

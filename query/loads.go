@@ -147,11 +147,7 @@ func (q *Query) Loads() ([]jsonpath.Path, error) {
 	for _, f := range q.Facets {
 		fields = append(fields, f.Field)
 	}
-	paths, err := LoadedPaths(q.Each, fields)
-	if err == nil && paths != nil && q.Script != nil {
-		err = fmt.Errorf("%w: %s: JavaScript has the document alone, and a load of its own", ErrCondition, loadString(paths[0]))
-	}
-	return paths, err
+	return LoadedPaths(q.Each, fields)
 }
 
 // errLoads is the error of a load where there is no other document.

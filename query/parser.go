@@ -303,6 +303,9 @@ func (p *parser) query() (*Query, error) {
 		if err := p.rest(q, next); err != nil {
 			return nil, err
 		}
+		if err := p.scripts.named(q, next); err != nil {
+			return nil, err
+		}
 		last = next
 	}
 	if err := q.ResolveEach(); err != nil {

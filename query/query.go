@@ -184,6 +184,11 @@ const (
 	// paths lead through the same array, the values of each element belong together; of other arrays the least values count.
 	FuncFirst
 	FuncLast // the same with the greatest values: last(Total order by At)
+
+	// FuncList is an array of the values that the field reaches in the documents of the group, in the order of all values: list(Name). A value
+	// that is reached several times is there as often. Missing values are left out, and null is a value. It is bounded: see ListError.
+	FuncList
+	FuncListDistinct // the same with each different value once: list(distinct Name)
 )
 
 // Expr is a condition: And, Or, Not, Compare, CompareFields, Between, In, StartsWith,

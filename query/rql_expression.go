@@ -30,7 +30,7 @@ func ParseExpression(text string) (Field, error) {
 func ParseMember(text string) (Field, error) { return parseMember(text, nil) }
 
 // ParseReduction parses a member of a result of a computed index: an expression of members of a group, and of the functions
-// count(), sum(), avg(), min(), max(), first() and last(). It adds a column for each function to columns, unless it is there, and the expression has the
+// count(), sum(), avg(), min(), max(), first(), last() and list(), also in the condition of if(). It adds a column for each function to columns, unless it is there, and the expression has the
 // member of the column's name in its place. Errors are as for [ParseMember].
 func ParseReduction(text string, columns *[]Column) (Field, error) { return parseMember(text, columns) }
 
@@ -53,7 +53,7 @@ func parseMember(text string, columns *[]Column) (Field, error) {
 	return f, nil
 }
 
-// aggregate = "count" "(" ")" | ( "sum" | "avg" | "min" | "max" ) "(" operand [ "as" ( "date" | "utc" ) ] ")" . The result is the member of
+// aggregate is a term that is a function of groups. The result is the member of
 // the column's name.
 func (e *expressions) aggregate() (*operation, error) {
 	columns := e.columns
@@ -142,7 +142,12 @@ func (e *expressions) atExpression() bool {
 		e.p.tok.kind == tokenNumber, e.p.tok.kind == tokenText, e.p.tok.kind == tokenParameter:
 		return operatorAt(e.p.peek()) != nil
 	}
-	return places{e.p}.isOperand() || vectors{e.p}.isOperand() || e.p.atCall() && (functionOf(e.p.tok) != nil || e.p.tok.is("field"))
+	return e.atAggregate() || places{e.p}.isOperand() || vectors{e.p}.isOperand() || e.p.atCall() && (functionOf(e.p.tok) != nil || e.p.tok.is("field"))
+}
+
+// atAggregate reports whether tok begins a function of groups that is an operand.
+func (e *expressions) atAggregate() bool {
+	return e.columns != nil && e.p.atCall() && e.p.function() != FuncNone
 }
 
 // operand = field | expression .
@@ -332,7 +337,7 @@ func (e *expressions) primaryOperand() (*operation, error) {
 		return e.fieldOperand(f)
 	case e.p.atCall() && functionOf(e.p.tok) != nil:
 		return e.callFunction(functionOf(e.p.tok))
-	case e.p.atCall() && e.p.function() != FuncNone && e.columns != nil:
+	case e.atAggregate():
 		return e.aggregate()
 	case e.p.atCall() && e.p.function() != FuncNone:
 		return nil, e.p.fail(e.p.tok.offset, "%s() is of groups, and no operand of an expression", e.p.tok.text).
@@ -405,7 +410,7 @@ func (e *expressions) callFunction(f *function) (*operation, error) {
 func (f *function) takes() string {
 	switch {
 	case f.name == "if":
-		return "a condition, and a value for when it is true and one for when it is not"
+		return "a condition, a value for when it is true, and perhaps one for when it is not"
 	case f.least == f.most && f.least == 1:
 		return "one operand"
 	case f.least == f.most:

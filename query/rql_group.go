@@ -8,7 +8,7 @@ import (
 )
 
 // funcNames are the names of the aggregate functions.
-var funcNames = [...]string{FuncNone: "", FuncCount: "count", FuncSum: "sum", FuncAvg: "avg", FuncMin: "min", FuncMax: "max", FuncFirst: "first", FuncLast: "last"}
+var funcNames = [...]string{FuncNone: "", FuncCount: "count", FuncSum: "sum", FuncAvg: "avg", FuncMin: "min", FuncMax: "max", FuncFirst: "first", FuncLast: "last", FuncList: "list"}
 
 // funcText returns the call of an aggregate function, as a query writes it.
 func funcText(fn Func, f Field) string {
@@ -17,6 +17,8 @@ func funcText(fn Func, f Field) string {
 		return "count()"
 	case FuncCountDistinct:
 		return "count(distinct " + f.String() + ")"
+	case FuncListDistinct:
+		return "list(distinct " + f.String() + ")"
 	}
 	return funcNames[fn] + "(" + f.String() + f.orderText() + ")"
 }
@@ -58,7 +60,8 @@ func (p *parser) termOrKey(q *Query, expected string, refused map[string]string)
 	return at, p.fail(at.offset, "key() of several fields is not there").hinting("name the fields of group by one by one")
 }
 
-// term = operand | "count" "(" [ "distinct" dated ] ")" | ( "sum" | "avg" | "min" | "max" ) "(" dated ")" | ( "first" | "last" ) "(" dated "order" "by" dated ")" .
+// term = operand | "count" "(" [ "distinct" dated ] ")" | ( "sum" | "avg" | "min" | "max" ) "(" dated ")" | ( "first" | "last" ) "(" dated "order" "by" dated ")" |
+// "list" "(" [ "distinct" ] dated ")" .
 // dated = operand [ "as" ( "date" | "utc" ) ] .
 // An alias without a member is the zero Field.
 func (p *parser) term(expected string, refused map[string]string) (term, error) {
@@ -83,6 +86,8 @@ func (p *parser) term(expected string, refused map[string]string) (term, error) 
 	p.advance()
 	if at.fn == FuncCount && p.accept("distinct") {
 		at.fn, name = FuncCountDistinct, "count"
+	} else if at.fn == FuncList && p.accept("distinct") {
+		at.fn = FuncListDistinct
 	}
 	if at.fn != FuncCount {
 		if at.field, err = p.dateField("the field of " + name + "()"); err != nil {

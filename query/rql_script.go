@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/jaydb/jay/internal/instant"
+	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/internal/script"
 )
 
@@ -108,6 +109,40 @@ func (s *scripts) load() error {
 	})
 }
 
+// named puts fields of documents that are loaded in the place of those that begin with a name of a load before the clause: with load o.Company as c,
+// the field c.Name is load(Company).Name.
+func (s *scripts) named(q *Query, clause clauseKind) (err error) {
+	at := s.p.tok.offset
+	field := func(f Field) (Field, error) {
+		i := slices.IndexFunc(s.made.loads, func(l Load) bool { return f.Meta == MetaNone && f.Path.Root() == l.Name && !s.p.ofAlias[l.Name] })
+		if i < 0 || f.Path.Loads() {
+			return f, nil
+		}
+		of := s.made.loads[i]
+		if f.Path.Len() == 1 {
+			return f, s.p.fail(at, "%s is a document as a whole", of.Name).expecting("a member of it, such as " + of.Name + ".Name")
+		}
+		path, err := jsonpath.Load(of.Path, f.Path.Suffix(1))
+		if err != nil {
+			return f, s.p.fail(at, "%v", err).because(err)
+		}
+		f.Path = path
+		return f, nil
+	}
+	switch {
+	case s.made.loads == nil:
+	case clause == clauseWhere:
+		q.Where, err = SubstituteCondition(q.Where, field)
+	case clause == clauseOrder:
+		for i := range q.OrderBy {
+			if q.OrderBy[i].Field, err = Substitute(q.OrderBy[i].Field, field); err != nil {
+				return err
+			}
+		}
+	}
+	return err
+}
+
 // identifier is what a name in JavaScript can be.
 var identifier = regexp.MustCompile(`^[\pL_][\pL\p{Nd}_$]*$`)
 
@@ -189,7 +224,8 @@ func (s *scripts) check(q *Query) error {
 	p := s.p
 	switch {
 	case q.Script == nil && s.made.loads != nil:
-		return p.fail(s.loaded, "load gives names to documents in JavaScript, and select has none").expecting("select { ... }").hinting("include brings documents along")
+		return p.fail(s.loaded, "load gives names to documents in JavaScript, and select has none").expecting("select { ... }").
+			hinting("a condition is load(Company).City = 'Bern', the script of update has load(this.Company), and include brings documents along")
 	case q.Script == nil && s.names != nil:
 		return p.fail(0, "the query does not call a function that it declares").expecting("select " + s.names[0] + "(...)")
 	case q.Script == nil:

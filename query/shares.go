@@ -103,7 +103,7 @@ type SumShare struct {
 }
 
 // AddShare adds what was kept of documents to the group with these members, one for each field of the group by, as Add
-// adds a document to it. Of several calls for one group each adds to it. Columns with min, max, first, last and count(distinct), of which nothing can be
+// adds a document to it. Of several calls for one group each adds to it. Columns with min, max, first, last, list and count(distinct), of which nothing can be
 // kept in sums, stay as they are: see Join. It returns a *LimitError if the groups exceed their memory, and ErrNumber for a
 // number beyond MaxExponent.
 func (g *Groups) AddShare(members []Value, s Share) error {
@@ -146,6 +146,12 @@ func (g *Groups) Merge(other *Groups) error {
 		for i, c := range g.columns {
 			cell := &from.cells[i]
 			g.used += sumTextBytes * to.cells[i].total.merge(&cell.total)
+			if c.isListed() {
+				if err := g.mergeListed(&to.cells[i], c.Func, cell.listed); err != nil {
+					return g.ofGroup(err, to, i)
+				}
+				continue
+			}
 			g.mergeSeen(&to.cells[i], cell.seen)
 			if c.isPicked() {
 				if cell.order != nil {

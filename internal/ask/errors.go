@@ -91,6 +91,7 @@ type Failure struct {
 	Compute    *index.ComputeError            `json:"compute,omitempty"`
 	Value      *index.ValueError              `json:"value,omitempty"`
 	Referrers  *index.ReferrersError          `json:"referrers,omitempty"`
+	List       *query.ListError               `json:"list,omitempty"`
 }
 
 // failureOf returns err for the way, or nil for none.
@@ -114,7 +115,7 @@ func failureOf(err error) *Failure {
 
 // details returns the places of errors that have a type, as errors.As takes them.
 func (f *Failure) details() []any {
-	return []any{&f.Conflict, &f.Exchange, &f.Document, &f.Collection, &f.ID, &f.Unique, &f.Kind, &f.Option, &f.Function, &f.Compute, &f.Value, &f.Referrers}
+	return []any{&f.Conflict, &f.Exchange, &f.Document, &f.Collection, &f.ID, &f.Unique, &f.Kind, &f.Option, &f.Function, &f.Compute, &f.Value, &f.Referrers, &f.List}
 }
 
 // decode returns the error that f is of, or nil for none.
@@ -129,6 +130,7 @@ func (f *Failure) decode() error {
 	}{
 		{f.Conflict != nil, f.Conflict}, {f.Exchange != nil, f.Exchange}, {f.Document != nil, f.Document}, {f.Collection != nil, f.Collection},
 		{f.ID != nil, f.ID}, {f.Unique != nil, f.Unique}, {f.Kind != nil, f.Kind}, {f.Option != nil, f.Option}, {f.Function != nil, f.Function}, {f.Compute != nil, f.Compute}, {f.Value != nil, f.Value}, {f.Referrers != nil, f.Referrers},
+		{f.List != nil, f.List},
 	} {
 		if detail.there {
 			e.is = append(e.is, detail.err)

@@ -94,7 +94,7 @@ func (q Definition) changeIn(ctx context.Context, fn ChangeFunc) (done Changed, 
 
 // changeBatches changes the documents in transactions of their own.
 func (q Definition) changeBatches(ctx context.Context, db *core.Database, fn ChangeFunc) (done Changed, err error) {
-	filter, err := exec.NewFilter(db.Env, &q.Query)
+	filter, err := exec.NewLoadingFilter(db.Env, &q.Query)
 	if err != nil {
 		return done, err
 	}
@@ -153,7 +153,7 @@ func changeIfMatches(ctx context.Context, t *txn.Tx, id string, filter *exec.Fil
 	case err != nil:
 		return err
 	default:
-		if matches, err = filter.Match(ctx, doc); err != nil {
+		if matches, err = filter.MatchIn(ctx, doc, t.Loads(ctx)); err != nil {
 			return err
 		}
 	}

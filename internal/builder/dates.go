@@ -34,10 +34,10 @@ func (q Definition) dated() (Definition, error) {
 	}
 	q.Query.Select = slices.Clone(q.Query.Select)
 	for i, c := range q.Query.Select {
-		if c.Func == query.FuncMin || c.Func == query.FuncMax || c.Func == query.FuncCountDistinct {
+		switch c.Func {
+		case query.FuncMin, query.FuncMax, query.FuncCountDistinct, query.FuncList, query.FuncListDistinct:
 			q.Query.Select[i].Field = q.datedField(c.Field)
-		}
-		if c.Func == query.FuncFirst || c.Func == query.FuncLast {
+		case query.FuncFirst, query.FuncLast:
 			by := q.datedField(*c.Field.By)
 			q.Query.Select[i].Field = q.datedField(c.Field)
 			q.Query.Select[i].Field.By = &by

@@ -21,7 +21,7 @@ func (q Definition) Filter() (*exec.Filter, error) {
 	plain.Select = nil // the filter would compile it
 	db := q.Via.Database()
 	if plain.Index == "" {
-		return exec.NewFilter(db.Env, &plain)
+		return exec.NewLoadingFilter(db.Env, &plain)
 	}
 	c, err := db.Indexes.Load().KnownComputed(plain.Index, errs.ErrNoIndex)
 	if err != nil {

@@ -43,21 +43,19 @@ func (d *Definition) Children() (children []Child, without []string) {
 			children, without = append(children, more...), append(without, why...)
 		default:
 			more, why := d.grouped(i, of)
-			if children = append(children, more...); why != "" {
-				without = append(without, of+": "+why)
-			}
+			children, without = append(children, more...), append(without, why...)
 		}
 	}
 	return children, without
 }
 
-// grouped returns the indexes of a map with groups, or why there are none: one of the kind groups for counts, sums and averages, and an
-// ordered one for each other function, which has its value at an end of each group; one of the kind ends for elements.
-func (d *Definition) grouped(i int, of string) (children []Child, why string) {
+// grouped returns the indexes of a map with groups, and why some functions have none: one of the kind groups for counts, sums and averages, and
+// an ordered one for each other function, which has its value at an end of each group; one of the kind ends for elements.
+func (d *Definition) grouped(i int, of string) (children []Child, without []string) {
 	p := &d.maps[i]
 	ix, why := d.kept(i)
 	if why != "" {
-		return nil, why
+		return nil, []string{of + ": " + why}
 	}
 	added := false
 	for _, c := range d.reduce.columns {
@@ -67,7 +65,8 @@ func (d *Definition) grouped(i int, of string) (children []Child, why string) {
 		}
 		end, why := d.end(i, c)
 		if why != "" {
-			return nil, c.Name + " is computed when it is asked for: " + why
+			without = append(without, of+": "+c.Name+" is computed when it is asked for: "+why)
+			continue
 		}
 		if !slices.ContainsFunc(children, func(other Child) bool {
 			return slices.Equal(other.Index.Fields, end.Fields) && maps.Equal(other.Index.Options, end.Options)
@@ -78,7 +77,7 @@ func (d *Definition) grouped(i int, of string) (children []Child, why string) {
 	if added || len(children) != 1 { // one ordered index has the groups, too
 		children = append([]Child{{Of: of, Collection: p.collection, Index: ix}}, children...)
 	}
-	return children, ""
+	return children, without
 }
 
 // end returns the ordered index that has a column at an end of each group of a map, or why there is none.
@@ -122,6 +121,9 @@ func (d *Definition) end(i int, c query.Column) (ix index.Index, why string) {
 
 // endOfElements is end for the elements of an array: an index of the kind ends.
 func (d *Definition) endOfElements(i int, c query.Column) (ix index.Index, why string) {
+	if c.Func == query.FuncList {
+		return ix, "elements that are alike are in an index once: list(distinct ...) has them once, too"
+	}
 	p := &d.maps[i]
 	ix = index.Index{Kind: "ends", Options: make(map[string]string)}
 	setElements(&ix, p.each)
@@ -230,7 +232,8 @@ func (d *Definition) ordered(i int, of string) (children []Child, without []stri
 			children = append(children, Child{Of: of, Collection: p.collection, Index: ix})
 		}
 	}
-	return children, without
+	more, why := d.ordersCreated(i, of, where)
+	return append(children, more...), append(without, why...)
 }
 
 // fieldText returns the text of a field of an ordered index.

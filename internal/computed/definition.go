@@ -41,6 +41,7 @@ type part struct {
 	each       query.Each
 	where      query.Expr    // nil for none
 	fields     []query.Field // parallel to members
+	created    []query.Created
 }
 
 // reduction is how entries become groups.
@@ -88,6 +89,9 @@ func (d *Definition) parse(c index.Computed) error {
 		if err := d.parseMap(&c.Maps[i]); err != nil {
 			return fmt.Errorf("map %d: %w", i+1, err)
 		}
+	}
+	if c.Reduce != nil && d.creates() {
+		return fmt.Errorf("fields() has no meaning with a reduce, whose members are named")
 	}
 	if c.Reduce != nil {
 		r := *c.Reduce
@@ -140,6 +144,11 @@ func (d *Definition) parseMap(m *index.Map) (err error) {
 	var names []string
 	for i := range m.Select {
 		one := &m.Select[i]
+		if created, err := p.create(one, m.Select[:i]); err != nil {
+			return fmt.Errorf("member %q: %w", errs.Shorten(one.Name), err)
+		} else if created {
+			continue
+		}
 		f, err := parseMember(one, query.ParseMember)
 		if _, found := fields[one.Name]; err == nil && found {
 			err = fmt.Errorf("a second member of this name")
@@ -152,7 +161,7 @@ func (d *Definition) parseMap(m *index.Map) (err error) {
 		}
 		fields[one.Name], names = f, append(names, one.Name)
 	}
-	if d.members == nil {
+	if len(d.maps) == 0 {
 		d.members = names
 	}
 	for _, name := range d.members {
@@ -169,6 +178,28 @@ func (d *Definition) parseMap(m *index.Map) (err error) {
 	}
 	d.maps = append(d.maps, p)
 	return nil
+}
+
+// create parses a member that stands for created fields, behind others. It reports whether it is one.
+func (p *part) create(m *index.Member, before []index.Member) (bool, error) {
+	if len(m.Expression) > MaxText {
+		return false, nil // parseMember refuses it
+	}
+	c, is, err := query.ParseCreated(strings.TrimSpace(m.Expression))
+	if !is {
+		return false, nil
+	}
+	switch {
+	case err != nil:
+		return false, err
+	case m.Name == "" || len(m.Name) > query.MaxName:
+		return false, fmt.Errorf("a name has 1 to %d bytes", query.MaxName)
+	case slices.ContainsFunc(before, func(other index.Member) bool { return other.Name == m.Name }):
+		return false, fmt.Errorf("a second member of this name")
+	}
+	m.Expression = c.String()
+	p.created = append(p.created, c)
+	return true, nil
 }
 
 // parseEach parses the fan-out of a map, and makes it canonical.
@@ -306,7 +337,7 @@ func (d *Definition) checkResult(f query.Field, by []string, columns []query.Col
 	_, err := query.Substitute(f, func(f query.Field) (query.Field, error) {
 		name := f.Path.Root()
 		if f.Meta != query.MetaNone || !slices.Contains(by, name) && !slices.ContainsFunc(columns, func(c query.Column) bool { return c.Name == name }) {
-			return f, fmt.Errorf("%s is not the same for all entries of a group: name a member of groupBy, or one of count(), sum(), avg(), min(), max(), first() and last()", f)
+			return f, fmt.Errorf("%s is not the same for all entries of a group: name a member of groupBy, or one of count(), sum(), avg(), min(), max(), first(), last() and list()", f)
 		}
 		return f, nil
 	})

@@ -35,7 +35,7 @@ type Part struct {
 type Reduced struct {
 	By      int // the first so many of Columns are the members of the group
 	Columns []query.Column
-	Results []query.Column
+	Results []query.Column // those that the query looks at
 }
 
 // Resolve returns a query of the index as queries of documents. The error is ErrQuery.
@@ -97,7 +97,7 @@ func (d *Definition) entriesOf(i int, q *query.Query) (*query.Query, error) {
 	ofDocument := func(f query.Field) (query.Field, error) { return d.member(i, f) }
 	where := query.Conjuncts(p.where)
 	if q.Where != nil {
-		e, err := query.SubstituteCondition(q.Where, ofDocument)
+		e, err := d.conditionOf(i, q.Where)
 		if err != nil {
 			return nil, err
 		}
@@ -127,6 +127,9 @@ func (d *Definition) entriesOf(i int, q *query.Query) (*query.Query, error) {
 		for n, name := range d.members {
 			out.Select = append(out.Select, query.Column{Name: name, Field: p.fields[n]})
 		}
+		if len(d.members) == 0 { // it creates all
+			out.Select = []query.Column{{Name: "id()", Field: query.Field{Meta: query.MetaID}}}
+		}
 	}
 	return out, nil
 }
@@ -143,6 +146,9 @@ func (d *Definition) member(of int, f query.Field) (query.Field, error) {
 		return f, fmt.Errorf("%s is of documents: the index has what its maps load, and no references", f)
 	}
 	at := slices.Index(d.members, f.Path.Root())
+	if at < 0 && d.creates() {
+		return f, fmt.Errorf("%s is a field that the map creates by a name in the document, and is for conditions alone: for orders, columns, facets and terms a map creates it with a constant name", f)
+	}
 	if at < 0 {
 		return f, d.unknown(f.Path.Root(), d.members)
 	}
@@ -196,7 +202,9 @@ func (d *Definition) resolveReduce(q *query.Query) (*Resolved, error) {
 			return nil, err
 		}
 	}
-	r := &Resolved{Reduce: &Reduced{By: len(red.by), Results: red.results}}
+	results := d.asked(q)
+	columns := d.columnsOf(results)
+	r := &Resolved{Reduce: &Reduced{By: len(red.by), Results: results}}
 	for i := range d.maps {
 		p := &d.maps[i]
 		part := Part{Query: &query.Query{From: p.collection, Each: p.each, Where: p.where, NoIndex: q.NoIndex}}
@@ -204,7 +212,7 @@ func (d *Definition) resolveReduce(q *query.Query) (*Resolved, error) {
 			part.Query.GroupBy = append(part.Query.GroupBy, p.fields[at])
 			part.Query.Select = append(part.Query.Select, query.Column{Name: d.Declared.Reduce.GroupBy[n], Field: p.fields[at]})
 		}
-		for _, c := range red.columns {
+		for _, c := range columns {
 			if c.Func != query.FuncCount {
 				var err error
 				if c.Field, err = query.Substitute(c.Field, func(f query.Field) (query.Field, error) { return d.member(i, f) }); err != nil {
@@ -220,6 +228,65 @@ func (d *Definition) resolveReduce(q *query.Query) (*Resolved, error) {
 		r.Parts = append(r.Parts, part)
 	}
 	return r, nil
+}
+
+// asked returns the results that a query looks at: all of them, if it selects none.
+func (d *Definition) asked(q *query.Query) (results []query.Column) {
+	if len(q.Select) == 0 {
+		return d.reduce.results
+	}
+	fields := query.Fields(q.Where)
+	for _, o := range q.OrderBy {
+		fields = append(fields, o.Field)
+	}
+	for _, c := range q.Select {
+		fields = append(fields, c.Field)
+	}
+	names := rootsOf(fields)
+	for _, c := range d.reduce.results {
+		if names[c.Name] {
+			results = append(results, c)
+		}
+	}
+	return results
+}
+
+// columnsOf returns the functions of groups of which results are made.
+func (d *Definition) columnsOf(results []query.Column) (columns []query.Column) {
+	for _, c := range d.reduce.columns {
+		if slices.ContainsFunc(results, func(of query.Column) bool { return rootsOf([]query.Field{of.Field})[c.Name] }) {
+			columns = append(columns, c)
+		}
+	}
+	return columns
+}
+
+// rootsOf returns the first members of the paths of fields, or of those that they are computed of.
+func rootsOf(fields []query.Field) map[string]bool {
+	names := make(map[string]bool)
+	for _, f := range fields {
+		if f.Expression == nil {
+			names[f.Path.Root()] = true
+			continue
+		}
+		for _, of := range f.Expression.Fields() {
+			names[of.Path.Root()] = true
+		}
+	}
+	return names
+}
+
+// Listed returns the names of the results that are made of the entries of a group when they are asked for, by list().
+func (r *Reduced) Listed() (names []string) {
+	for _, c := range r.Results {
+		roots := rootsOf([]query.Field{c.Field})
+		if slices.ContainsFunc(r.Columns, func(of query.Column) bool {
+			return (of.Func == query.FuncList || of.Func == query.FuncListDistinct) && roots[of.Name]
+		}) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // pushed returns the conditions on results that are on members of groups, as conditions on the fields of a map: see Part.Wanted. A group has one value of each member, and a document

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -138,7 +139,12 @@ func (x *indexRun) answers(ctx context.Context, r *Run) (answers, error) {
 }
 
 // groupAnswers merges the groups of all maps, and makes the results.
-func (x *indexRun) groupAnswers(ctx context.Context, r *Run) (answers, error) {
+func (x *indexRun) groupAnswers(ctx context.Context, r *Run) (_ answers, err error) {
+	defer func() {
+		if e := (*query.ListError)(nil); errors.As(err, &e) {
+			e.Index = x.of.Name
+		}
+	}()
 	var all *query.Groups
 	for i, p := range x.parts {
 		groups, entries, err := entryRun{p}.newGroups(x.resolved.Parts[i].Query.Select)
@@ -309,6 +315,11 @@ func (x *indexRun) steps(r *Run) []string {
 	}
 	if len(x.parts) > 1 && x.resolved.Reduce != nil {
 		steps = append(steps, fmt.Sprintf("add up the groups of %d maps", len(x.parts)))
+	}
+	if x.resolved.Reduce != nil {
+		if names := x.resolved.Reduce.Listed(); len(names) > 0 {
+			steps = append(steps, "computed when asked, from the entries of each group: "+strings.Join(names, ", "))
+		}
 	}
 	if x.resolved.Reduce != nil && r.q.Where != nil {
 		steps = append(steps, "keep results: "+query.FormatCondition(r.q.Where))

@@ -10,6 +10,7 @@ import (
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/loads"
 	"github.com/jaydb/jay/query"
 )
 
@@ -17,6 +18,7 @@ import (
 // its collection. It is not safe for concurrent use.
 type Filter struct {
 	entries   []entryFilter    // one of these decides
+	loading   bool             // they may ask for documents that are loaded: see MatchIn
 	projector *query.Projector // nil for whole documents
 	meta      docMeta
 	pace      query.Pace
@@ -28,6 +30,8 @@ type entryFilter struct {
 	collection string          // folded; "" for all
 	elements   *query.Elements // nil for one entry of each document
 	matcher    *query.Matcher  // nil for no condition
+	spec       *loads.Spec     // of what it loads; nil for nothing
+	alone      error           // why a document by itself does not decide it
 }
 
 // newFilter returns a Filter that decides by nothing yet.
@@ -45,9 +49,15 @@ func (f *Filter) add(q *query.Query) (err error) {
 		}
 		one.elements = query.NewElements(q.Each)
 	}
-	if err := query.CheckSingle(q.Where); err != nil {
+	one.alone = query.CheckSingle(q.Where)
+	if one.alone != nil && !f.loading {
+		return fmt.Errorf("%w: %w", errs.ErrQuery, one.alone)
+	}
+	paths, err := query.LoadedPaths(q.Each, query.Fields(q.Where))
+	if err != nil {
 		return fmt.Errorf("%w: %w", errs.ErrQuery, err)
 	}
+	one.spec = loads.NewSpec(paths)
 	if q.Where != nil {
 		if one.matcher, err = query.Compile(q.Where, queryOptions(f.meta.env)...); err != nil {
 			return fmt.Errorf("%w: %w", errs.ErrQuery, err)
@@ -58,7 +68,8 @@ func (f *Filter) add(q *query.Query) (err error) {
 	return nil
 }
 
-// NewEntryFilter returns the Filter of a query of a computed index without a reduce. A document satisfies it that has an entry of which the condition is true.
+// NewEntryFilter returns the Filter of a query of a computed index without a reduce. A document satisfies it that has an entry of which the condition is
+// true. MatchIn decides if the index loads.
 func NewEntryFilter(e *env.Env, d *computed.Definition, q *query.Query) (*Filter, error) {
 	if d.IsReduced() {
 		return nil, fmt.Errorf("%w: computed index %q: a group is of several documents, and no document matches it", errs.ErrQuery, d.Declared.Name)
@@ -68,12 +79,28 @@ func NewEntryFilter(e *env.Env, d *computed.Definition, q *query.Query) (*Filter
 		return nil, err
 	}
 	f := newFilter(e)
+	f.loading = true
 	for _, p := range resolved.Parts {
 		if err := f.add(p.Query); err != nil {
 			return nil, err
 		}
 	}
 	return f, nil
+}
+
+// expanded returns the body of a document with what the condition asks for of others.
+func (f *entryFilter) expanded(d *docs.Document, fold func(string) string, load loads.Load) ([]byte, error) {
+	if f.spec == nil {
+		return d.JSON(), nil
+	}
+	if load == nil {
+		return nil, fmt.Errorf("%w: %w", errs.ErrQuery, f.alone)
+	}
+	x, err := f.spec.Expand(d.JSON(), fold, load)
+	if large := (*query.LimitError)(nil); errors.As(err, &large) {
+		err = fmt.Errorf("%w: document %q: %w", errs.ErrQuery, d.ID(), err)
+	}
+	return x.Body, err
 }
 
 // errFound ends a walk over elements.
@@ -99,8 +126,13 @@ func (f *entryFilter) match(doc query.Doc, pace *query.Pace) (bool, error) {
 	return false, err
 }
 
-// NewFilter returns the Filter of a query.
-func NewFilter(e *env.Env, q *query.Query) (*Filter, error) {
+// NewFilter returns the Filter of a query, which asks for no document that is loaded.
+func NewFilter(e *env.Env, q *query.Query) (*Filter, error) { return filterOf(e, q, false) }
+
+// NewLoadingFilter returns the Filter of a query. MatchIn decides if it asks for documents that are loaded.
+func NewLoadingFilter(e *env.Env, q *query.Query) (*Filter, error) { return filterOf(e, q, true) }
+
+func filterOf(e *env.Env, q *query.Query, loading bool) (*Filter, error) {
 	if q.Index != "" {
 		return nil, fmt.Errorf("%w: a query of a computed index asks of no document as it is", errs.ErrQuery)
 	}
@@ -111,6 +143,7 @@ func NewFilter(e *env.Env, q *query.Query) (*Filter, error) {
 		return nil, fmt.Errorf("%w: a query with JavaScript reads other documents, and changes of these would not be noticed", errs.ErrQuery)
 	}
 	f := newFilter(e)
+	f.loading = loading
 	var err error
 	if len(q.Select) > 0 {
 		if f.projector, err = query.NewProjector(q.Select); err != nil {
@@ -124,8 +157,13 @@ func NewFilter(e *env.Env, q *query.Query) (*Filter, error) {
 	return f, nil
 }
 
-// Match reports whether a document satisfies the condition.
+// Match reports whether a document satisfies the condition. One that asks for documents that are loaded is ErrQuery: see MatchIn.
 func (f *Filter) Match(ctx context.Context, d *docs.Document) (bool, error) {
+	return f.MatchIn(ctx, d, nil)
+}
+
+// MatchIn is Match with the documents that load has.
+func (f *Filter) MatchIn(ctx context.Context, d *docs.Document, load loads.Load) (bool, error) {
 	begun := false
 	for i := range f.entries {
 		e := &f.entries[i]
@@ -142,7 +180,11 @@ func (f *Filter) Match(ctx context.Context, d *docs.Document) (bool, error) {
 			}
 			f.meta.look(d)
 		}
-		if found, err := e.match(query.Doc{Body: d.JSON(), Meta: &f.meta}, &f.pace); found || err != nil {
+		body, err := e.expanded(d, f.meta.env.Rules.Fold, load)
+		if err != nil {
+			return false, err
+		}
+		if found, err := e.match(query.Doc{Body: body, Meta: &f.meta}, &f.pace); found || err != nil {
 			return found, err
 		}
 	}

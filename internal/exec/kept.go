@@ -58,7 +58,7 @@ func (k keptRun) read(kept *plan.Kept, groups *query.Groups) error {
 	}
 	keys, err := kept.Read(k.r.snapshot, changes, groups)
 	k.r.stats.keys += keys
-	if large, refused := (*query.LimitError)(nil), (*metadata.Error)(nil); errors.As(err, &large) || errors.Is(err, query.ErrNumber) || errors.As(err, &refused) {
+	if refused := (*metadata.Error)(nil); errors.Is(err, query.ErrLimit) || errors.Is(err, query.ErrNumber) || errors.As(err, &refused) {
 		err = fmt.Errorf("%w: %w", errs.ErrQuery, err)
 	}
 	if err == nil {

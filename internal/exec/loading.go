@@ -2,19 +2,22 @@ package exec
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/loads"
+	"github.com/jaydb/jay/query"
 	"github.com/jaydb/jay/storage"
 )
 
 // loading is what a run needs of a query with fields of documents that are loaded: it reads bodies that are expanded, and answers with
 // those that are stored.
 type loading struct {
-	spec  *loads.Spec // nil for a query that loads nothing
-	plain storage.Reader
-	own   map[string]*docs.Document // of the transaction, by folded ID, as they are
+	spec            *loads.Spec               // nil for a query that loads nothing
+	plain, expanded storage.Reader            // of the same documents
+	expands         bool                      // what was read so far, or a part of it
+	own             map[string]*docs.Document // of the transaction, by folded ID, as they are
 }
 
 // begin makes the run read expanded bodies, if its query needs them. What a transaction has written may be loaded by others, so that no index has
@@ -59,20 +62,35 @@ func (l *loading) begin(r *Run, db *Database) error {
 		own[i], l.own[doc.FoldedID()] = &expanded, doc
 	}
 	r.overlay.Own = own
-	r.snapshot = loads.NewReader(r.snapshot, l.spec, fold, load)
+	l.expanded = loads.NewReader(r.snapshot, l.spec, fold, load)
+	r.snapshot = l.expanded // until settle
 	return nil
 }
 
+// settle makes the run read documents as they are stored, if nothing of what it still looks at is loaded, with this condition left to check: an index
+// has decided the others.
+func (l *loading) settle(r *Run, where query.Expr) {
+	if l.spec == nil {
+		return
+	}
+	r.snapshot = l.plain
+	if r.fan != nil || IsGrouped(r.q) || query.LoadsIn(where) ||
+		slices.ContainsFunc(r.q.Select, func(c query.Column) bool { return c.Field.Loads() }) ||
+		slices.ContainsFunc(r.q.OrderBy, func(o query.Order) bool { return o.Field.Loads() }) {
+		r.snapshot, l.expands = l.expanded, true
+	}
+}
+
 // restore gives a row its document as it is stored.
-func (l *loading) restore(r *Run, row *Row) (err error) {
+func (l *loading) restore(r *Run, row *Row) {
 	if l.spec == nil || row.Document == nil {
-		return nil
+		return
 	}
 	if own := l.own[row.Document.FoldedID()]; own != nil {
 		own.CloneBody() // see Tx.pending
 		row.Document = own
-		return nil
+	} else if l.expands {
+		doc := docs.Make(row.Document.Origins(), row.Document.FoldedID(), row.Document.Header(), l.spec.Contract(row.Document.JSON()))
+		row.Document = &doc
 	}
-	row.Document, err = r.docs.ReadFolded(l.plain, row.Document.FoldedID())
-	return err
 }

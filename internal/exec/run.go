@@ -346,6 +346,7 @@ func (r *Run) compile(where query.Expr) (err error) {
 		}
 		r.fan, r.matcher = newFanOut(r.q.Each, r.matcher, &r.pace), nil
 	}
+	r.loading.settle(r, where)
 	r.accept, r.all = r.matches, r.matcher == nil && !r.gone && r.overlay.Written == nil && r.unweighed.met == nil
 	return nil
 }
@@ -731,7 +732,8 @@ func (r *Run) stream(next func(context.Context) (*docs.Document, error)) {
 // document, or as what a query may hold in memory if that is more.
 func (r *Run) project(row *Row) (*Row, error) {
 	if r.projector == nil {
-		return row, r.loading.restore(r, row)
+		r.loading.restore(r, row)
+		return row, nil
 	}
 	var err error
 	limit := max(r.env.MaxQueryBytes, len(row.Document.JSON()))
@@ -740,8 +742,8 @@ func (r *Run) project(row *Row) (*Row, error) {
 	}
 	if !r.q.IncludesMore() {
 		row.Document = nil
-	} else if err := r.loading.restore(r, row); err != nil {
-		return nil, err
+	} else {
+		r.loading.restore(r, row)
 	}
 	return row, r.pace.Err()
 }

@@ -170,7 +170,11 @@ func (rd reading) begin(ctx context.Context) (read readFunc, exit func(), err er
 		return o.Read, o.Exit, o.Enter(ctx)
 	}
 	return func(folded string) (*docs.Document, error) {
-		doc, err := rd.r.docs.ReadFolded(rd.r.snapshot, folded)
+		snapshot := rd.r.snapshot
+		if rd.r.loading.spec != nil {
+			snapshot = rd.r.loading.plain
+		}
+		doc, err := rd.r.docs.ReadFolded(snapshot, folded)
 		return docs.AliveAt(rd.r.moment, doc, err)
 	}, func() {}, nil
 }

@@ -254,7 +254,7 @@ func (n ends) has(c query.Column) bool {
 	switch c.Func {
 	case query.FuncNone:
 		return true
-	case query.FuncMin, query.FuncMax, query.FuncCountDistinct:
+	case query.FuncMin, query.FuncMax, query.FuncCountDistinct, query.FuncListDistinct:
 		return c.Field.String() == values[0].String()
 	case query.FuncFirst, query.FuncLast:
 		f := c.Field
@@ -276,7 +276,10 @@ func (a *answerEnds) text() string {
 	return what
 }
 
-// counts reports whether a column counts distinct values.
-func (a *answerEnds) counts() bool {
-	return slices.ContainsFunc(a.columns, func(c query.Column) bool { return c.Func == query.FuncCountDistinct })
+// counts reports whether a column needs each of the distinct values.
+func (a *answerEnds) counts() bool { return slices.ContainsFunc(a.columns, isDistinct) }
+
+// isDistinct reports whether a column is of the distinct values of a group.
+func isDistinct(c query.Column) bool {
+	return c.Func == query.FuncCountDistinct || c.Func == query.FuncListDistinct
 }

@@ -222,7 +222,7 @@ func (w *endsWalk) distinct(prefix, least []byte) error {
 		part = bytes.Clone(part)
 		value, _, _, _ := query.DecodeKeyAt(nil, part[len(prefix):])
 		for i, c := range w.a.columns {
-			if c.Func == query.FuncCountDistinct {
+			if isDistinct(c) {
 				w.values[i] = value
 			}
 		}

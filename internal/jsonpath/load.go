@@ -17,6 +17,9 @@ const loadMark = "\xff"
 // LoadedName returns the name of the member that holds what the member of a name refers to.
 func LoadedName(name string) string { return loadMark + name }
 
+// IsLoadedName reports whether LoadedName has made a name.
+func IsLoadedName(name string) bool { return strings.HasPrefix(name, loadMark) }
+
 // Load returns the path that leads through the reference at ref, which has at least one step, and then along rest.
 func Load(ref, rest Path) (Path, error) {
 	steps := make([]Step, 0, len(ref.steps)+len(rest.steps))

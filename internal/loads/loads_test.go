@@ -61,6 +61,9 @@ func TestExpand(t *testing.T) {
 		if got != test.want || strings.Join(e.References, " ") != test.references {
 			t.Errorf("%s of %s: got %s, %q", test.paths, test.body, got, e.References)
 		}
+		if back := specOf(t, test.paths...).Contract(e.Body); string(back) != test.body {
+			t.Errorf("%s of %s: contracted to %s", test.paths, test.body, back)
+		}
 	}
 }
 

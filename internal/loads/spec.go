@@ -251,6 +251,47 @@ func (x *expansion) loaded(raw []byte, n *node) error {
 
 var null = []byte("null")
 
+// Contract returns a body as it was before Expand, in memory of its own.
+func (s *Spec) Contract(body []byte) []byte {
+	return contract(make([]byte, 0, len(body)), body, s.root)
+}
+
+// contract appends a value without what was loaded.
+func contract(dst, raw []byte, n *node) []byte {
+	if len(n.members) == 0 && len(n.references) == 0 || len(raw) == 0 || raw[0] != '[' && raw[0] != '{' {
+		return append(dst, raw...)
+	}
+	if raw[0] == '[' {
+		dst = append(dst, '[')
+		for i, element := range jsonpath.Elements(raw) {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = contract(dst, element, n)
+		}
+		return append(dst, ']')
+	}
+	dst = append(dst, '{')
+	first := true
+	for key, value := range jsonpath.Members(raw) {
+		name := jsonpath.Unquoted(key)
+		if jsonpath.IsLoadedName(name) { // they are behind all others
+			break
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(append(dst, key...), ':')
+		if child := n.members[name]; child != nil {
+			dst = contract(dst, value, child)
+		} else {
+			dst = append(dst, value...)
+		}
+	}
+	return append(dst, '}')
+}
+
 // reference returns the path of a member of a name.
 func reference(name string) jsonpath.Path {
 	p, err := jsonpath.Parse(string(jsonpath.AppendMember(nil, name)))

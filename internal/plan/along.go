@@ -201,7 +201,7 @@ func (along *Along) setSkip(columns []query.Column) {
 				extremes = true
 				continue
 			}
-		case query.FuncCountDistinct:
+		case query.FuncCountDistinct, query.FuncListDistinct:
 			if along.Columns[i] < along.Members {
 				continue
 			}

@@ -30,7 +30,11 @@ func (b *Beside) String() string {
 	if b.Kept != nil {
 		return fmt.Sprintf("%s, for %s", b.Kept, strings.Join(names, ", "))
 	}
-	return fmt.Sprintf("%s, for %s%s", b.Access[0], strings.Join(names, ", "), b.Along.Skipped())
+	from := b.Along.Skipped()
+	if from == "" {
+		from = ", from each entry of each group"
+	}
+	return fmt.Sprintf("%s, for %s%s", b.Access[0], strings.Join(names, ", "), from)
 }
 
 // Skipped says that not all entries are walked over, for Explain.
@@ -59,7 +63,7 @@ func splitColumns(columns []query.Column) (kept []query.Column, rest []int) {
 	kept = slices.Clone(columns)
 	for i, c := range columns {
 		switch c.Func {
-		case query.FuncMin, query.FuncMax, query.FuncCountDistinct, query.FuncFirst, query.FuncLast:
+		case query.FuncMin, query.FuncMax, query.FuncCountDistinct, query.FuncFirst, query.FuncLast, query.FuncList, query.FuncListDistinct:
 			kept[i].Func = query.FuncNone
 			rest = append(rest, i)
 		}
@@ -141,6 +145,9 @@ func (p parts) keptOf(columns []query.Column) (*Beside, error) {
 	return &Beside{Plan: planOf(kept), Query: q, Narrow: len(p.options.Groups) > 0}, nil
 }
 
+// isListed reports whether a column needs each entry of a group.
+func isListed(c query.Column) bool { return c.Func == query.FuncList }
+
 // isAdded reports whether a column is a count or a sum.
 func isAdded(c query.Column) bool {
 	return c.Func == query.FuncCount || c.Func == query.FuncSum || c.Func == query.FuncAvg
@@ -178,7 +185,7 @@ func (p parts) alongBeside(ix *catalog.Index, columns []query.Column) (*Beside, 
 		q.Where = query.And(slices.Concat(query.Conjuncts(q.Where), p.options.Groups))
 	}
 	pl, err := p.alongOnly(q, ix)
-	if pl == nil || err != nil || pl.Along.Skip < 0 {
+	if pl == nil || err != nil || pl.Along.Skip < 0 && !slices.ContainsFunc(columns, isListed) {
 		return nil, err
 	}
 	return &Beside{Plan: pl, Query: q, Narrow: narrow}, nil

@@ -7,8 +7,11 @@ import (
 
 	"github.com/jaydb/jay/internal/core"
 	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/exec"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/loads"
+	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/query"
 )
 
@@ -41,6 +44,37 @@ func (t *Tx) StartRun(ctx context.Context, q *query.Query, o exec.Options) (*exe
 	}
 	t.register(r)
 	return r, nil
+}
+
+// Loads returns the function that has the bodies of the documents which conditions load, as the transaction sees them: they join the read set. A document that
+// has expired counts until it is deleted. It is for use until the transaction ends.
+func (t *Tx) Loads(ctx context.Context) loads.Load {
+	return func(folded string) ([]byte, error) {
+		if err := t.enter(ctx); err != nil {
+			return nil, err
+		}
+		defer t.exit()
+		if err := t.checkHeld(folded); err != nil {
+			return nil, err
+		}
+		if i, found := t.staged[folded]; found {
+			if o := t.ops[i]; !o.Verb.Deletes() {
+				return o.JSON, nil
+			}
+			return nil, nil
+		}
+		doc, err := t.docs.ReadFolded(t.snapshot, folded)
+		if err == errs.ErrNotFound {
+			t.saw(folded, write.Version{})
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		node, etag := doc.Version()
+		t.saw(folded, write.Version{Node: node, Etag: etag})
+		return doc.JSON(), nil
+	}
 }
 
 // written returns the IDs of the documents that the transaction has written,

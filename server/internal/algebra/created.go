@@ -1,6 +1,7 @@
 package algebra
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -15,7 +16,11 @@ type CreatedField struct {
 // creating translates the fields that a map creates by their names.
 type creating struct{ *translator }
 
-const noDynamic = "the name of a created field is a constant text, and is not read from the document: write CreateField(\"Color\", ...), or fan out over the array, with the name and the value as members"
+const noDynamic = "the name of a created field is a constant text, or a member of an element: _ = p.Attributes.Select(a => CreateField(a.Name, a.Value)), in JavaScript _: p.attributes.map(a => createField(a.name, a.value))"
+
+// DynamicField is the member that stands for fields with names in the document. In Translated.Created it has their options. Further ones have a number
+// behind it.
+const DynamicField = "_"
 
 // isCreated reports whether a node calls CreateField, or createField.
 func isCreated(n *node) bool {
@@ -31,13 +36,8 @@ func isCreated(n *node) bool {
 
 // made returns the field that CreateField makes: a member of the entry with the name that it says, wherever it stands in it.
 func (t creating) made(n *node, name string, args []*node, s *scope) (value, error) {
-	switch {
-	case t.script != (name == "createField"):
-		return value{}, t.fail(n.at, "the function %.100s is not there", name)
-	case t.reducing || t.reduced:
-		return value{}, t.fail(n.at, "%s: with a reduce the members of an entry are named", name)
-	case len(args) < 2 || len(args) > 4 || t.script && len(args) > 3:
-		return value{}, t.fail(n.at, "%s takes a name, a value and options", name)
+	if err := t.checkCall(n, name, args); err != nil {
+		return value{}, err
 	}
 	of, err := t.eval(args[0], s)
 	if err != nil {
@@ -68,6 +68,89 @@ func (t creating) made(n *node, name string, args []*node, s *scope) (value, err
 	}
 	t.created[of.raw] = options
 	return value{shape: isFields, at: n.at, names: []string{of.raw}, ats: []int{n.at}, values: []value{v}}, nil
+}
+
+// checkCall refuses a call that creates no field.
+func (t creating) checkCall(n *node, name string, args []*node) error {
+	switch {
+	case t.script != (name == "createField"):
+		return t.fail(n.at, "the function %.100s is not there", name)
+	case t.reducing || t.reduced:
+		return t.fail(n.at, "%s: with a reduce the members of an entry are named", name)
+	case len(args) < 2 || len(args) > 4 || t.script && len(args) > 3:
+		return t.fail(n.at, "%s takes a name, a value and options", name)
+	}
+	return nil
+}
+
+// ofElements returns the fields that a function creates of each element of an array, whose names are in the elements. Is is false for another function.
+func (t creating) ofElements(of value, f *node, s *scope) (v value, is bool, err error) {
+	for f.kind == nodeCast {
+		f = f.kids[0]
+	}
+	if f.kind != nodeLambda || len(f.names) != 1 {
+		return v, false, nil
+	}
+	body := f.kids
+	if f.block && len(f.body) == 1 && f.body[0].kind == "return" && f.body[0].of != nil {
+		body = []*node{f.body[0].of}
+	}
+	if len(body) != 1 || !isCreated(body[0]) {
+		return v, false, nil
+	}
+	n, args := body[0], body[0].kids[1:]
+	if err := t.checkCall(n, n.kids[0].text, args); err != nil {
+		return v, true, err
+	}
+	if args[0].kind == nodeText {
+		return v, false, nil
+	}
+	if of.shape != isReference || of.root != ofDocument || of.kind != anyKind || of.isLoaded() {
+		return v, true, t.fail(n.at, "fields with names in the document are created of the elements of one of its arrays")
+	}
+	t.inner++
+	defer func() { t.inner-- }()
+	element := s.with(f.names[0], value{shape: isReference, root: ofInner, maybe: true})
+	var texts [2]string
+	for i := range texts {
+		part, err := t.eval(args[i], element)
+		if err == nil {
+			part, err = t.operand(part)
+		}
+		if err == nil && part.constant {
+			err = t.fail(args[i].at, noDynamic)
+		}
+		if err != nil {
+			return part, true, err
+		}
+		texts[i] = part.text
+	}
+	options, err := t.options(args[2:])
+	switch before, found := t.created[DynamicField]; {
+	case err != nil:
+		return v, true, err
+	case options.Stored:
+		return v, true, t.fail(n.at, "a field whose name is in the document is not stored: rows have it of the document, as Attributes")
+	case options.Indexing == "Search":
+		return v, true, t.fail(n.at, "the words of a field whose name is in the document have no index: give it a constant name")
+	case found && before != options:
+		return v, true, t.fail(n.at, "the fields whose names are in the document have other options before")
+	}
+	if t.created == nil {
+		t.created = make(map[string]CreatedField)
+	}
+	t.created[DynamicField] = options
+	v = value{shape: isNamed, at: n.at, text: "fields(" + pathText(ofDocument, of.path) + ", " + texts[0] + ", " + texts[1] + ")"}
+	return value{shape: isFields, at: n.at, names: []string{DynamicField}, ats: []int{n.at}, values: []value{v}}, true, nil
+}
+
+// nameOf returns the name of a member of an entry that stands for fields with names in the document.
+func (t creating) nameOf(before []string) string {
+	name := DynamicField
+	for n := 2; slices.Contains(before, name); n++ {
+		name = fmt.Sprint(DynamicField, n)
+	}
+	return name
 }
 
 // several returns the fields of an array of calls.

@@ -48,6 +48,10 @@ func (t *translator) eval(n *node, s *scope) (v value, err error) {
 			v = value{shape: isNothing}
 			break
 		}
+		if t.reducing && len(n.kids) == 1 && n.kids[0].kind == nodeSpread { // [...new Set(values)]
+			v, err = t.eval(n.kids[0].kids[0], s)
+			break
+		}
 		if len(n.kids) > 0 && !slices.ContainsFunc(n.kids, func(kid *node) bool { return !isCreated(kid) }) {
 			v, err = creating{t}.several(n, s)
 			break
@@ -189,7 +193,7 @@ func (t *translator) days(n *node, s *scope) (value, error) {
 		if err != nil {
 			return v, err
 		}
-		if v.shape != isReference && v.kind != instantKind || t.reducing {
+		if v.shape != isReference && v.kind != instantKind || v.root == ofRow {
 			return v, t.fail(kid.at, "days lie between two dates")
 		}
 		if _, err := t.operand(v); err != nil {
@@ -360,6 +364,9 @@ func (t *translator) scalar(v value) (value, error) {
 func (t *translator) operand(v value) (value, error) {
 	switch v.shape {
 	case isScalar:
+		if v.keyed { // a result is the member as it is
+			v = value{at: v.at, text: asOperand(v.text), maybe: true}
+		}
 		return v, nil
 	case isReference:
 		if len(v.path) == 0 && v.root == ofInner {
@@ -378,7 +385,7 @@ func (t *translator) operand(v value) (value, error) {
 			return v, t.fail(v.at, "a Date as a whole is no value: its getUTC functions are")
 		}
 		if v.root == ofRow {
-			return v, t.fail(v.at, "a member of an entry stands in Sum, Min, Max, Average, First or Last, or in the key")
+			return t.memberOfEntry(v)
 		}
 		out := value{at: v.at, text: v.pathText(), kind: v.kind, maybe: true}
 		if v.kind == instantKind {
@@ -386,14 +393,30 @@ func (t *translator) operand(v value) (value, error) {
 		}
 		return out, nil
 	case isCondition:
-		if t.reducing {
-			return v, t.fail(v.at, "a condition is not there in a reduce")
-		}
 		return value{at: v.at, text: "if(" + v.cond.in(orderOr) + ", true, false)", kind: booleanKind}, nil
 	case isMeasure:
 		return t.measured(v)
 	}
 	return t.scalar(v)
+}
+
+// memberOfEntry returns a member of an entry of a group as an operand.
+func (t *translator) memberOfEntry(v value) (value, error) {
+	if t.entry == 0 {
+		return v, t.fail(v.at, "a member of an entry stands in a function of the entries, such as Sum, or in the key")
+	}
+	name, err := t.rowMember(v.at, v)
+	if err != nil {
+		return v, err
+	}
+	out := value{at: v.at, text: asOperand(memberText(name)), kind: v.kind, maybe: true}
+	switch v.kind { // of a cast
+	case integerKind:
+		return truncated(call("coalesce", integerKind, false, out.text, "0"), integerKind), nil
+	case decimalKind:
+		return call("coalesce", decimalKind, false, out.text, "0"), nil
+	}
+	return out, nil
 }
 
 // measured returns a length or a count as a value: that of a text, or a member of this name. RQL does not count elements, so an array is

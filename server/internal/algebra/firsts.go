@@ -11,8 +11,6 @@ var firsts = map[string]string{"First": "first", "FirstOrDefault": "first", "Las
 // method calls a function that orders the entries of a group, or has one of them.
 func (t ordering) method(n *node, of value, name string, args []*node, s *scope) (value, error) {
 	switch {
-	case firsts[name] != "" && len(args) > 0:
-		return of, t.fail(n.at, "a reduce does not filter: a map does")
 	case firsts[name] != "":
 		return t.first(n.at, of, firsts[name])
 	case of.rows.order != "" || name == "ThenBy" || name == "ThenByDescending":
@@ -103,7 +101,8 @@ func (t ordering) member(at int, of, item value, which string) (value, error) {
 	isKey := func(name string) int {
 		return slices.IndexFunc(t.key, func(k value) bool { return k.raw == name })
 	}
-	if n := isKey(name); n >= 0 { // all entries have it
+	where := of.rows.where
+	if n := isKey(name); n >= 0 && where.always() { // all entries have it
 		return t.key[n], nil
 	}
 	order, descending := of.rows.order, of.rows.descending
@@ -115,7 +114,7 @@ func (t ordering) member(at int, of, item value, which string) (value, error) {
 	}
 	if order == "" || order == name || isKey(order) >= 0 {
 		end := map[string]string{"first": "min", "last": "max"}[which]
-		return value{at: at, text: end + "(" + memberText(name) + ")", kind: textKind}, nil
+		return value{at: at, text: end + "(" + gathering(t).among(where, memberText(name)) + ")", kind: unknownKind, maybe: true}, nil
 	}
-	return value{at: at, text: which + "(" + memberText(name) + " order by " + memberText(order) + ")", kind: textKind}, nil
+	return value{at: at, text: which + "(" + memberText(name) + " order by " + gathering(t).among(where, memberText(order)) + ")", kind: unknownKind, maybe: true}, nil
 }

@@ -67,7 +67,12 @@ func (t *translator) call(n *node, s *scope) (value, error) {
 					return t.castOf(&node{kind: nodeCast, at: n.at, text: "instant", kids: args}, s)
 				}
 				return value{}, t.fail(n.at, "DateTime.%s is not there", f.text)
-			case "Convert", "Object", "Array", "Number", "int", "decimal", "double", "long", "Int32", "Decimal":
+			case "Array":
+				if t.reducing && f.text == "from" && len(args) == 1 {
+					return t.eval(args[0], s)
+				}
+				return value{}, t.fail(n.at, "%s.%s is not there", of.text, f.text)
+			case "Convert", "Object", "Number", "int", "decimal", "double", "long", "Int32", "Decimal":
 				return value{}, t.fail(n.at, "%s.%s is not there", of.text, f.text)
 			}
 		}
@@ -142,7 +147,7 @@ func (t *translator) method(n *node, of value, name string, args []*node, s *sco
 	case isReference:
 		switch {
 		case of.root == ofRow:
-			return of, t.fail(n.at, "a member of an entry stands in Sum, Min, Max, Average, First or Last, or in the key")
+			return t.methodOfText(n, of, name, args, s)
 		case len(of.path) == 1 && of.path[0].name == "@metadata" && name == "Value" && len(args) == 1 && args[0].kind == nodeText:
 			return t.reference(of, step{name: args[0].text, index: -1})
 		case len(of.path) == 0 && of.root == ofDocument:
@@ -191,9 +196,6 @@ func (t *translator) methodOfText(n *node, of value, name string, args []*node, 
 	v, err := t.operand(of)
 	if err != nil {
 		return v, err
-	}
-	if t.reducing {
-		return v, t.fail(n.at, "%.100s is not there in a reduce", name)
 	}
 	var given []value
 	for _, a := range args {
@@ -299,9 +301,6 @@ func (t *translator) substring(n *node, v value, name string, given []value) (va
 
 // static calls a function of string.
 func (t *translator) static(n *node, name string, args []*node, s *scope) (value, error) {
-	if t.reducing {
-		return value{}, t.fail(n.at, "string.%.100s is not there in a reduce", name)
-	}
 	var given []value
 	for _, a := range args {
 		v, err := t.eval(a, s)
@@ -311,6 +310,8 @@ func (t *translator) static(n *node, name string, args []*node, s *scope) (value
 		given = append(given, v)
 	}
 	switch {
+	case name == "Join" && len(given) == 2 && given[1].shape == isRows && t.reducing && !given[1].rows.source:
+		return gathering{t}.joined(n.at, given[1], given[0])
 	case name == "Concat" && len(given) > 0:
 		var parts []string
 		for _, g := range given {
@@ -348,7 +349,6 @@ func (t *translator) math(n *node, name string, args []*node, s *scope) (value, 
 			}
 			return t.aggregate(n, of, map[string]string{"max": "Max", "min": "Min"}[name], nil, s)
 		}
-		return value{}, t.fail(n.at, "Math.%.100s is not there in a reduce", name)
 	}
 	if script := strings.ToLower(name[:1]) == name[:1]; script != t.script || len(args) == 0 {
 		return value{}, t.fail(n.at, "Math.%.100s is not there", name)
@@ -477,9 +477,6 @@ func (t *translator) castOf(n *node, s *scope) (value, error) {
 
 // templateOf joins the parts of a template.
 func (t *translator) templateOf(n *node, s *scope) (value, error) {
-	if t.reducing {
-		return value{}, t.fail(n.at, "a text is not joined in a reduce")
-	}
 	var parts []string
 	for _, kid := range n.kids {
 		if kid.kind == nodeText && kid.text == "" {
@@ -503,6 +500,9 @@ func (t *translator) templateOf(n *node, s *scope) (value, error) {
 // newOf makes a date.
 func (t *translator) newOf(n *node, s *scope) (value, error) {
 	if t.script {
+		if n.text == "Set" {
+			return gathering{t}.set(n, s)
+		}
 		if n.text == "Date" && len(n.kids) == 1 {
 			v, err := t.eval(n.kids[0], s)
 			if err == nil && v.shape == isReference && len(v.path) > 0 {

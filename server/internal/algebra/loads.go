@@ -207,6 +207,9 @@ func (t loader) check(at int, m index.Map) error {
 		if text == "" {
 			text = "field(" + quote(one.Name) + ")"
 		}
+		if _, is, _ := query.ParseCreated(text); is { // in elements nothing is loaded
+			continue
+		}
 		f, err := query.ParseMember(text)
 		if err == nil {
 			f, err = each.Field(f)

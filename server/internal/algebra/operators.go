@@ -56,8 +56,8 @@ func (t *translator) asNumber(v value) (value, error) {
 	switch {
 	case err != nil:
 		return v, err
-	case v.keyed:
-		return v, t.fail(v.at, "a member of the key is a result as it is: compute with it in a map")
+	case v.kind == unknownKind:
+		return v, t.fail(v.at, "what kind of value this is is not known: cast it, or compute with it in a map")
 	case v.kind == textKind || v.kind == booleanKind || v.kind == instantKind:
 		return v, t.fail(v.at, "arithmetic takes numbers, and this is %s", kindNames[v.kind])
 	case v.kind == nullKind:
@@ -119,9 +119,6 @@ func (t *translator) plus(n *node, a, b value) (value, error) {
 		return b, err
 	}
 	if a.kind == textKind || b.kind == textKind {
-		if t.reducing {
-			return a, t.fail(n.at, "a text is not joined in a reduce")
-		}
 		return joined(append(t.partsOf(a), t.partsOf(b)...)), nil
 	}
 	if a, err = t.asNumber(a); err != nil {
@@ -192,7 +189,7 @@ func (t *translator) arithmetic(n *node, op string, a, b value) (value, error) {
 	}
 	v.text = a.in(order) + " " + op + " " + b.in(order+1)
 	if op == "/" && !t.script && kind == anyKind { // integers if the document has integers
-		if t.reducing {
+		if t.reducing && t.entry == 0 {
 			return v, nil
 		}
 		both := whole(a)
@@ -282,6 +279,8 @@ func common(a, b value) kindOfValue {
 	switch {
 	case a.kind == b.kind:
 		return a.kind
+	case a.kind == unknownKind, b.kind == unknownKind:
+		return unknownKind
 	case a.kind == nullKind:
 		return b.kind
 	case b.kind == nullKind:
@@ -292,9 +291,6 @@ func common(a, b value) kindOfValue {
 
 // firstOf returns a ?? b.
 func (t *translator) firstOf(n *node, s *scope) (value, error) {
-	if t.reducing {
-		return value{}, t.fail(n.at, "?? is not there in a reduce")
-	}
 	a, err := t.eval(n.kids[0], s)
 	if err == nil {
 		a, err = t.operand(a)
@@ -314,9 +310,6 @@ func (t *translator) firstOf(n *node, s *scope) (value, error) {
 
 // choiceOf returns c ? a : b.
 func (t *translator) choiceOf(n *node, s *scope) (value, error) {
-	if t.reducing {
-		return value{}, t.fail(n.at, "a choice is not there in a reduce")
-	}
 	of, err := t.eval(n.kids[0], s)
 	if err != nil {
 		return of, err
@@ -422,9 +415,6 @@ var flipped = map[string]string{"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 // compare returns a comparison.
 func (t *translator) compare(n *node, op string, a, b value) (condition, error) {
-	if t.reducing {
-		return condition{}, t.fail(n.at, "a comparison is not there in a reduce")
-	}
 	if a.shape == isScalar && a.constant {
 		if b.shape == isScalar && b.constant {
 			return condition{}, t.fail(n.at, "two constants are compared")

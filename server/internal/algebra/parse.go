@@ -411,20 +411,26 @@ func (p *parser) postfix() (*node, error) {
 // arguments parses the arguments of a call behind its parenthesis.
 func (p *parser) arguments(call *node) error {
 	for !p.tok().is(")") {
-		at := p.tok()
-		spread := p.accept("...")
-		n, err := p.expression()
+		n, err := p.element()
 		if err != nil {
 			return err
-		}
-		if spread {
-			n = &node{kind: nodeSpread, at: at.at, kids: []*node{n}}
 		}
 		if call.kids = append(call.kids, n); !p.accept(",") {
 			break
 		}
 	}
 	return p.expect(")", "behind the arguments of a call")
+}
+
+// element parses an argument of a call, or an element of an array: an expression, or several values by ....
+func (p *parser) element() (*node, error) {
+	at := p.tok()
+	spread := p.accept("...")
+	n, err := p.expression()
+	if spread && err == nil {
+		n = &node{kind: nodeSpread, at: at.at, kids: []*node{n}}
+	}
+	return n, err
 }
 
 func (p *parser) primary() (*node, error) {
@@ -485,10 +491,7 @@ func (p *parser) primary() (*node, error) {
 // elements parses expressions up to a symbol.
 func (p *parser) elements(a *node, closing string) error {
 	for !p.tok().is(closing) {
-		if p.tok().is("...") {
-			return p.fail(p.tok().at, "... is not there")
-		}
-		n, err := p.expression()
+		n, err := p.element()
 		if err != nil {
 			return err
 		}

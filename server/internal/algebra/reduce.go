@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/jaydb/jay/index"
-	"github.com/jaydb/jay/query"
 )
 
 func translateReduce(text string, script bool, members []string, budget *int) (*index.Reduce, error) {
@@ -52,20 +51,19 @@ func translateReduce(text string, script bool, members []string, budget *int) (*
 		if !slices.Contains(members, name) {
 			return nil, t.wrong(object.ats[i], "the reduce gives a member %.100q that the maps do not give", name)
 		}
-		v := object.values[i]
+		v, err := gathering{t}.result(object.ats[i], object.values[i])
+		if err != nil {
+			return nil, err
+		}
 		switch {
 		case v.shape == isKey:
 			return nil, t.fail(object.ats[i], "a member that is an object is not there: name the members of the key")
 		case v.shape != isScalar:
-			return nil, t.fail(object.ats[i], "a result of a group is one of its members, or made of its sums")
+			return nil, t.fail(object.ats[i], "a result of a group is one of its members, or made of functions of its entries")
 		case v.constant:
 			return nil, t.fail(object.ats[i], "a result of a group that is the same for all is not there")
 		case v.keyed && v.raw == name:
 			v.text = ""
-		case !v.keyed:
-			if f, err := query.ParseExpression(v.text); err == nil && f.Expression != nil { // without parentheses that need not be
-				v.text = f.String()
-			}
 		}
 		reduce.Select = append(reduce.Select, index.Member{Name: name, Expression: v.text})
 	}
@@ -161,14 +159,17 @@ func (t *translator) methodOfGroup(n *node, of value, name string, args []*node,
 	switch {
 	case slices.Contains(passed, name) && len(args) == 0 && name != "Reverse":
 		return of, nil
-	case !t.script && (name == "Count" || name == "LongCount") && len(args) == 0:
-		return value{text: "count()", kind: integerKind}, nil
 	case (name == "Select" && !t.script || name == "map" && t.script) && len(args) == 1:
-		item, err := t.apply(args[0], s, name, of.rows.item)
-		return value{shape: isRows, rows: &rows{item: item, order: of.rows.order, descending: of.rows.descending}}, err
+		if of.rows.distinct {
+			return of, t.fail(n.at, "%s stands before what is distinct", name)
+		}
+		r := copied(of.rows)
+		var err error
+		r.item, err = gathering{t}.each(args[0], s, name, of.rows.item)
+		return value{shape: isRows, rows: r}, err
 	case name == "reduce" && t.script:
 		return t.folded(n, of, args, s)
-	case firsts[name] != "" && !t.script, name == "sort" && t.script, slices.Contains([]string{"OrderBy", "OrderByDescending", "ThenBy", "ThenByDescending"}, name) && !t.script:
+	case firsts[name] != "" && !t.script && len(args) == 0, name == "sort" && t.script, slices.Contains([]string{"OrderBy", "OrderByDescending", "ThenBy", "ThenByDescending"}, name) && !t.script:
 		return ordering{t}.method(n, of, name, args, s)
 	case !t.script && aggregates[name] != "" && len(args) <= 1:
 		var f *node
@@ -177,7 +178,10 @@ func (t *translator) methodOfGroup(n *node, of value, name string, args []*node,
 		}
 		return t.aggregate(n, of, name, f, s)
 	}
-	return of, t.fail(n.at, "%.100s of a group is not there: Sum, Count, Min, Max, Average, First and Last are", name)
+	if v, found, err := (gathering{t}).method(n, of, name, args, s); found {
+		return v, err
+	}
+	return of, t.fail(n.at, "%.100s of a group is not there: Sum, Count, Min, Max, Average, First, Last, Any, All, Where, Select and Distinct are", name)
 }
 
 // aggregate returns an aggregate of a member of the entries.
@@ -188,14 +192,17 @@ func (t *translator) aggregate(n *node, of value, name string, f *node, s *scope
 	item := of.rows.item
 	if f != nil {
 		var err error
-		if item, err = t.apply(f, s, name, item); err != nil {
+		if item, err = (gathering{t}).each(f, s, name, item); err != nil {
 			return item, err
 		}
 	}
 	if name == "Sum" && item.constant && item.raw == "1" {
-		return value{text: "count()", kind: integerKind}, nil
+		return numberOf(of.rows.where), nil
 	}
-	member, err := t.rowMember(n.at, item)
+	if of.rows.distinct && (name == "Sum" || name == "Average") {
+		return item, t.fail(n.at, "%s of distinct values is not there", name)
+	}
+	operand, err := (gathering{t}).operand(n.at, item)
 	if err != nil {
 		return item, err
 	}
@@ -203,57 +210,17 @@ func (t *translator) aggregate(n *node, of value, name string, f *node, s *scope
 	if t.script {
 		kind = numberKind
 	}
-	switch name {
-	case "Sum":
-		if item.kind != anyKind {
-			kind = item.kind
+	switch of := operand.kind; {
+	case name != "Sum" && name != "Average":
+		if kind = of; kind == anyKind {
+			kind = unknownKind
 		}
-	case "Average":
-		if item.kind == numberKind {
-			kind = numberKind
-		}
-	default:
-		kind = item.kind
-		if kind == anyKind {
-			kind = textKind // what it is is not known, so that nothing is computed with it
-		}
+	case of == textKind || of == booleanKind || of == instantKind:
+		return operand, t.fail(n.at, "%s takes numbers, and this is %s", name, kindNames[of])
+	case name == "Sum" && of != anyKind, of == numberKind:
+		kind = of
 	}
-	return value{text: aggregates[name] + "(" + memberText(member) + ")", kind: kind}, nil
-}
-
-// folded returns what a reduce of JavaScript sums: values.reduce((sum, x) => sum + x.n, 0).
-func (t *translator) folded(n *node, of value, args []*node, s *scope) (value, error) {
-	const only = "a reduce sums a member from 0: (sum, x) => sum + x.n, 0"
-	if len(args) != 2 || args[1].kind != nodeNumber || args[1].text != "0" {
-		return of, t.fail(n.at, only)
-	}
-	f, err := t.function(args[0], "reduce", 2)
-	if err != nil {
-		return of, err
-	}
-	body := f.kids
-	if f.block {
-		if len(f.body) != 1 || f.body[0].kind != "return" || f.body[0].of == nil {
-			return of, t.fail(f.at, only)
-		}
-		body = []*node{f.body[0].of}
-	}
-	if len(f.names) != 2 || body[0].kind != nodeBinary || body[0].text != "+" {
-		return of, t.fail(f.at, only)
-	}
-	kids := body[0].kids
-	isSum := func(n *node) bool { return n.kind == nodeName && n.text == f.names[0] }
-	if isSum(kids[1]) {
-		kids = []*node{kids[1], kids[0]}
-	}
-	if !isSum(kids[0]) {
-		return of, t.fail(f.at, only)
-	}
-	item, err := t.eval(kids[1], s.with(f.names[0], value{shape: isNothing}).with(f.names[1], of.rows.item))
-	if err != nil {
-		return item, err
-	}
-	return t.aggregate(n, value{shape: isRows, rows: &rows{item: item}}, "Sum", nil, s)
+	return value{text: aggregates[name] + "(" + (gathering{t}).among(of.rows.where, operand.text) + ")", kind: kind, maybe: name != "Sum"}, nil
 }
 
 // scriptMap follows map('Users', x => ...).

@@ -236,8 +236,8 @@ func (t *translator) memberOfRows(n *node, of value) (value, error) {
 	switch {
 	case of.rows.source && !t.reducing && of.rows.collection == "" && of.rows.item.shape == isReference && of.rows.item.root == ofDocument:
 		return collection(of, n.text), nil
-	case t.reducing && !of.rows.source && (n.text == "length" && t.script || n.text == "Count" && !t.script):
-		return value{text: "count()", kind: integerKind}, nil
+	case t.reducing && !of.rows.source && (n.text == "length" && t.script || n.text == "Count" && !t.script || n.text == "size" && of.rows.distinct && t.script):
+		return gathering{t}.count(n, of)
 	}
 	return of, t.fail(n.at, "a list has no member %.100s", n.text)
 }
@@ -246,6 +246,11 @@ func (t *translator) memberOfRows(n *node, of value) (value, error) {
 func (t *translator) methodOfArray(n *node, of value, name string, args []*node, s *scope) (v value, found bool, err error) {
 	switch name {
 	case "Where", "Select", "SelectMany", "filter", "map", "flatMap", "AsEnumerable", "ToList", "ToArray", "Cast":
+		if len(args) == 1 && (name == "Select" || name == "map") {
+			if v, is, err := (creating{t}).ofElements(of, args[0], s); is {
+				return v, true, err
+			}
+		}
 		list, err := t.listOf(n.at, of)
 		if err != nil {
 			return list, true, err

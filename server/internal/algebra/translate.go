@@ -57,11 +57,16 @@ func Translate(name string, maps []string, reduce string) (Translated, error) {
 	return declared, err
 }
 
-func sortedNames(members []index.Member) (names []string) {
+func sortedNames(members []index.Member) []string {
+	names := namesOf(members)
+	slices.Sort(names)
+	return names
+}
+
+func namesOf(members []index.Member) (names []string) {
 	for _, m := range members {
 		names = append(names, m.Name)
 	}
-	slices.Sort(names)
 	return names
 }
 
@@ -79,6 +84,7 @@ type translator struct {
 	created  map[string]CreatedField
 	ats      []int // where the members of the entry stand
 	inner    int   // how many Any and All are around
+	entry    int   // how many functions of one entry of a group are around
 }
 
 // spend counts the RQL of a value.
@@ -167,6 +173,10 @@ func (t *translator) membersOf(object value) (list []index.Member, err error) {
 		return nil, t.fail(object.at, "an entry has %d members: 1 to %d", n, MaxMembers)
 	}
 	for i, name := range object.names {
+		if v := object.values[i]; v.shape == isNamed {
+			list = append(list, index.Member{Name: (creating{t}).nameOf(namesOf(list)), Expression: v.text})
+			continue
+		}
 		if slices.Contains(object.names[:i], name) {
 			if _, created := t.created[name]; created {
 				return nil, t.fail(object.ats[i], "the field %.100q is there twice", name)
@@ -224,6 +234,12 @@ func (t *translator) eachPath(at int, text string) (string, error) {
 
 // expressionText returns an expression as RQL prints it, and checks that RQL reads it.
 func (t *translator) expressionText(at int, name, text string) (string, error) {
+	if created, is, err := query.ParseCreated(text); is {
+		if err != nil {
+			return "", t.fail(at, "RQL does not have this: %v", err)
+		}
+		return created.String(), nil
+	}
 	f, err := query.ParseExpression(text)
 	if err != nil { // a constant alone
 		if f, err = query.ParseExpression("(" + text + ")"); err != nil {

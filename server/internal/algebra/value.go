@@ -24,6 +24,7 @@ const (
 	isNothing                // null in the place of an entry, or of a list of them
 	isPlace                  // text is the RQL of a place, which is a member as it is
 	isFields                 // members with the names that CreateField gives them
+	isNamed                  // text is the fields() of RQL: members whose names are in the document
 )
 
 // kindOfValue is what is known of a value before there is a document.
@@ -38,6 +39,7 @@ const (
 	booleanKind
 	instantKind
 	nullKind
+	unknownKind // of an end of a group: nothing is computed with it
 )
 
 // root is where a path begins.
@@ -113,6 +115,7 @@ type rows struct {
 	grouped    bool
 	order      string // of the entries of a group: the member by which they are ordered
 	descending bool
+	distinct   bool // of the values of a group: each different one once
 }
 
 // condition is a condition in RQL. The zero value is true.

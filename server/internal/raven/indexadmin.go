@@ -32,6 +32,9 @@ func indexTerms(c *serve.Call) error {
 		fields = verbs.Results(ix.Computed.Computed)
 	}
 	field := c.Params.Get("field")
+	if !slices.Contains(fields, field) && ix.Computed != nil && ix.Computed.Creates() {
+		return serve.BadRequest("index %.150q has no field %.100q with a constant name, and lists no terms of fields whose names are in documents: it has %.500s", ix.Name, field, strings.Join(fields, ", "))
+	}
 	if !slices.Contains(fields, field) {
 		return serve.BadRequest("index %.150q has no field %.100q: it has %.500s", ix.Name, field, strings.Join(fields, ", "))
 	}

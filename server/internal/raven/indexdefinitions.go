@@ -225,6 +225,9 @@ func (given *indexGiven) create(d *verbs.Definition, created map[string]algebra.
 		if d.Created == nil {
 			d.Created = make(map[string]verbs.CreatedField)
 		}
+		if name == algebra.DynamicField {
+			name = verbs.DynamicField
+		}
 		d.Created[name] = f
 	}
 	return nil

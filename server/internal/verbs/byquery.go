@@ -119,7 +119,7 @@ func (b *ByQuery) change(ctx context.Context, tx *jay.Tx, id string) (status str
 	if err != nil {
 		return "", err
 	}
-	matches, err := b.matcher.Match(ctx, doc)
+	matches, err := b.matcher.MatchIn(ctx, tx, doc)
 	if err != nil || !matches {
 		return PatchSkipped, err
 	}

@@ -96,9 +96,21 @@ func Results(declared jay.Computed) (names []string) {
 		members = declared.Reduce.Select
 	}
 	for _, m := range members {
-		names = append(names, m.Name)
+		if _, created, _ := query.ParseCreated(m.Expression); !created {
+			names = append(names, m.Name)
+		}
 	}
 	return names
+}
+
+// Creates reports whether a map creates fields whose names are in documents.
+func (ix *Computed) Creates() bool {
+	return slices.ContainsFunc(ix.Maps, func(m index.Map) bool {
+		return slices.ContainsFunc(m.Select, func(one index.Member) bool {
+			_, created, _ := query.ParseCreated(one.Expression)
+			return created
+		})
+	})
 }
 
 // isPlain reports whether each document has one entry at most, and all are of one collection.

@@ -28,6 +28,10 @@ func (o FieldOption) words() string {
 	return o.Analyzer
 }
 
+// DynamicField is the name under which a definition has the options of fields whose names are in documents. No field that it names is without
+// options then.
+const DynamicField = "_"
+
 // allFields is the name under which a definition has the options of all fields.
 const allFields = "__all_fields"
 
@@ -37,6 +41,9 @@ type FieldOptions map[string]FieldOption
 // Of returns the options of a field.
 func (all FieldOptions) Of(field string) FieldOption {
 	if o, found := all[field]; found {
+		return o
+	}
+	if o, found := all[DynamicField]; found {
 		return o
 	}
 	return all[allFields]
@@ -134,6 +141,14 @@ func (d *Definition) Options() FieldOptions {
 	}
 	for name, one := range d.Created {
 		add(name, &one.GivenField)
+	}
+	if _, dynamic := all[DynamicField]; dynamic {
+		others := all[allFields]
+		d.eachMember(func(_ index.Map, one index.Member) {
+			if _, found := all[one.Name]; !found {
+				all[one.Name] = others
+			}
+		})
 	}
 	return all
 }
