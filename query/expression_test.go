@@ -152,7 +152,7 @@ func TestExpression_Refused(t *testing.T) {
 		{"lower(a, b)", "one operand"},
 		{"substring(a)", "2 to 3 operands"},
 		{"if(a, 1, 2)", "between"},
-		{"if(a > 1)", "a condition"},
+		{"if(a > 1)", "behind the condition of if()"},
 		{"if(a > 1, 2, 3, 4)", "a condition"},
 		{"join(a)", "2 operands"},
 		{"if(id() = 'a', 1, 2)", "id()"},

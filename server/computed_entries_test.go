@@ -71,13 +71,13 @@ func TestComputed_CreatedOfElements(t *testing.T) {
 	}
 	h.want(201, "PUT", "/databases/a/docs?id=products/4", `{"Attributes":[{"Name":"Color","Value":"RED"}],"@metadata":{"@collection":"Products"}}`)
 	equal(t, "after a write", h.answers(`from index 'Products/Fields' where Color = 'red' and not N in (1, 2)`), "products/4")
-	if text := h.want(200, "POST", "/databases/a/queries?debug=explain", `{"Query":"from index 'Products/Fields' where Color = 'red'"}`).body; !strings.Contains(text, "Attributes.Value") || strings.Contains(text, "scan") {
+	if text := h.want(200, "POST", "/databases/a/queries?debug=explain", `{"Query":"from index 'Products/Fields' where Color = 'red'"}`).body; !strings.Contains(text, "one range") || strings.Contains(text, "scan") {
 		t.Errorf("explain: %s", text)
 	}
 	for _, query := range []string{`from index 'Products/Fields' order by Color`, `from index 'Products/Fields' select facet(Color)`, `from index 'Products/Fields' where Color = Size`, `from index 'Products/Fields' where Color = N`} {
 		refused := h.do("POST", "/databases/a/queries", `{"Query":"`+query+`"}`)
 		h.checkProblem(refused, 400, "InvalidQueryException")
-		if !strings.Contains(refused.body, "that the map creates") {
+		if !strings.Contains(refused.body, "the map creates") {
 			t.Errorf("%s: %s", query, refused.body)
 		}
 	}
@@ -95,9 +95,9 @@ func TestComputed_LoadedConditions(t *testing.T) {
 	h.create("a")
 	h.shop()
 	for query, want := range map[string]string{
-		`from Users as u where load(Town).Name = 'ulm' load u.Town as t select { First: u.First, Town: t.Name }`:                                            `{"First":"Cyd","Town":"Ulm","@metadata":{"@projection":true,"@id":"users/3"}}`,
-		`from Users as u load u.Town as t where t.Name = 'Bern' order by t.Name, Age select { First: u.First, Town: t.Name }`:                               `{"First":"Bob","Town":"Bern","@metadata":{"@projection":true,"@id":"users/2"}} {"First":"Ann","Town":"Bern","@metadata":{"@projection":true,"@id":"users/1"}}`,
-		`declare function f(u, t) { return { N: u.First + t.Name } } from Users as u load u.Town as t where u.Age > 25 and t.Name != 'Bern' select f(u, t)`: `{"N":"CydUlm","@metadata":{"@projection":true,"@id":"users/3"}}`,
+		`from Users as u where load(Town).Name = 'ulm' load u.Town as t select { First: u.First, Town: t.Name }`:                                            `{"First":"Cyd","Town":"Ulm","@metadata":{"@projection":true}}`,
+		`from Users as u load u.Town as t where t.Name = 'Bern' order by t.Name, Age select { First: u.First, Town: t.Name }`:                               `{"First":"Bob","Town":"Bern","@metadata":{"@projection":true}} {"First":"Ann","Town":"Bern","@metadata":{"@projection":true}}`,
+		`declare function f(u, t) { return { N: u.First + t.Name } } from Users as u load u.Town as t where u.Age > 25 and t.Name != 'Bern' select f(u, t)`: `{"N":"CydUlm","@metadata":{"@projection":true}}`,
 	} {
 		equal(t, query, h.answers(query), want)
 	}

@@ -215,8 +215,8 @@ func TestComputed_Ends_Parts(t *testing.T) {
 		{reduced("Lines", "count()", "max(V)"), "groups[K] ends[K]", ""},
 		{reduced("Lines", "max(V)", "min(V)"), "ends[K]", ""},
 		{reduced("Lines", "max(V)", "last(V order by T)"), "groups[K] ends[K] ends[K]", ""},
-		{reduced("", "count()", "max(One)"), "", "a constant"},
-		{reduced("", "count()", "last(V order by V)"), "", "is twice"},
+		{reduced("", "count()", "max(One)"), "groups[K]", "a constant"},
+		{reduced("", "count()", "last(V order by V)"), "groups[K]", "is twice"},
 	}
 	for _, test := range tests {
 		jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, test.of, jay.ReplaceIndex()))

@@ -46,7 +46,7 @@ func listing(elements bool) jay.Computed {
 		}
 		return c
 	}
-	c.Reduce.Select = append(c.Reduce.Select, index.Member{Name: "All", Expression: "list(Who)"}, index.Member{Name: "Joined", Expression: "join(list(coalesce(Who, '-')), ', ')"})
+	c.Reduce.Select = append(c.Reduce.Select, index.Member{Name: "Whole", Expression: "list(Who)"}, index.Member{Name: "Joined", Expression: "join(list(coalesce(Who, '-')), ', ')"})
 	return c
 }
 
@@ -117,7 +117,7 @@ func listed(all []sold, elements bool) (rows []string) {
 		row := fmt.Sprintf(`{"Product":%s,"Different":%s,"Text":%s,"Some":%d,"Worth":%d,"Mean":%s,"Any":%v,"Most":%s,"Least":%s,"Count":%d`,
 			text(product), text(slices.Compact(slices.Clone(who))), joined, more, worth, mean, largest > 2, text(most), text(least), len(entries))
 		if !elements {
-			row += fmt.Sprintf(`,"All":%s,"Joined":%s`, text(who), text(strings.Join(dashed, ", ")))
+			row += fmt.Sprintf(`,"Whole":%s,"Joined":%s`, text(who), text(strings.Join(dashed, ", ")))
 		}
 		rows = append(rows, row+"}")
 	}
@@ -238,11 +238,11 @@ func explainOf(t testing.TB, db *jay.DB, text string) []string {
 func TestListed_NotAsked(t *testing.T) {
 	db := jaytest.Memory(t, nil)
 	c := listing(true)
-	c.Reduce.Select = append(c.Reduce.Select, index.Member{Name: "All", Expression: "list(Who)"})
+	c.Reduce.Select = append(c.Reduce.Select, index.Member{Name: "Whole", Expression: "list(Who)"})
 	jaytest.Must(t, jay.ComputedOf(db).Ensure(t.Context(), c))
 	jaytest.Put(t, db, "orders/1", `{"Lines":[{"Product":"p","Who":"b","N":1},{"Product":"p","Who":"a","N":2},{"Product":"p","Who":"b","N":1}]}`, jay.InCollection("Orders"))
 	jaytest.Equal(t, fmt.Sprint(jaytest.Rows(t, db, "from index 'Listing' where Count > 2 select Product, Count")), `[{"Product":"p","Count":3}]`)
-	jaytest.Equal(t, fmt.Sprint(jaytest.Rows(t, db, "from index 'Listing' where All = 'b' select All, Different")), `[{"All":["a","b","b"],"Different":["a","b"]}]`)
+	jaytest.Equal(t, fmt.Sprint(jaytest.Rows(t, db, "from index 'Listing' where Whole = 'b' select Whole, Different")), `[{"Whole":["a","b","b"],"Different":["a","b"]}]`)
 	if text := strings.Join(explainOf(t, db, "from index 'Listing' where Count > 2 select Product, Count"), "\n"); strings.Contains(text, "scan") || strings.Contains(text, "when asked") && !strings.Contains(text, "not kept") {
 		t.Errorf("got %s", text)
 	}
@@ -288,10 +288,10 @@ func TestListed_Meetings(t *testing.T) {
 		}
 	}
 	lists := func(db *jay.DB) string {
-		return strings.Join(jaytest.Rows(t, db, "from index 'Listing' order by Product select Product, All, Text"), " ")
+		return strings.Join(jaytest.Rows(t, db, "from index 'Listing' order by Product select Product, Whole, Text"), " ")
 	}
-	const once = `{"Product":"p0","All":["w0","w1","w2"],"Text":"w1+w2"} {"Product":"p1","All":["w0","w1","w2"],"Text":"w0+w2"}`
-	const twice = `{"Product":"p0","All":["w0","w0","w1","w1","w2","w2"],"Text":"w1+w2"} {"Product":"p1","All":["w0","w0","w1","w1","w2","w2"],"Text":"w0+w2"}`
+	const once = `{"Product":"p0","Whole":["w0","w1","w2"],"Text":"w1+w2"} {"Product":"p1","Whole":["w0","w1","w2"],"Text":"w0+w2"}`
+	const twice = `{"Product":"p0","Whole":["w0","w0","w1","w1","w2","w2"],"Text":"w1+w2"} {"Product":"p1","Whole":["w0","w0","w1","w1","w2","w2"],"Text":"w0+w2"}`
 	db := jaytest.Open(t, dir, nil)
 	fill(db, 0)
 	jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, listing(false)))
@@ -318,11 +318,11 @@ func TestListed_Standby(t *testing.T) {
 	jaytest.Must(t, jay.ComputedOf(source).Ensure(t.Context(), listing(false)))
 	jaytest.Put(t, source, "orders/1", sold{"p", "bob", 2, 5}.json(), jay.InCollection("Orders"))
 	jaytest.Put(t, source, "orders/2", sold{"p", "ann", 1, 5}.json(), jay.InCollection("Orders"))
-	const text = "from index 'Listing' select All, Text, Some"
-	waitFor(t, s, `{"All":["ann","bob"],"Text":"bob","Some":1}`, text)
+	const text = "from index 'Listing' select Whole, Text, Some"
+	waitFor(t, s, `{"Whole":["ann","bob"],"Text":"bob","Some":1}`, text)
 	promoted := promote(t, s, source, copied)
 	defer jaytest.Close(t, promoted)
 	jaytest.Put(t, promoted, "orders/1", sold{"p", "ann", 3, 5}.json(), jay.InCollection("Orders"))
-	jaytest.Equal(t, fmt.Sprint(jaytest.Rows(t, promoted, text)), `[{"All":["ann","ann"],"Text":"ann","Some":1}]`)
+	jaytest.Equal(t, fmt.Sprint(jaytest.Rows(t, promoted, text)), `[{"Whole":["ann","ann"],"Text":"ann","Some":1}]`)
 	jaytest.Verify(t, promoted)
 }
