@@ -549,7 +549,7 @@ func (g *Generator) covered(q *query.Query, ix jay.Index) {
 	case 3:
 		q.Select, q.GroupBy = nil, []query.Field{field()}
 		q.Select = append(q.Select, query.Column{Name: "k", Field: q.GroupBy[0]}, query.Column{Name: "n", Func: query.FuncCount})
-		for f := query.FuncSum; f <= query.FuncCountDistinct; f++ {
+		for _, f := range []query.Func{query.FuncSum, query.FuncAvg, query.FuncMin, query.FuncMax, query.FuncCountDistinct, query.FuncList, query.FuncListDistinct} {
 			q.Select = append(q.Select, query.Column{Name: fmt.Sprint("f", f), Func: f, Field: field()})
 		}
 		if g.Chance(60) {
@@ -588,11 +588,13 @@ func (g *Generator) grouping(q *query.Query) {
 		}
 		if g.Chance(20) {
 			c = g.picked(c.Name, query.Field{Path: g.path()}, query.Field{Path: g.path()})
+		} else if g.Chance(15) {
+			c.Func, c.Field = Pick(g, query.FuncList, query.FuncListDistinct), query.Field{Path: g.path()}
 		}
 		q.Select = append(q.Select, c)
 	}
 	for _, c := range q.Select {
-		if g.Chance(30) {
+		if g.Chance(30) && c.Func < query.FuncList {
 			q.OrderBy = append(q.OrderBy, query.Order{Column: c.Name, Descending: g.Chance(40)})
 		}
 	}
@@ -614,7 +616,7 @@ func (g *Generator) having(q *query.Query) query.Expr {
 		if f.Func != query.FuncCount {
 			f.Path = g.path()
 		}
-		if c := Pick(g, q.Select...); c.Func != query.FuncNone && g.Chance(50) {
+		if c := Pick(g, q.Select...); c.Func != query.FuncNone && c.Func < query.FuncList && g.Chance(50) {
 			f = c.Field
 			f.Func = c.Func
 		}

@@ -732,6 +732,16 @@ func (g *naiveGroup) cell(q *query.Query, c query.Column) *node {
 		}
 		return pickNode(query.Order{Descending: c.Func == query.FuncMax}, values)
 	}
+	if c.Func == query.FuncList || c.Func == query.FuncListDistinct {
+		list := &node{rank: rankArray}
+		slices.SortStableFunc(values, func(a, b *node) int { return compareNodes(a, b, false) })
+		for i, v := range values {
+			if c.Func == query.FuncList || i == 0 || compareNodes(v, values[i-1], false) != 0 {
+				list.items = append(list.items, v)
+			}
+		}
+		return list
+	}
 	if c.Func == query.FuncCountDistinct {
 		var different []*node
 		for _, v := range values {
