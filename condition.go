@@ -289,6 +289,15 @@ type Vector = query.Numbers
 //	Value  string  what breaks it
 type VectorError = query.VectorError
 
+// Int8 returns a vector in a quarter of the space, as RavenDB's clients write it: a signed byte for each number, and the greatest number. A member of the type
+// []byte is written as base64, and "embedding.i8(Embedding)" is the field of Similar, Nearest and Distance, whose vector is packed in the same way.
+// It returns nil for numbers that are no vector.
+func Int8(v []float32) []byte { return query.PackVector("i8", v) }
+
+// Bits returns the signs of a vector, as RavenDB's clients write them: a bit for each number, 1 for one that is not negative. The field is "embedding.i1(Embedding)"; vectors
+// of bits are as similar as the share of their bits that are equal. It returns nil for numbers that are no vector.
+func Bits(v []float32) []byte { return query.PackVector("i1", v) }
+
 // Similar is true if a vector that the field reaches is at least so similar to a vector: by the cosine of the angle between them, from -1 to 1. What is no
 // vector, and a vector with another number of dimensions or only zeros, is passed over. A mistake in the vector is returned by the
 // query, as ErrQuery and a *VectorError.
@@ -304,6 +313,18 @@ func Nearest(field string, to []float32) string { return query.VectorDistanceTex
 func Distance(field string, to []float32, metric string) string {
 	return query.VectorDistanceText(field, to, metric)
 }
+
+// Fuse is the field of an order by reciprocal ranks, which joins orders whose numbers cannot be compared, such as those of a search for words and of vectors:
+//
+//	db.Query("Notes").
+//		Where(jay.Or(jay.Search("Text", "oak"), jay.Similar("Embedding", v, 0.6))).
+//		OrderBy(jay.Fuse(jay.Score, jay.Nearest("Embedding", v))).
+//		Limit(10)
+//
+// The rank of an answer in an order is its place there, 1 for the best; equal answers share a rank. The answers come by the sum of 1 / (60 + rank)
+// over the orders, the greatest first. An answer without a number in an order, or without a score, has no rank there. All answers of the query are ranked, so the
+// condition decides how long it takes. A query has no other order beside it, from 2 to 8 orders in it, and no cursor: use Skip.
+func Fuse(orders ...string) string { return query.FusedText(orders) }
 
 // Exists is true if the field is there, be it null or an empty array.
 func Exists(field string) Condition {

@@ -58,6 +58,8 @@ func (d *Distance) Of(v geo.Value) float64 {
 	return n
 }
 
+func (d *Distance) opening() string { return "" }
+
 // suffix returns what follows the place in the text of a distance.
 func (d *Distance) suffix() string {
 	text := ", spatial.point(" + numberText(d.Target.Latitude) + ", " + numberText(d.Target.Longitude) + ")"

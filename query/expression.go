@@ -79,7 +79,8 @@ type operation struct {
 
 // rest is what a function has behind its operands, such as the point of spatial.distance.
 type rest interface {
-	suffix() string // as RQL has it, with a comma in front
+	opening() string // of a function around the first operand, such as "embedding.i8("; "" for none
+	suffix() string  // as RQL has it, with a comma in front
 }
 
 // function is an operator or a function of expressions.
@@ -291,14 +292,19 @@ func (w *writer) call(o *operation) {
 		w.WriteString(FormatCondition(w.expression.conditions[o.condition]))
 		separator = ", "
 	}
+	behind := ""
+	if o.rest != nil {
+		separator, behind = o.rest.opening(), o.rest.suffix()
+	}
+	if separator != "" && o.rest != nil {
+		behind = ")" + behind
+	}
 	for _, operand := range o.operands {
 		w.WriteString(separator)
 		w.write(operand, orderAny)
 		separator = ", "
 	}
-	if o.rest != nil {
-		w.WriteString(o.rest.suffix())
-	}
+	w.WriteString(behind)
 	w.WriteByte(')')
 }
 

@@ -317,6 +317,9 @@ func (p *parser) query() (*Query, error) {
 	if err := p.scripts.check(q); err != nil {
 		return nil, err
 	}
+	if err := q.CheckFused(); err != nil {
+		return nil, p.fail(0, "%v", err).because(err)
+	}
 	if err := q.checkEach(); err != nil {
 		return nil, p.fail(0, "%v", err).because(err)
 	}
@@ -438,7 +441,7 @@ func (p *parser) rest(q *Query, c clauseKind) (err error) {
 		q.Where, err = p.condition()
 		return err
 	case clauseOrder:
-		return p.orderBy(q)
+		return orders{p}.all(q)
 	case clauseSelect:
 		return p.selects(q)
 	case clauseInclude:

@@ -51,7 +51,11 @@ func (q *Query) String() string {
 		b.WriteString(" where ")
 		b.WriteString(FormatCondition(where))
 	}
-	clause(&b, " order by ", q.OrderBy, printOrder)
+	if q.Fused {
+		b.WriteString(" order by " + fusedText(q.OrderBy, printOrder))
+	} else {
+		clause(&b, " order by ", q.OrderBy, printOrder)
+	}
 
 	if q.Script != nil {
 		b.WriteString(q.Script.loading() + q.selecting() + q.Script.literal(q.Script.result))

@@ -63,6 +63,7 @@ type Query struct {
 	Suggests []Suggest // instead of Select: words of the collection, and no documents
 	Script   *Script   // instead of Select: what JavaScript makes of each document
 	OrderBy  []Order
+	Fused    bool            // the answers come by the ranks that they have in each of OrderBy: see MaxFused. It is false for less than two
 	Include  []jsonpath.Path // paths of IDs, whose documents are returned as well
 
 	Highlights   []Highlight // which fragments of texts answers bring

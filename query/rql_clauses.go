@@ -133,36 +133,6 @@ func (p *parser) groupBy(q *Query) error {
 	})
 }
 
-// orderBy = order { "," order } .
-func (p *parser) orderBy(q *Query) error {
-	return p.list("fields in order by", func() error {
-		key, err := p.termOrKey(q, "a field to order by", refusedOrders)
-		if err != nil {
-			return err
-		}
-		if key.field.isZero() && key.fn == FuncNone {
-			return p.wholeDocument(key.offset)
-		}
-		if key.fn == FuncNone && p.tok.is("as") && (p.peek().is("date") || p.peek().is("utc")) {
-			if key.field, err = p.asDate(key.field); err != nil {
-				return err
-			}
-		}
-		order := Order{Field: key.field}
-		if order.As, err = p.cast(); err != nil {
-			return err
-		}
-		if key.field.Meta == MetaScore {
-			err = scores{p}.order(&order, key.offset)
-		} else {
-			order.Descending = p.descending()
-		}
-		q.OrderBy = append(q.OrderBy, order)
-		p.orders = append(p.orders, key)
-		return err
-	})
-}
-
 // cast = [ "as" ( "long" | "double" | "string" ) ] . "as" "date" and "as" "utc" are not casts but parts
 // of the field, so that an index can have it.
 func (p *parser) cast() (Cast, error) {

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -20,38 +21,73 @@ func (p vectors) unknown(expected string) error {
 		hinting("vector.search(Embedding, $v, 0.8) is a condition; vector.distance(Embedding, $v) is a number")
 }
 
-// condition = "vector" "." "search" "(" source "," vector [ "," number [ "," number ] ] ")" .
+// condition = "vector" "." "search" "(" source "," vector [ "," ( number | "null" ) [ "," ( number | "null" ) ] ] ")" .
 func (p vectors) condition() (Expr, error) {
 	if spaces(p).at("vector") != "search" {
 		return nil, p.unknown("a condition")
 	}
 	spaces(p).begin()
 	e := Similar{Minimum: UsualSimilarity}
-	var err error
-	if e.Field, err = p.source(); err != nil {
+	field, form, err := p.source()
+	if err != nil {
 		return nil, err
 	}
+	e.Field = field
 	if err := p.expectSymbol(",", "and a vector after the field"); err != nil {
 		return nil, err
 	}
-	if e.Vector, err = p.vector(vector.Cosine); err != nil {
+	at := p.tok
+	raw, err := p.raw(form)
+	if err != nil {
 		return nil, err
 	}
-	if p.acceptSymbol(",") {
+	all, err := p.several(at, form, raw)
+	if err != nil {
+		return nil, err
+	}
+	if p.acceptSymbol(",") { // a client writes null for what it does not say
 		at := p.tok
-		if e.Minimum, err = spaces(p).number("the least similarity"); err != nil {
-			return nil, err
+		if !p.accept("null") {
+			if e.Minimum, err = spaces(p).number("the least similarity"); err != nil {
+				return nil, err
+			}
 		}
 		if !(e.Minimum >= -1 && e.Minimum <= 1) {
 			return nil, p.fail(at.offset, "a similarity is between -1 and 1, and not %v", e.Minimum)
 		}
-		if p.acceptSymbol(",") { // how many vectors of a graph are looked at
+		if p.acceptSymbol(",") && !p.accept("null") { // how many vectors of a graph are looked at
 			if _, err := p.candidates(); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return e, p.expectSymbol(")", "behind the vector")
+	if err := p.expectSymbol(")", "behind the vector"); err != nil {
+		return nil, err
+	}
+	var any Or
+	for _, e.Vector = range all {
+		any = append(any, e)
+	}
+	if len(any) == 1 {
+		return any[0], nil
+	}
+	return any, nil
+}
+
+// several returns the vector of a value, or those of an array of vectors, of which one is enough.
+func (p vectors) several(at token, form vector.Form, raw []byte) (all []Vector, err error) {
+	vector.Each(raw, func(raw []byte) bool {
+		var v Vector
+		if v, err = p.vector(at, form, raw, ""); err == nil && len(all) == MaxSimilars {
+			err = p.fail(at.offset, "%s has more than %d vectors", at, MaxSimilars)
+		}
+		all = append(all, v)
+		return err == nil
+	})
+	if err == nil && len(all) == 0 {
+		_, err = p.vector(at, form, []byte("[]"), "")
+	}
+	return all, err
 }
 
 // candidates parses how many vectors are looked at.
@@ -67,114 +103,136 @@ func (p vectors) candidates() (int, error) {
 	return int(n), nil
 }
 
-// sources are functions that say what the numbers of a vector are, with what is refused of them.
-var sources = map[string]string{
-	"f32": "", "f32_i8": "",
-	"f32_i1":  "a vector of bits is not there yet",
-	"i8":      "a vector of int8 is not there yet",
-	"i1":      "a vector of bits is not there yet",
-	"text":    "a text has no vector without a model, which Jay does not run: store the vector that yours makes of it",
-	"text_i8": "a text has no vector without a model, which Jay does not run: store the vector that yours makes of it",
-	"text_i1": "a text has no vector without a model, which Jay does not run: store the vector that yours makes of it",
+// sources are functions that say what form the vectors of documents have. RavenDB names behind _ how it keeps them: Jay compares those of f32_i8 as they are.
+var sources = map[string]vector.Form{
+	"f32": vector.Singles, "f32_i8": vector.Singles, "f32_i1": vector.Signs, "i8": vector.Int8, "i1": vector.Bits,
 }
 
-// source = path | "embedding" "." ( "f32" | "f32_i8" ) "(" path ")" .
-func (p vectors) source() (Field, error) {
+// formOf returns the form of the vectors of a field as builders take it, such as embedding.i8(Embedding).
+func formOf(field string) vector.Form {
+	name, _, called := strings.Cut(field, "(")
+	name, embedding := strings.CutPrefix(strings.ToLower(name), "embedding.")
+	if !called || !embedding {
+		return vector.Singles
+	}
+	return sources[name]
+}
+
+// isModelled reports whether a function makes a vector of a text.
+func isModelled(name string) bool { return name == "text" || strings.HasPrefix(name, "text_") }
+
+// source = path | "embedding" "." ( "f32" | "f32_i8" | "f32_i1" | "i8" | "i1" ) "(" path ")" .
+func (p vectors) source() (Field, vector.Form, error) {
 	name := spaces(p).at("embedding")
 	if name == "" {
-		return p.path()
+		f, err := p.path()
+		return f, vector.Singles, err
 	}
-	refused, known := sources[name]
+	form, known := sources[name]
 	switch {
+	case isModelled(name):
+		return Field{}, form, p.fail(p.tok.offset, "embedding.%s(): a text has no vector without a model, which Jay does not run", name).hinting("store the vector that your model makes of it")
 	case !known:
-		return Field{}, p.fail(p.tok.offset, "there is no embedding.%s()", name).expecting("embedding.f32_i8(Field), or a field")
-	case refused != "":
-		return Field{}, p.fail(p.tok.offset, "embedding.%s(): %s", name, refused)
+		return Field{}, form, p.fail(p.tok.offset, "there is no embedding.%s()", name).expecting("a field, embedding.f32_i8(Field), embedding.f32_i1(Field), embedding.i8(Field) or embedding.i1(Field)")
 	}
 	spaces(p).begin()
 	f, err := p.path()
 	if err != nil {
-		return f, err
+		return f, form, err
 	}
-	return f, p.expectSymbol(")", "behind the field")
+	return f, form, p.expectSymbol(")", "behind the field")
 }
 
 // path parses the field of a vector.
 func (p vectors) path() (Field, error) { return spaces(p).path("vector", "the field of a vector") }
 
-// vector = "[" number { "," number } "]" | text | parameter .
-func (p vectors) vector(m vector.Metric) (Vector, error) {
-	at := p.tok
-	numbers, err := p.numbers()
-	if err != nil {
-		return Vector{}, err
+// vector returns the vector of a value at a token.
+func (p vectors) vector(at token, form vector.Form, raw []byte, metric string) (Vector, error) {
+	v, err := newVectorOf(form, raw, metric)
+	switch {
+	case err == nil:
+		return v, nil
+	case at.isSymbol("["):
+		return v, p.fail(at.offset, "%v", err).because(err)
+	case form == vector.Singles:
+		return v, p.fail(at.offset, "%s is no vector: %v", at, err).because(err)
 	}
-	v, bad := NewVector(numbers, m.String())
-	if bad != nil {
-		return Vector{}, p.fail(at.offset, "%v", bad).because(bad)
-	}
-	return v, nil
+	return v, p.fail(at.offset, "%s is no vector of %s: %v", at, form, err).because(err)
 }
 
-func (p vectors) numbers() ([]float32, error) {
-	const expected = "a vector: numbers in brackets, the base64 of float32 in quotes, or a parameter"
+// raw = "[" number { "," number } "]" | text | parameter . It returns JSON.
+func (p vectors) raw(form vector.Form) ([]byte, error) {
+	const expected = "a vector: numbers in brackets, its base64 in quotes, or a parameter"
 	at := p.tok
-	var raw []byte
 	switch {
-	case p.acceptSymbol("["):
+	case at.isSymbol("["):
 		return p.brackets()
+	case spaces(p).at("embedding") != "":
+		return nil, p.fail(at.offset, "embedding.%s(): the vector of a query is a value", spaces(p).at("embedding")).hinting("read the document, and pass its vector as a parameter")
 	case at.kind == tokenText:
 		p.advance()
-		raw = jsonpath.AppendQuoted(nil, at.text)
+		return jsonpath.AppendQuoted(nil, at.text), nil
 	case at.kind == tokenParameter:
 		given, err := p.parameter()
 		if err != nil {
 			return nil, err
 		}
 		switch given := given.(type) {
-		case []float32:
-			return given, nil
 		case Value:
-			raw = given.AppendJSON(nil)
-		default:
-			if raw, err = json.Marshal(given); err != nil {
-				return nil, p.fail(at.offset, "%s is no vector: %v", at, err)
-			}
+			return given.AppendJSON(nil), nil
+		case []float32:
+			return rawOf(form, given), nil
+		case Numbers:
+			return rawOf(form, given), nil
 		}
-	default:
-		return nil, p.unexpected(expected)
+		raw, err := json.Marshal(given) // bytes are base64
+		if err != nil {
+			bad := &VectorError{Rule: "a vector is of numbers that float32 can hold", Value: err.Error()}
+			return nil, p.fail(at.offset, "%s is no vector: %v", at, bad).because(bad)
+		}
+		return raw, nil
 	}
-	numbers, err := vector.Read(nil, raw)
-	if err != nil {
-		bad := vectorError(err)
-		return nil, p.fail(at.offset, "%s is no vector: %v", at, bad).because(bad)
-	}
-	return numbers, nil
+	return nil, p.unexpected(expected)
 }
 
-// brackets parses the numbers after [.
-func (p vectors) brackets() (numbers []float32, err error) {
-	for {
+// rawOf returns numbers as JSON that has them in a form. Those that are no vector are refused where it is read.
+func rawOf(form vector.Form, numbers []float32) []byte {
+	text := []byte{'"'}
+	if form.IsPacked() && vector.Check(numbers) == nil {
+		text = base64.StdEncoding.AppendEncode(text, form.Pack(numbers))
+	} else if form.IsPacked() {
+		return []byte("null")
+	} else {
+		text = vector.AppendBase64(text, numbers)
+	}
+	return append(text, '"')
+}
+
+// brackets parses numbers in brackets.
+func (p vectors) brackets() ([]byte, error) {
+	p.advance()
+	raw := []byte{'['}
+	for n := 1; ; n++ {
 		at := p.tok
 		if at.kind != tokenNumber {
 			return nil, p.unexpected("a number")
 		}
-		if len(numbers) == vector.MaxDimensions {
+		if n > vector.MaxDimensions+4 { // four bytes may be behind the numbers
 			return nil, p.fail(at.offset, "a vector has at most %d numbers", vector.MaxDimensions)
 		}
-		n, err := strconv.ParseFloat(at.text, 32)
-		if err != nil {
+		if _, err := strconv.ParseFloat(at.text, 32); err != nil {
 			bad := &VectorError{Rule: "a vector is of numbers that float32 can hold", Value: at.text}
 			return nil, p.fail(at.offset, "%v", bad).because(bad)
 		}
-		numbers = append(numbers, float32(n))
+		raw = append(raw, at.text...)
 		p.advance()
 		if p.acceptSymbol("]") {
-			return numbers, nil
+			return append(raw, ']'), nil
 		}
 		if err := p.expectSymbol(",", "or ] after a number"); err != nil {
 			return nil, err
 		}
+		raw = append(raw, ',')
 	}
 }
 
@@ -216,7 +274,7 @@ func (p vectors) distance(f *function) (*operation, error) {
 	}
 	defer p.leave()
 	spaces(p).begin()
-	path, err := p.source()
+	path, form, err := p.source()
 	if err != nil {
 		return nil, err
 	}
@@ -228,15 +286,18 @@ func (p vectors) distance(f *function) (*operation, error) {
 		return nil, err
 	}
 	at := p.tok
-	numbers, err := p.numbers()
+	raw, err := p.raw(form)
 	if err != nil {
 		return nil, err
 	}
 	metric, candidates := "", 0
 	if p.acceptSymbol(",") {
-		at = p.tok
+		named := p.tok
 		if metric, err = p.textValue("a metric: " + strings.Join(vector.Metrics(), ", ")); err != nil {
 			return nil, err
+		}
+		if _, err := metricOf(form, metric); err != nil {
+			return nil, p.fail(named.offset, "%v", err).because(err)
 		}
 		if behind := p.tok; p.acceptSymbol(",") {
 			if f.exact {
@@ -247,9 +308,9 @@ func (p vectors) distance(f *function) (*operation, error) {
 			}
 		}
 	}
-	v, bad := NewVector(numbers, metric)
-	if bad != nil {
-		return nil, p.fail(at.offset, "%v", bad).because(bad)
+	v, err := p.vector(at, form, raw, metric)
+	if err != nil {
+		return nil, err
 	}
 	v.candidates = candidates
 	if err := p.expectSymbol(")", "behind the vector"); err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // Similar is true if a vector that the field reaches is at least so similar to a vector: 1 less their distance, which is the cosine of the angle
-// between them for the metric cosine. What is no vector, has another number of dimensions, or only zeros, is passed over.
+// between them for the metric cosine, and the share of equal bits for vectors of bits. What is no vector, has another number of dimensions, or only zeros, is passed over.
 type Similar struct {
 	Field   Field
 	Vector  Vector
@@ -40,7 +40,7 @@ func (e Similar) measure(s Size) Size {
 }
 
 func (e Similar) write(b *strings.Builder) {
-	b.WriteString("vector.search(" + e.Field.String() + ", " + e.Vector.String() + ", " + numberText(e.Minimum) + ")")
+	b.WriteString("vector.search(" + e.Vector.source(e.Field.String()) + ", " + e.Vector.String() + ", " + numberText(e.Minimum) + ")")
 }
 
 func (Similar) looksAtValues() bool { return true }
@@ -58,12 +58,12 @@ func (e Similar) complete(_ *compiler, to condition, _ bool) (condition, error) 
 // isSimilar reports whether a value satisfies an opSimilar.
 func (m *Matcher) isSimilar(c *condition, v Value) bool {
 	e := c.similar
-	d, is := nearest(e.Vector.target, v, &m.vector, m.pace)
+	d, is := nearest(&e.Vector, v, &m.vector, m.pace)
 	return is && 1-d >= e.Minimum
 }
 
 // nearest returns how far the nearest vector of a value is. It reads vectors into scratch.
-func nearest(t *vector.Target, v Value, scratch *[]float32, pace *Pace) (distance float64, is bool) {
+func nearest(to *Vector, v Value, scratch *[]float32, pace *Pace) (distance float64, is bool) {
 	distance = math.Inf(1)
 	raw := v.raw
 	if v.plain {
@@ -71,8 +71,8 @@ func nearest(t *vector.Target, v Value, scratch *[]float32, pace *Pace) (distanc
 	}
 	vector.Each(raw, func(raw []byte) bool {
 		var err error
-		if *scratch, err = vector.Read((*scratch)[:0], raw); err == nil {
-			if d, comparable := t.Distance(*scratch); comparable {
+		if *scratch, err = to.form.Read((*scratch)[:0], raw); err == nil {
+			if d, comparable := to.target.Distance(*scratch); comparable {
 				distance, is = min(distance, d), true
 			}
 		}
@@ -111,9 +111,9 @@ func (f Field) VectorDistance() (d VectorDistance, is bool) {
 
 // vectorDistance computes vector.distance.
 func vectorDistance(c *computation, o *operation) (Value, error) {
-	to, least, found := o.rest.(Vector).target, math.Inf(1), false
+	to, least, found := o.rest.(Vector), math.Inf(1), false
 	c.reader.Each(c.slots[o.operands[0].field], func(v Value) bool {
-		d, is := nearest(to, v, &c.vector, c.reader.pace)
+		d, is := nearest(&to, v, &c.vector, c.reader.pace)
 		least, found = min(least, d), found || is
 		return true
 	})

@@ -81,6 +81,14 @@ func (s *Sorter) SetPace(p *Pace) {
 
 // pick returns the value of field i that the order compares.
 func (s *side) pick(o Order, i int) Value {
+	if best := s.reached(o, i); !best.IsMissing() {
+		return best
+	}
+	return o.unknown()
+}
+
+// reached is pick without what an order takes for a field that reaches nothing: the Value is then missing.
+func (s *side) reached(o Order, i int) Value {
 	var best Value
 	if !s.reader.Many(i) {
 		best = s.caster.pick(o, s.reader.Values(i))
@@ -89,9 +97,6 @@ func (s *side) pick(o Order, i int) Value {
 			best = s.caster.better(o, best, v)
 			return true
 		})
-	}
-	if best.IsMissing() {
-		return o.unknown()
 	}
 	return best
 }

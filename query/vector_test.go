@@ -1,10 +1,12 @@
 package query_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/jaydb/jay/query"
@@ -55,6 +57,97 @@ func TestSimilar(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Ensure vectors of bytes and of bits are compared as they are packed, and the signs of numbers as bits, with the vector of the query in each form; and that
+// what is written reads as the same.
+func TestSimilar_Forms(t *testing.T) {
+	v := []float32{3, -1, 0.5, -2, 1, 1, -1, 0, 2}
+	w := []float32{3, -1, -0.5, -2, 1, -1, -1, 0, 2} // two signs differ, of 16 bits
+	body := func(v any) string {
+		raw, err := json.Marshal(map[string]any{"V": v})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	ints := func(packed []byte) (list []int) {
+		for _, b := range packed {
+			list = append(list, int(int8(b)))
+		}
+		return list
+	}
+	for _, row := range []struct {
+		name, where string
+		param       any
+		true, false []string
+	}{
+		{"bytes", "vector.search(embedding.i8(V), $v, 0.999)", ints(query.PackVector("i8", v)),
+			[]string{body(ints(query.PackVector("i8", v))), body(query.PackVector("i8", v)), body([]any{ints(query.PackVector("i8", w)), ints(query.PackVector("i8", v))})},
+			[]string{body(v), body(query.PackVector("i8", w)), body(nil), body(query.PackVector("i8", v[:8])), body("*")}},
+		{"bytes of numbers", "vector.search(embedding.i8(V), $v, 0.999, null)", v, []string{body(query.PackVector("i8", v))}, []string{body(query.PackVector("i8", w))}},
+		{"bytes in base64", "vector.search(embedding.i8(V), $v, null, 16)", query.PackVector("i8", v), []string{body(query.PackVector("i8", v))}, []string{body(query.PackVector("i8", []float32{-3, 1, 0, 0, 0, 0, 0, 0, 1}))}},
+		{"bits", "vector.search(embedding.i1(V), $v, 0.875)", query.PackVector("i1", v), []string{body(ints(query.PackVector("i1", v))), body(query.PackVector("i1", w))}, []string{body(query.PackVector("i1", []float32{3, -1, -0.5, -2, 1, -1, -1, 0, -2})), body(v), body(query.PackVector("i1", v[:8]))}},
+		{"signs", "vector.search(embedding.f32_i1(V), $v, 0.875)", v, []string{body(v), body(w), body(query.Numbers(w)), body([]float32{9, -9, 9, -9, 9, 9, -9, 0, 9})}, []string{body([]float32{3, -1, -0.5, -2, 1, -1, -1, 0, -2}), body(v[:8])}},
+		{"a distance of bits", "vector.distance(embedding.i1(V), $v) <= 0.125", query.Numbers(v), []string{body(query.PackVector("i1", w))}, []string{body(query.PackVector("i1", []float32{-3, 1, -0.5, 2, 1, -1, -1, 0, 2}))}},
+		{"a distance of bytes", "vector.distance(embedding.i8(V), $v, 'euclidean') < 0.05", v, []string{body(query.PackVector("i8", v))}, []string{body(query.PackVector("i8", w))}},
+		{"one of several", "vector.search(V, $v, 0.999)", [][]float32{v, {1, 2}}, []string{body(v), body([]float32{2, 4})}, []string{body(w), body([]float32{2, 3})}},
+		{"as they are", "vector.search(embedding.f32_i8(V), $v, 0.999)", v, []string{body(v)}, []string{body(w), body(query.PackVector("i8", v))}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			e, err := query.ParseCondition(row.where, map[string]any{"v": row.param})
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := query.ParseCondition(query.FormatCondition(e), nil)
+			if err != nil || query.FormatCondition(again) != query.FormatCondition(e) {
+				t.Fatalf("%s is read as %v, %v", query.FormatCondition(e), again, err)
+			}
+			for _, e := range []query.Expr{e, again} {
+				m, err := query.Compile(e)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, bodies := range [][]string{row.true, row.false} {
+					for _, body := range bodies {
+						if got := m.Match(query.Doc{Body: []byte(body)}); got != (i == 0) {
+							t.Errorf("%s: got %v", body, got)
+						}
+					}
+				}
+			}
+		})
+	}
+	for text, want := range map[string]string{
+		"vector.search(embedding.text(V), 'oak')":               "without a model",
+		"vector.search(embedding.text_i8(V, ai.task('x')), $v)": "without a model",
+		"vector.search(embedding.i4(V), $v)":                    "there is no embedding.i4()",
+		"vector.search(V, embedding.fordoc($v))":                "the vector of a query is a value",
+		"vector.search(embedding.i8(V), [1, 2, 3, 4])":          "at least one number",
+		"vector.search(embedding.i8(V), [1, 2, 3, 4, 500])":     "whole numbers",
+		"vector.distance(embedding.i1(V), [1], 'cosine') < 1":   "the metric of bits is hamming",
+		"vector.distance(V, [1], 'hamming') < 1":                "a metric is cosine, dot, euclidean",
+		"vector.search(embedding.i8(V), '*', 0.5)":              "base64",
+		"vector.search(embedding.i8(V), [0, 0, 0, 0, 0])":       "a direction",
+	} {
+		params := map[string]any{"v": v}
+		if !strings.Contains(text, "$v") {
+			params = nil
+		}
+		if _, err := query.ParseCondition(text, params); !errors.Is(err, query.ErrSyntax) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+	one, err := query.ParseCondition("vector.search(embedding.i1(V), [3], 0.5)", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprintf("%#v", one.(query.Similar).Vector); got != "query.Vector(embedding.i1('Aw=='))" {
+		t.Errorf("got %s", got) // a hash of it is kept
+	}
+	if query.PackVector("f32", v) != nil || query.PackVector("i8", nil) != nil {
+		t.Error("what is no vector of bytes is packed")
 	}
 }
 

@@ -266,7 +266,7 @@ var (
 // queryWords are the keywords and functions of a query after its collection.
 var queryWords = []string{
 	"all in (", "and", "as", "between", "boost(", "complete(", "contains(", "count()", "desc", "distinct", "elemMatch(", "endsWith(", "exact(", "exists(", "explanations()", "false", "fuzzy(", "group by", "highlight(", "id()",
-	"in (", "include", "limit", "lucene(", "moreLikeThis(", "not", "null", "offset", "or", "order by", "proximity(", "regex(", "score()", "search(", "select", "size(", "startsWith(", "suggest(", "sum(", "true", "type(", "update {", "use index", "use no index", "where",
+	"in (", "include", "limit", "lucene(", "moreLikeThis(", "not", "null", "offset", "or", "order by", "proximity(", "rank.fuse(", "regex(", "score()", "search(", "select", "size(", "spatial.circle(", "spatial.contains(", "spatial.disjoint(", "spatial.distance(", "spatial.intersects(", "spatial.point(", "spatial.within(", "spatial.wkt(", "startsWith(", "suggest(", "sum(", "true", "type(", "update {", "use index", "use no index", "vector.distance(", "vector.search(", "where",
 }
 
 // completeQuery completes a query.

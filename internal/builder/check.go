@@ -193,5 +193,8 @@ func (q Definition) checkPaging() error {
 	if exec.IsGrouped(&q.Query) || q.Query.IsDistinct() {
 		return fmt.Errorf("%w: groups and distinct rows have no cursor: use Skip", errs.ErrQuery)
 	}
+	if q.Query.Fused {
+		return fmt.Errorf("%w: rank.fuse() has no cursor, as each write may change the ranks of all answers: use Skip", errs.ErrQuery)
+	}
 	return nil
 }

@@ -11,6 +11,7 @@ package builder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -135,13 +136,24 @@ func after[C any](first Condition, conditions []C, inner func(C) Condition) []Co
 
 // OrderBy orders the answers by fields, in place of an order given before.
 func (q *Definition) OrderBy(fields []string) {
-	q.Query.OrderBy = nil
+	q.Query.OrderBy, q.Query.Fused = nil, false
 	if err := checkList(len(fields)); err != nil {
 		q.fail(err)
 		return
 	}
 	for _, text := range fields {
 		text, descending := strings.CutPrefix(text, "-")
+		if fused, is, err := query.ParseFused(text); is {
+			if err == nil && (descending || len(fields) > 1) {
+				err = errors.New("rank.fuse() is the whole order of a query, and has no direction: the best answers come first")
+			}
+			if err != nil {
+				q.fail(fmt.Errorf("%w: %w", errs.ErrQuery, err))
+				return
+			}
+			q.Query.OrderBy, q.Query.Fused = fused, true
+			return
+		}
 		f := query.Field{Path: jsonpath.MustParse(keyText)}
 		if !strings.EqualFold(text, keyText) {
 			var err error

@@ -140,7 +140,7 @@ func (q Definition) Count(ctx context.Context) (n int64, err error) {
 		return n, err
 	}
 	plain := q.Query
-	plain.OrderBy, plain.Include = nil, nil
+	plain.OrderBy, plain.Fused, plain.Include = nil, false, nil
 	if plain.Projects() || q.run.After != nil {
 		plain = q.Query // the rows themselves must be made
 	} else {

@@ -2,6 +2,7 @@ package builder
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/query"
@@ -15,6 +16,13 @@ func Similar(field string, to []float32, minimum float64) Condition {
 	}
 	if !(minimum >= -1 && minimum <= 1) {
 		return Condition{err: fmt.Errorf("%w: a similarity is between -1 and 1, and not %v", errs.ErrQuery, minimum)}
+	}
+	if strings.HasPrefix(strings.ToLower(field), "embedding.") {
+		e, err := query.ParseCondition(query.SimilarText(field, to, minimum), nil)
+		if err != nil {
+			return refused(err)
+		}
+		return checked(e)
 	}
 	f, err := parseField(field)
 	if err != nil {

@@ -93,7 +93,7 @@ func check(q *query.Query) error {
 // entriesOf returns the query of one map of an index without groups.
 func (d *Definition) entriesOf(i int, q *query.Query) (*query.Query, error) {
 	p := &d.maps[i]
-	out := &query.Query{From: p.collection, Each: p.each, NoIndex: q.NoIndex}
+	out := &query.Query{From: p.collection, Each: p.each, NoIndex: q.NoIndex, Fused: q.Fused}
 	ofDocument := func(f query.Field) (query.Field, error) { return d.member(i, f) }
 	where := query.Conjuncts(p.where)
 	if q.Where != nil {

@@ -61,6 +61,9 @@ func startIndex(ctx context.Context, db Database, q *query.Query, overlay Overla
 		}
 		return r, err
 	}
+	if q.Fused {
+		return nil, fmt.Errorf("%w: computed index %q: rank.fuse() orders documents, and the index has groups, elements, or several maps", errs.ErrQuery, c.Name)
+	}
 	if q.IsScored() {
 		return nil, fmt.Errorf("%w: computed index %q: score() is of documents, and the index has groups, elements, or several maps", errs.ErrQuery, c.Name)
 	}

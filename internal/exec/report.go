@@ -144,7 +144,9 @@ func (r *Run) steps() []string {
 		}
 		steps = append(steps, "filter: "+query.FormatCondition(residual))
 	}
-	if r.stats.sorted {
+	if r.q.Fused {
+		steps = append(steps, fmt.Sprintf("fuse the ranks of all answers in %d orders: the sum of 1 / (%d + rank)", len(r.q.OrderBy), query.RankOffset))
+	} else if r.stats.sorted {
 		steps = append(steps, "sort in memory"+topN(r.q)+lost(": ", pl))
 	} else if len(r.q.OrderBy) > 0 && pl.Ordered {
 		steps = append(steps, "already in order")

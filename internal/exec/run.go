@@ -309,12 +309,13 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 	return err
 }
 
-// planned returns the query as a plan has to answer it: of a fan-out the documents are wanted, all of them and in no order.
+// planned returns the query as a plan has to answer it: of a fan-out, and for ranks, the documents are wanted, all of them and in no order.
 func planned(q *query.Query) *query.Query {
-	if q.Each.IsZero() || IsGrouped(q) {
+	if !q.Fused && (q.Each.IsZero() || IsGrouped(q)) {
 		return q
 	}
 	documents := *q
+	documents.Fused = false
 	documents.OrderBy, documents.Offset, documents.Limit, documents.HasLimit, documents.Distinct = nil, 0, 0, false, false
 	return &documents
 }
@@ -411,6 +412,9 @@ func checkQuery(q *query.Query) error {
 	}
 	if len(q.GroupBy) > 0 && len(q.Select) == 0 {
 		return fmt.Errorf("%w: group by needs a select that says what is wanted of each group", errs.ErrQuery)
+	}
+	if err := q.CheckFused(); err != nil {
+		return fmt.Errorf("%w: %w", errs.ErrQuery, err)
 	}
 	return checkScored(q)
 }
@@ -676,6 +680,10 @@ func (r *Run) begin(ctx context.Context) (err error) {
 			return fmt.Errorf("%w: %w", errs.ErrQuery, err)
 		}
 		r.projector.SetPace(&r.pace)
+	}
+	if r.q.Fused {
+		r.answers, err = r.fusedAnswers(ctx)
+		return err
 	}
 	if r.sorter != nil && !r.plan.Ordered {
 		r.answers, err = r.sortedAnswers(ctx)

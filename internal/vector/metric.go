@@ -13,19 +13,20 @@ const (
 	Cosine    Metric = iota // 1 - the cosine of the angle between them: 0 for the same direction, 2 for the opposite one
 	Dot                     // the product, with its sign changed
 	Euclidean               // the length of their difference
+	Hamming                 // the share of their bits that differ, of whole bytes: of vectors in a Form of bits only
 )
 
-var metricNames = [...]string{Cosine: "cosine", Dot: "dot", Euclidean: "euclidean"}
+var metricNames = [...]string{Cosine: "cosine", Dot: "dot", Euclidean: "euclidean", Hamming: "hamming"}
 
-// Metrics returns the names of all metrics.
-func Metrics() []string { return metricNames[:] }
+// Metrics returns the names of the metrics that vectors of numbers have.
+func Metrics() []string { return metricNames[:Hamming] }
 
 // String returns the name, such as "cosine".
 func (m Metric) String() string { return metricNames[m] }
 
 // ParseMetric returns the metric of a name, whose case does not matter; false if there is none.
 func ParseMetric(name string) (Metric, bool) {
-	for m, n := range metricNames {
+	for m, n := range Metrics() {
 		if strings.EqualFold(n, name) {
 			return Metric(m), true
 		}
@@ -65,6 +66,8 @@ func (t *Target) Distance(v []float32) (distance float64, is bool) {
 		return 0 - product(t.Vector, v), true // 0 in place of -0
 	case Euclidean:
 		return math.Sqrt(squares(t.Vector, v)), true
+	case Hamming:
+		return float64(signs(t.Vector, v)) / float64((len(v)+7)&^7), true
 	}
 	dot, square := products(t.Vector, v)
 	if square == 0 {
@@ -123,4 +126,15 @@ func squares(a, b []float32) float64 {
 		s0 += float64(d * d)
 	}
 	return s0 + s1
+}
+
+// signs returns how many numbers of two vectors of one size have another sign. 0 has that of a positive number.
+func signs(a, b []float32) (n int) {
+	b = b[:len(a)]
+	for i, f := range a {
+		if (f >= 0) != (b[i] >= 0) {
+			n++
+		}
+	}
+	return n
 }

@@ -47,7 +47,7 @@ func (k *keeper) Answer(q *catalog.Question) *catalog.Answer {
 
 // has reports whether the index has the vectors that a field has and that a vector is compared with.
 func (k *keeper) has(f query.Field, v query.Vector) bool {
-	return k.ix.Fields[0].Is(f) && v.Target() != nil && len(v.Target().Vector) == k.dimensions
+	return k.ix.Fields[0].Is(f) && v.Form() == vector.Singles && v.Target() != nil && len(v.Target().Vector) == k.dimensions
 }
 
 // ordersBy returns the distance by which answers are wanted in order, if the index can find the first of them.

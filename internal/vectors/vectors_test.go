@@ -310,3 +310,28 @@ func TestVectors_Many(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Ensure that an index of numbers answers for numbers only, and that signs of numbers are compared with and without it.
+func TestVectors_Forms(t *testing.T) {
+	const dimensions = 12
+	db := indexed(t, map[string]string{"dimensions": fmt.Sprint(dimensions)})
+	all := cloud(5, 400, dimensions, 10, 0.5)
+	store(t, db, all)
+	settle(t, db)
+	where := db.Query("Notes").Where(jay.Similar("embedding.f32_i1(At)", all[0], 0.8))
+	found, plan := ids(t, where)
+	if want, _ := ids(t, where.NoIndex()); len(found) < 2 || len(found) == len(all) || !slices.Equal(slices.Sorted(slices.Values(found)), slices.Sorted(slices.Values(want))) {
+		t.Errorf("found %q, want %q", found, want)
+	}
+	if strings.Contains(plan, "Alike") {
+		t.Errorf("the plan is %s", plan)
+	}
+	near := db.Query("Notes").OrderBy(jay.Nearest("embedding.f32_i1(At)", all[0])).Limit(7)
+	found, plan = ids(t, near)
+	if want, _ := ids(t, near.NoIndex()); !slices.Equal(found, want) || strings.Contains(plan, "Alike") {
+		t.Errorf("found %q, want %q; %s", found, want, plan)
+	}
+	if _, plan = ids(t, db.Query("Notes").Where(jay.Similar("embedding.f32_i8(At)", all[0], 0.8))); !strings.Contains(plan, "Alike") {
+		t.Errorf("the plan is %s", plan)
+	}
+}

@@ -4,7 +4,7 @@ package main
 var placed = []mutation{
 	{
 		name:  "places: documents without a place come first",
-		edits: []edit{{"query/sortkey.go", "\t\treturn o.unknown()\n", "\t\treturn best\n"}},
+		edits: []edit{{"query/sortkey.go", "\treturn o.unknown()\n", "\treturn Value{}\n"}},
 		tests: []tests{{"query", "TestPlace_Order"}},
 	},
 	{
@@ -111,6 +111,26 @@ var placed = []mutation{
 		name:  "places: an area within another one is not within it",
 		edits: []edit{{"internal/geo/place.go", "\t\tloop.Normalize()\n", "\t\tloop.Normalize()\n\t\tif len(rings) == 1 && loop.NumVertices() == 5 {\n\t\t\tloop.Invert()\n\t\t}\n"}},
 		tests: []tests{{"internal/places", "TestPlaces_Oracle"}},
+	},
+	{
+		name:  "places: tags of another struct make a pair",
+		edits: []edit{{"internal/catalog/tags_places.go", "key := path[:strings.LastIndexByte(path, '.')+1] + \"\\x00\" + name", "key := name"}},
+		tests: []tests{{".", "TestEnsureIndexes_Places"}},
+	},
+	{
+		name:  "places: tags have the longitude first",
+		edits: []edit{{"internal/catalog/tags_places.go", "p.paths[0] + \", \" + p.paths[1]", "p.paths[1] + \", \" + p.paths[0]"}},
+		tests: []tests{{".", "TestEnsureIndexes_Places"}},
+	},
+	{
+		name:  "places: the command has the longitude first",
+		edits: []edit{{"cmd/jay/index.go", "strings.TrimSpace(lat) + \", \" + strings.TrimSpace(lng)", "strings.TrimSpace(lng) + \", \" + strings.TrimSpace(lat)"}},
+		tests: []tests{{"cmd/jay", "TestCreateIndex_Place"}},
+	},
+	{
+		name:  "places: the command takes a place beside fields",
+		edits: []edit{{"cmd/jay/index.go", "case c.Fields != nil || c.Kind != \"\" && c.Kind != \"places\":", "case c.Kind != \"\" && c.Kind != \"places\":"}},
+		tests: []tests{{"cmd/jay", "TestCreateIndex_Place"}},
 	},
 	{
 		name:  "expressions: what is computed is written over instants",

@@ -107,4 +107,84 @@ var vectors = []mutation{
 		edits: []edit{{"internal/vectors/split.go", "rest[i] = all[i] - part[i]", "rest[i], part[i] = all[i], all[i]"}},
 		tests: []tests{{"internal/vectors", "TestHalve"}},
 	},
+	{
+		name:  "vectors: AVX2 leaves a round out",
+		edits: []edit{{"internal/vectors/kernel.go", "wide(&q[0], &c[0], whole)", "wide(&q[0], &c[0], max(wideStep, whole-wideStep))"}},
+		tests: []tests{{"internal/vectors", "TestDot$"}},
+	},
+	{
+		name:  "vectors: bytes have no sign in Go",
+		edits: []edit{{"internal/vectors/kernel.go", "int32(q[7])*int32(int8(c[7]))", "int32(q[7])*int32(c[7])"}},
+		tests: []tests{{"internal/vectors", "TestDot$"}},
+	},
+	{
+		name:  "vectors: bits are read from the lowest one on",
+		edits: []edit{{"internal/vector/form.go", "float32(int(b>>bit&1)*2-1)", "float32(int(b>>(7-bit)&1)*2-1)"}},
+		tests: []tests{{"internal/vector", "TestForm_Read$"}},
+	},
+	{
+		name:  "vectors: bytes of documents have no sign",
+		edits: []edit{{"internal/vector/form.go", "float64(int8(b))*part", "float64(b)*part"}},
+		tests: []tests{{"internal/vector", "TestForm_Read$"}},
+	},
+	{
+		name:  "vectors: bits are compared in parts of a byte",
+		edits: []edit{{"internal/vector/metric.go", "float64((len(v)+7)&^7)", "float64(len(v))"}},
+		tests: []tests{{"internal/vector", "TestTarget_Hamming"}},
+	},
+	{
+		name:  "vectors: more bytes than the bound are read",
+		edits: []edit{{"internal/vector/form.go", "most, least := MaxDimensions/8, 1", "most, least := MaxDimensions, 1"}},
+		tests: []tests{{"internal/vector", "TestForm_ReadRefused"}},
+	},
+	{
+		name:  "vectors: the form of a condition is not written",
+		edits: []edit{{"query/similar.go", "e.Vector.source(e.Field.String())", "e.Field.String()"}},
+		tests: []tests{{"query", "TestSimilar_Forms"}},
+	},
+	{
+		name:  "vectors: an index of numbers answers for their signs",
+		edits: []edit{{"internal/vectors/answer.go", "v.Form() == vector.Singles && ", ""}},
+		tests: []tests{{"internal/vectors", "TestVectors_Forms"}},
+	},
+	{
+		name:  "ranks: equal numbers have ranks of their own",
+		edits: []edit{{"query/fused.go", "if at == 0 || number(i) != number(ranked[at-1]) {", "if at >= 0 {"}},
+		tests: []tests{{"query", "TestFuseRanks"}},
+	},
+	{
+		name:  "ranks: what has no number has a rank",
+		edits: []edit{{"query/fused.go", "if !math.IsNaN(number(i)) {", "if count > 0 {"}},
+		tests: []tests{{"query", "TestFuseRanks"}},
+	},
+	{
+		name:  "ranks: what no search has found has a rank",
+		edits: []edit{{"query/fused.go", " && !(f == 0 && o.Field.Meta == MetaScore)", ""}},
+		tests: []tests{{".", "TestQuery_Fused$"}},
+	},
+	{
+		name:  "ranks: sums depend on the order of orders",
+		edits: []edit{{"query/fused.go", "\t\tslices.Sort(own) // the sum must not depend on which order has which rank\n", ""}},
+		tests: []tests{{"query", "TestFuseRanks"}},
+	},
+	{
+		name:  "ranks: a document is ranked by the words of another one",
+		edits: []edit{{"internal/exec/fused.go", "\t\tr.meta.body = doc.Body\n", ""}},
+		tests: []tests{{".", "TestQuery_Fused$"}},
+	},
+	{
+		name:  "ranks: what a transaction has written is read as it was",
+		edits: []edit{{"internal/exec/fused.go", "own[doc.FoldedID()] = doc", "own[doc.FoldedID()] = nil"}},
+		tests: []tests{{".", "TestQuery_Fused$"}},
+	},
+	{
+		name:  "ranks: an order by ranks has a cursor",
+		edits: []edit{{"internal/builder/check.go", "if q.Query.Fused {", "if q.Query.Fused && q.cursor != \"\" {"}},
+		tests: []tests{{".", "TestQuery_FusedRefused"}},
+	},
+	{
+		name:  "ranks: another order is one by ranks, too",
+		edits: []edit{{"internal/builder/definition.go", "q.Query.OrderBy, q.Query.Fused = nil, false", "q.Query.OrderBy = nil"}},
+		tests: []tests{{".", "TestQuery_FusedRefused"}},
+	},
 }
