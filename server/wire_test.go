@@ -129,7 +129,7 @@ func TestIndexes_UnheededSettings(t *testing.T) {
 	}
 	for _, member := range []string{
 		`"Configuration":{"Indexing.IndexMissingFieldsAsNull":"true"}`, `"Configuration":{"Indexing.Analyzers.Default":"x"}`, `"Fields":{"n":{"Indexing":"No"}}`,
-		`"State":"Disabled"`, `"SourceType":"Counters"`, `"LockMode":"Open"`, `"CompoundFields":[["a","b"]]`, `"ArchivedDataProcessingBehavior":"ExcludeArchived"`, `"Fields":{"n":{"Vector":{}}}`,
+		`"State":"Disabled"`, `"SourceType":"Counters"`, `"LockMode":"Open"`, `"CompoundFields":[["a","b"]]`, `"ArchivedDataProcessingBehavior":"ExcludeArchived"`, `"Fields":{"n":{"Vector":{"SourceEmbeddingType":"Text"}}}`, `"Fields":{"n":{"Vector":{"SourceEmbeddingType":"Int8","DestinationEmbeddingType":"Single"}}}`, `"Fields":{"n":{"Vector":{"Dimensions":9000}}}`, `"Fields":{"n":{"Vector":{},"Indexing":"Search"}}`,
 	} {
 		h.checkProblem(put(501, member), 501, "NotSupportedException")
 	}

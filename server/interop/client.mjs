@@ -797,6 +797,83 @@ async function places() {
     store.dispose();
 }
 
+class Note { constructor(o) { Object.assign(this, o); } }
+
+class Notes_ByVector extends (AbstractJavaScriptIndexCreationTask ?? Object) {
+    constructor() {
+        super();
+        this.map("Notes", n => ({ single: createVector(n.single), signs: createVector(n.single), small: createVector(n.small), bits: createVector(n.bits), topic: n.topic }));
+        this.vectorField("single", { dimensions: 8, sourceEmbeddingType: "Single", destinationEmbeddingType: "Int8", numberOfEdges: 20, numberOfCandidatesForIndexing: 20 });
+        this.vectorField("signs", { sourceEmbeddingType: "Single", destinationEmbeddingType: "Binary" });
+        this.vectorField("small", { sourceEmbeddingType: "Int8", destinationEmbeddingType: "Int8" });
+        this.vectorField("bits", { sourceEmbeddingType: "Binary", destinationEmbeddingType: "Binary" });
+    }
+}
+
+class Notes_OfText extends (AbstractJavaScriptIndexCreationTask ?? Object) {
+    constructor() {
+        super();
+        this.map("Notes", n => ({ text: createVector(n.text) }));
+        this.vectorField("text", { sourceEmbeddingType: "Text", destinationEmbeddingType: "Single" });
+    }
+}
+
+// vectors asks for vectors in each form that documents may have.
+async function vectors() {
+    if (!raven.VectorQuantizer) return; // an older client
+    const store = open("Acorns");
+    store.conventions.registerEntityType(Note);
+    const session = store.openSession();
+    const all = [[3, -1, 0.5, -2, 1, 1, -1, 0.25], [3, -1, 0.4, -2, 1, 1, -1, -0.25], [-3, 1, 0.5, 2, 1, -1, 1, 0.25]];
+    const base64 = v => Buffer.from(new Float32Array(v).buffer).toString("base64");
+    const { toInt8, toInt1 } = raven.VectorQuantizer;
+    for (const [i, v] of all.entries()) await session.store(new Note({ topic: i % 2, single: v, text: base64(v), raven: { "@vector": v }, small: toInt8(v), bits: toInt1(v), parts: [all[2], v] }), `notes/${i + 1}`);
+    await session.store(new Note({ topic: 0 }), "notes/4");
+    await session.saveChanges();
+    const from = () => store.openSession().query({ collection: "Notes" });
+    const is = async (name, query, wanted) => equal(`vectors: ${name}`, (await query.all()).map(n => Number(n.id.slice(6))).sort(), wanted);
+    const [one, , three] = all;
+    await is("of numbers", from().vectorSearch(f => f.withEmbedding("single"), f => f.byEmbedding(one), { similarity: 0.999 }), [1]);
+    await is("the field by its name", from().vectorSearch("single", one, { similarity: 0.9 }), [1, 2]);
+    await is("without a similarity", from().vectorSearch(f => f.withField("single"), f => f.byEmbedding(one)), [1, 2]);
+    await is("in base64", from().vectorSearch(f => f.withBase64("text"), f => f.byBase64(base64(one)), { similarity: 0.999 }), [1]);
+    await is("in an object", from().vectorSearch(f => f.withEmbedding("raven"), f => f.byEmbedding(one), { similarity: 0.999 }), [1]);
+    await is("of numbers, kept as bytes", from().vectorSearch(f => f.withEmbedding("single").targetQuantization("Int8"), f => f.byEmbedding(one), { similarity: 0.999, numberOfCandidates: 50 }), [1]);
+    await is("of numbers, kept as bits", from().vectorSearch(f => f.withEmbedding("single").targetQuantization("Binary"), f => f.byEmbedding(one), { similarity: 0.875 }), [1, 2]);
+    await is("all bits", from().vectorSearch(f => f.withEmbedding("single").targetQuantization("Binary"), f => f.byEmbedding(one), { similarity: 1 }), [1]);
+    await is("of bytes", from().vectorSearch(f => f.withEmbedding("small", "Int8"), f => f.byEmbedding(toInt8(one)), { similarity: 0.999 }), [1]);
+    await is("of bits", from().vectorSearch(f => f.withEmbedding("bits", "Binary"), f => f.byEmbedding(toInt1(one)), { similarity: 0.875 }), [1, 2]);
+    await is("several of a document", from().vectorSearch(f => f.withEmbedding("parts"), f => f.byEmbedding(three), { similarity: 0.999 }), [1, 2, 3]);
+    await is("one of several", from().vectorSearch(f => f.withEmbedding("single"), f => f.byEmbeddings([one, three]), { similarity: 0.999 }), [1, 3]);
+    await is("exactly", from().vectorSearch(f => f.withEmbedding("single"), f => f.byEmbedding(one), { similarity: 0.9, isExact: true }), [1, 2]);
+    await is("candidates alone", from().vectorSearch(f => f.withEmbedding("single"), f => f.byEmbedding(one), { numberOfCandidates: 9 }), [1, 2]);
+    await is("beside a condition", from().whereEquals("topic", 0).andAlso().vectorSearch("single", one, { similarity: 0.9 }), [1]);
+    await throws("vectors: a text", "InvalidQueryException", () => from().vectorSearch(f => f.withText("text"), f => f.byText("oak")).all());
+    await throws("vectors: that of a document", "InvalidQueryException", () => from().vectorSearch(f => f.withEmbedding("single"), f => f.forDocument("notes/1")).all());
+    await throws("vectors: of zeros", "InvalidQueryException", () => from().vectorSearch("single", [0, 0]).all());
+    const fused = await store.openSession().advanced.rawQuery("from Notes where vector.search(single, $v, -1) order by rank.fuse(vector.distance(single, $v), topic desc) limit 2").addParameter("v", one).all();
+    equal("vectors: by ranks", fused.map(n => n.id), ["notes/1", "notes/2"]);
+
+    // The same by an index, whose fields say which form they have.
+    await new Notes_ByVector().execute(store);
+    const of = () => store.openSession().query({ index: Notes_ByVector }).waitForNonStaleResults();
+    await is("of an index", of().vectorSearch("single", one, { similarity: 0.999 }), [1]);
+    await is("of an index, beside a condition", of().vectorSearch(f => f.withField("single"), f => f.byEmbedding(one), { similarity: 0.9 }).andAlso().whereEquals("topic", 1), [2]);
+    await is("of an index, bits of numbers", of().vectorSearch("signs", one, { similarity: 0.875 }), [1, 2]);
+    await is("of an index, bytes", of().vectorSearch("small", toInt8(one), { similarity: 0.999 }), [1]);
+    await is("of an index, bits", of().vectorSearch("bits", toInt1(one), { similarity: 0.875 }), [1, 2]);
+    await throws("vectors: bytes that are none", "InvalidQueryException", () => of().vectorSearch("small", one, { similarity: 0.9 }).all());
+    const ranked = await store.openSession().advanced.rawQuery("from index 'Notes/ByVector' where vector.search(single, $v, -1) order by rank.fuse(vector.distance(single, $v), topic desc)").addParameter("v", one).all();
+    equal("vectors: by ranks, of an index", ranked.map(n => n.id), ["notes/1", "notes/2", "notes/3"]);
+    const defined = await store.maintenance.send(new GetIndexOperation("Notes/ByVector"));
+    equal("vectors: the options of a field", [defined.fields.single.vector.dimensions, defined.fields.small.vector.sourceEmbeddingType], [8, "Int8"]);
+    await store.maintenance.send(new DeleteIndexOperation("Notes/ByVector"));
+    await throws("vectors: a definition of texts", "NotSupportedException", () => new Notes_OfText().execute(store));
+    for (const n of await session.query({ collection: "Notes" }).all()) await session.delete(n.id);
+    await session.saveChanges();
+    store.dispose();
+}
+
 async function many() {
     const stores = [open("Acorns"), open("Acorns")];
     const seen = new Set();
@@ -976,7 +1053,7 @@ async function texts() {
     store.dispose();
 }
 
-for (const part of [databases, sessions, ids, concurrency, includes, commands, queries, texts, bulk, changes, attachments, revisions, patches, indexes, computed, places, compareExchange, clusterWide, many]) {
+for (const part of [databases, sessions, ids, concurrency, includes, commands, queries, texts, bulk, changes, attachments, revisions, patches, indexes, computed, places, vectors, compareExchange, clusterWide, many]) {
     try {
         await part();
     } catch (err) {

@@ -10,6 +10,7 @@ import (
 const (
 	noGenerate = "it is not there: CreateSpatialField makes a place"
 	noOther    = "an entry is made of the document alone"
+	noModel    = "vectors that a model of the server has made are not there"
 	noClock    = "an entry is made of the document, and not of the time"
 )
 
@@ -20,7 +21,7 @@ var refused = map[string]string{
 	"this":           "the definition itself is no value",
 	"AttachmentsFor": noOther + ": attachments are not", "attachmentsFor": noOther + ": attachments are not", "LoadAttachment": noOther, "LoadAttachments": noOther, "loadAttachment": noOther, "loadAttachments": noOther,
 	"CounterNamesFor": noOther + ": counters are not", "counterNamesFor": noOther + ": counters are not", "TimeSeriesNamesFor": noOther, "timeSeriesNamesFor": noOther,
-	"CreateVector": "vectors are not there", "createVector": "vectors are not there", "LoadVector": "vectors are not there", "loadVector": "vectors are not there",
+	"LoadVector": noModel, "loadVector": noModel,
 	"Recurse": "a walk through a tree is not there", "recurse": "a walk through a tree is not there", "AsJson": "the document as a whole is no value", "AsDocument": "the document as a whole is no value",
 	"TryConvert": "a conversion that depends on the value is not there", "boost": "boosts are for full text, which is not there",
 	"Regex": "regular expressions are not there", "RegExp": "regular expressions are not there", "JSON": "JSON is not there",
@@ -99,6 +100,8 @@ func (t *translator) global(n *node, name string, args []*node, s *scope) (value
 	switch name {
 	case "CreateSpatialField", "createSpatialField":
 		return places{t}.made(n, name, args, s)
+	case "CreateVector", "createVector":
+		return vectors{t}.made(n, name, args, s)
 	case "CreateField", "createField":
 		return creating{t}.made(n, name, args, s)
 	case "LoadDocument", "load":

@@ -46,7 +46,6 @@ type indexGiven struct {
 type fieldGiven struct {
 	verbs.GivenField
 	Spatial json.RawMessage
-	Vector  json.RawMessage
 
 	Storage *string // of a computed member: whether rows take it from the index
 }
@@ -136,8 +135,8 @@ func parseDefinition(c *serve.Call, text json.RawMessage) (d verbs.Definition, e
 		switch {
 		case one.Storage != nil && !slices.ContainsFunc([]string{"", "Yes", "No"}, func(s string) bool { return strings.EqualFold(s, *one.Storage) }):
 			return d, serve.BadRequest("index %.150q: the field %.100q has the storage %.50q, which is Yes or No", name, field, *one.Storage)
-		case len(one.Vector) > 0 && string(one.Vector) != "null":
-			return d, notOffered(name, fmt.Sprintf("the field %.100q is a vector", field))
+		case one.Vector != nil && field == "__all_fields":
+			return d, notOffered(name, "all fields are vectors")
 		}
 		if _, is, err := verbs.SpatialOf(one.Spatial); err != nil {
 			return d, notOffered(name, fmt.Sprintf("the field %.100q has %v", field, err))

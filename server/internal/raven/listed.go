@@ -78,7 +78,7 @@ func states(c *serve.Call) (map[[2]string]jay.IndexInfo, error) {
 	return out, nil
 }
 
-// stateKeys are the keys in states of the indexes of the fields of a definition, and of those of its words and places.
+// stateKeys are the keys in states of the indexes of the fields of a definition, and of those of its words, places and vectors.
 func stateKeys(d *verbs.Definition) (keys [][2]string) {
 	key := func(collection, name string) [2]string {
 		return [2]string{strings.ToLower(collection), strings.ToLower(name)}
@@ -92,7 +92,7 @@ func stateKeys(d *verbs.Definition) (keys [][2]string) {
 	return keys
 }
 
-// stale reports whether some index of the fields of a definition, of its words or of its places, is being built.
+// stale reports whether some index of the fields of a definition, of its words, places or vectors, is being built.
 func stale(d *verbs.Definition, states map[[2]string]jay.IndexInfo) bool {
 	return d.State != "" || slices.ContainsFunc(stateKeys(d), func(key [2]string) bool {
 		one, found := states[key]

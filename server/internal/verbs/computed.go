@@ -145,7 +145,9 @@ func (ix *Computed) Ask(c *serve.Call, text string, given map[string]any, behavi
 	if err != nil {
 		return nil, err
 	}
-	ix.Defined.Adapt(q)
+	if err := ix.Defined.Adapt(q); err != nil {
+		return nil, err
+	}
 	asked := &Asked{Results: ix.Reduce != nil}
 	if !ix.isPlain() {
 		for _, path := range q.Include {
@@ -178,7 +180,9 @@ func (ix *Computed) Entries(text string, given map[string]any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ix.Defined.Adapt(q)
+	if err := ix.Defined.Adapt(q); err != nil {
+		return "", err
+	}
 	if len(q.Select) > 0 || q.Script != nil || len(q.Facets) > 0 || len(q.Include) > 0 {
 		return "", serve.BadRequest("the query selects or includes: entries of an index are shown as they are")
 	}

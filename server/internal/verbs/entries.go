@@ -66,7 +66,7 @@ func newEntries(c *serve.Call, name string, repeats bool, q *query.Query, isMemb
 	}
 	inner.Select = append(inner.Select, query.Column{Name: IDColumn, Field: query.Field{Meta: query.MetaID}})
 	e.text = inner.String()
-	inner.OrderBy = nil
+	inner.OrderBy, inner.Fused = nil, false
 	e.unsorted = inner.String()
 	return e, nil
 }

@@ -160,7 +160,9 @@ func (ix *Index) adaptText(text string, given map[string]any) (string, map[strin
 	if err != nil {
 		return "", nil, err
 	}
-	options.adaptQuery(q)
+	if err := options.adaptQuery(q); err != nil {
+		return "", nil, err
+	}
 	return q.String(), nil, nil
 }
 

@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,7 +18,9 @@ import (
 const placesName = "::places"
 
 // Sides returns the indexes that the definition has beside those of its values.
-func (d *Definition) Sides() []SideIndex { return append(d.WordsIndexes(), d.placesIndexes()...) }
+func (d *Definition) Sides() []SideIndex {
+	return slices.Concat(d.WordsIndexes(), d.placesIndexes(), d.vectorsIndexes())
+}
 
 // placesIndexes returns an index of places for each member that is one, in each collection of the maps. Elements of arrays have none: queries look at
 // documents.
@@ -33,23 +36,81 @@ func (d *Definition) placesIndexes() (list []SideIndex) {
 			}
 			path = one.Expression
 		}
-		n, suffix := 1, ""
-		for _, other := range list {
-			if !strings.EqualFold(other.Collection, m.Collection) {
-				continue
-			}
-			if other.Fields[0] == path {
-				return
-			}
-			n++
-			suffix = fmt.Sprint(n)
-		}
-		list = append(list, SideIndex{Collection: m.Collection, Index: jay.Index{Name: d.Name + placesName + suffix, Kind: "places", Fields: []string{path}}})
+		list = appendSide(list, m.Collection, path, jay.Index{Name: d.Name + placesName, Kind: "places"})
 	})
 	return list
 }
 
-// EnsureSides makes sure that the indexes of words and of places are there. One of another declaration is replaced.
+// appendSide appends an index of one field, unless the collection has it in the list. From the second one of a collection on, a number ends the name.
+func appendSide(list []SideIndex, collection, field string, ix jay.Index) []SideIndex {
+	n := 1
+	for _, other := range list {
+		if !strings.EqualFold(other.Collection, collection) {
+			continue
+		}
+		if other.Fields[0] == field {
+			return list
+		}
+		n++
+	}
+	if n > 1 {
+		ix.Name += fmt.Sprint(n)
+	}
+	ix.Fields = []string{field}
+	return append(list, SideIndex{Collection: collection, Index: ix})
+}
+
+// vectorsName ends the names of indexes of vectors, as placesName does.
+const vectorsName = "::vectors"
+
+// vectorsIndexes returns an index of vectors for each member that is one of numbers, and whose dimensions the definition says, in each collection of the maps. Of other
+// forms, and of elements of arrays, there are none: queries look at documents. Documents with other vectors are not refused, as RavenDB refuses none.
+func (d *Definition) vectorsIndexes() (list []SideIndex) {
+	options := d.Options()
+	d.eachMember(func(m index.Map, one index.Member) {
+		o := options.Of(one.Name)
+		path, is := pathOf(m, one)
+		if is && m.Collection != "" && o.Form == "f32" && o.Dimensions > 0 {
+			list = appendSide(list, m.Collection, path, jay.Index{Name: d.Name + vectorsName, Kind: "vectors",
+				Options: map[string]string{"dimensions": fmt.Sprint(o.Dimensions), "strict": "no"}})
+		}
+	})
+	return list
+}
+
+// GivenVector has the options of a vector as clients send them. What only says how a graph is made may be anything, as there is none.
+type GivenVector struct {
+	SourceEmbeddingType           *string
+	DestinationEmbeddingType      *string
+	Dimensions                    *int
+	NumberOfEdges                 *int
+	NumberOfCandidatesForIndexing *int
+}
+
+// forms are the forms of vectors by the types of a definition, that of the documents and that in which RavenDB keeps them.
+var forms = map[[2]string]string{
+	{"single", "single"}: "f32", {"single", "int8"}: "f32", {"single", "binary"}: "f32_i1", {"int8", "int8"}: "i8", {"binary", "binary"}: "i1",
+}
+
+// form returns the form of the vectors, and how many numbers they have, 0 if that is not said. The error says what there is not.
+func (g *GivenVector) form() (form string, dimensions int, err error) {
+	source := cmp.Or(strings.ToLower(textOf(g.SourceEmbeddingType)), "single")
+	kept := cmp.Or(strings.ToLower(textOf(g.DestinationEmbeddingType)), source)
+	form, known := forms[[2]string{source, kept}]
+	switch {
+	case source == "text":
+		err = fmt.Errorf("vectors of texts: a text has no vector without a model, which Jay does not run")
+	case !known:
+		err = fmt.Errorf("vectors of %.50s that are kept as %.50s: there are Single, kept as Single, Int8 or Binary, Int8 and Binary", source, kept)
+	case g.Dimensions != nil && (*g.Dimensions < 0 || *g.Dimensions > query.MaxDimensions):
+		err = fmt.Errorf("vectors of %d numbers, and not of up to %d", *g.Dimensions, query.MaxDimensions)
+	case g.Dimensions != nil:
+		dimensions = *g.Dimensions
+	}
+	return form, dimensions, err
+}
+
+// EnsureSides makes sure that the indexes of words, places and vectors are there. One of another declaration is replaced.
 func (d *Definition) EnsureSides(ctx context.Context, db *jay.DB) error {
 	for _, one := range d.Sides() {
 		if err := db.EnsureIndex(ctx, one.Collection, one.Index, jay.ReplaceIndex()); err != nil {

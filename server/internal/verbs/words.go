@@ -18,6 +18,9 @@ type FieldOption struct {
 	Analyzer string // of the words of a field that is searched; "" for one that is found by its values
 	Suggests bool   // words are suggested that its texts have
 	Exact    bool   // case matters
+
+	Form       string // of a vector, as embedding.i8() names it; "" for what is none
+	Dimensions int    // of a vector, 0 if they are not said
 }
 
 // words returns the analyzer of the index of words that the field is in, "" for none.
@@ -82,6 +85,7 @@ type GivenField struct {
 	Analyzer    *string
 	Suggestions *bool
 	TermVector  *string
+	Vector      *GivenVector `json:",omitempty"`
 }
 
 // CreatedField has the options that a map gives a field which it creates.
@@ -101,6 +105,13 @@ func textOf(s *string) string {
 // Option returns what the options of a field mean. The error says what there is not.
 func (f *GivenField) Option() (o FieldOption, err error) {
 	o.Suggests = f.Suggestions != nil && *f.Suggestions
+	if f.Vector != nil {
+		if f.Analyzer != nil || o.Suggests || strings.EqualFold(textOf(f.Indexing), "Search") {
+			return o, fmt.Errorf("words beside a vector")
+		}
+		o.Form, o.Dimensions, err = f.Vector.form()
+		return o, err
+	}
 	indexing, analyzer := textOf(f.Indexing), textOf(f.Analyzer)
 	if indexing == "" && analyzer != "" { // as in RavenDB
 		indexing = "Search"
@@ -153,18 +164,18 @@ func (d *Definition) Options() FieldOptions {
 	return all
 }
 
-// Ordered returns the fields that have an index of their values: those that are neither searched nor places.
+// Ordered returns the fields that have an index of their values: those that are neither searched, nor places, nor vectors.
 func (d *Definition) Ordered() (fields []string) {
 	options := d.Options()
 	for _, field := range d.Fields {
-		if options.Of(field).Analyzer == "" && !slices.Contains(d.Places, field) {
+		if o := options.Of(field); o.Analyzer == "" && o.Form == "" && !slices.Contains(d.Places, field) {
 			fields = append(fields, field)
 		}
 	}
 	return fields
 }
 
-// SideIndex is an index that a definition has in one collection beside those of its values: of the words of fields, or of a place.
+// SideIndex is an index that a definition has in one collection beside those of its values: of the words of fields, of a place, or of vectors.
 type SideIndex struct {
 	Collection string
 	jay.Index
@@ -286,24 +297,36 @@ func pathOf(m index.Map, one index.Member) (path string, is bool) {
 	return f.Path.String(), true
 }
 
-// Adapt makes a query of the definition's fields one that finds what they say: by their analyzers, and with regard to case.
-func (d *Definition) Adapt(q *query.Query) {
-	if d != nil {
-		d.Options().adaptQuery(q)
+// Adapt makes a query of the definition's fields one that finds what they say: by their analyzers, with regard to case, and with vectors in their form.
+func (d *Definition) Adapt(q *query.Query) error {
+	if d == nil {
+		return nil
 	}
+	return d.Options().adaptQuery(q)
 }
 
 // adaptQuery is Adapt for the definition of these options.
-func (all FieldOptions) adaptQuery(q *query.Query) {
+func (all FieldOptions) adaptQuery(q *query.Query) (err error) {
 	if len(all) > 0 && q.Where != nil {
-		q.Where = all.adapt(q.Where)
+		q.Where, err = all.adapt(q.Where)
 	}
+	return err
 }
 
-// adapt returns a condition with the analyzers and the regard to case of its fields. Two fields that are compared, and the elements of an array, stay as they are.
-func (all FieldOptions) adapt(e query.Expr) query.Expr {
-	e, _ = query.MapConditions(e, func(e query.Expr) (query.Expr, error) { // there is no error
+// adapt returns a condition with the analyzers, the regard to case and the vectors of its fields. Two fields that are compared, and the elements of an array, stay as they are.
+func (all FieldOptions) adapt(e query.Expr) (query.Expr, error) {
+	return query.MapConditions(e, func(e query.Expr) (query.Expr, error) {
 		switch e := e.(type) {
+		case query.Similar:
+			form := all.Of(e.Field.Path.String()).Form
+			if form == "" || form == "f32" || e.Field.Meta != query.MetaNone || e.Vector.Form() != 0 {
+				return e, nil
+			}
+			var err error
+			if e.Vector, err = e.Vector.In(form); err != nil {
+				err = fmt.Errorf("%w: the vectors of %s are %s: %w", jay.ErrQuery, e.Field, form, err)
+			}
+			return e, err
 		case query.Search:
 			switch o := all.Of(e.Field.Path.String()); {
 			case e.Analyzer != "" || e.Field.Meta != query.MetaNone:
@@ -320,5 +343,4 @@ func (all FieldOptions) adapt(e query.Expr) query.Expr {
 			return fold && (f.Meta != query.MetaNone || !all.Of(f.Path.String()).Exact)
 		}), nil
 	})
-	return e
 }

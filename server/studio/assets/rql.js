@@ -8,6 +8,11 @@ const RESERVED = new Set('from group where order load update filter select inclu
 const FUNCTIONS = ['exists', 'startsWith', 'endsWith', 'contains', 'regex', 'elemMatch', 'size', 'type', 'exact', 'search', 'lucene', 'fuzzy', 'proximity', 'boost', 'moreLikeThis', 'score', 'highlight', 'explanations', 'suggest', 'complete', 'id', 'count', 'sum', 'avg', 'min', 'max', 'first', 'last', 'key', 'year', 'month', 'day', 'hour', 'field',
   'abs', 'ceiling', 'coalesce', 'concat', 'dateDiff', 'datePart', 'dateTrunc', 'floor', 'if', 'length', 'lower', 'number', 'replace', 'round', 'substring', 'text', 'trim', 'upper'];
 const GROUPS = ['count()', 'sum(', 'avg(', 'min(', 'max(', 'first(', 'last(', 'key()'];
+const SPACES = ['spatial.within(', 'spatial.intersects(', 'spatial.disjoint(', 'spatial.contains(', 'vector.search('];
+const DISTANCES = ['spatial.distance(', 'vector.distance('];
+const SHAPES = ['spatial.circle(', 'spatial.box(', 'spatial.point(', 'spatial.wkt('];
+const PLACES = ['spatial.point(', 'spatial.wkt('];
+const EMBEDDINGS = ['embedding.f32_i8(', 'embedding.f32_i1(', 'embedding.i8(', 'embedding.i1('];
 const META = ['@metadata.@id', '@metadata.@collection', '@metadata.@etag', '@metadata.@last-modified', '@metadata.@change-vector'];
 
 const PART = /(\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$))|('(?:[^'\\]|\\[\s\S]|'')*(?:'|$)|"(?:[^"\\]|\\[\s\S]|"")*(?:"|$))|(-?[0-9](?:_?[0-9])*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)|(\$[\p{L}\p{N}_]+)|(@[\p{L}\p{N}_-]+|[\p{L}_][\p{L}\p{N}_]*)|([=!<>]=|<>|[=<>()[\]{},.*;])/gu;
@@ -69,9 +74,9 @@ export function aliasOf(text) {
   return i >= 0 && all[i + 2]?.lower === 'as' && all[i + 3] !== undefined ? all[i + 3].text : '';
 }
 
-// grouped reports whether the answers are groups or distinct rows, which have no pages.
+// grouped reports whether the answers are groups, distinct rows, or in an order by ranks, which have no pages.
 export function grouped(text) {
-  return meaningful(text).some((t, i, all) => (t.kind === 'word' && ((t.lower === 'group' && all[i + 1]?.lower === 'by') || t.lower === 'distinct')) ||
+  return meaningful(text).some((t, i, all) => (t.lower === 'rank' && all[i + 1]?.text === '.' && all[i + 2]?.lower === 'fuse' && all[i + 3]?.text === '(') || (t.kind === 'word' && ((t.lower === 'group' && all[i + 1]?.lower === 'by') || t.lower === 'distinct')) ||
     (t.kind === 'function' && ['count', 'sum', 'avg', 'min', 'max', 'first', 'last', 'key'].includes(t.lower)));
 }
 
@@ -230,18 +235,18 @@ function candidates(before, text, known, typed, quoted) {
       if (behind) {
         return [...(conditionEnds(before) ? [keyword('and'), keyword('or')] : [keyword('in'), keyword('between'), keyword('all in'), keyword('as date'), keyword('as utc'), keyword('and'), keyword('or')]), ...following('where')];
       }
-      return [...fields(), ...functions(), keyword('not'), keyword('true'), keyword('false')];
+      return [...fields(), ...functions(), ...spacedAt(before, [...SPACES, ...DISTANCES]), keyword('not'), keyword('true'), keyword('false')];
     case 'group by':
       return behind ? following('group by') : fields();
     case 'order by':
       if (last.lower === 'as') return ['long', 'double', 'string', 'date', 'utc'].map((w) => keyword(w));
       if (behind || ['long', 'double', 'string', 'date', 'utc'].includes(last.lower)) return [keyword('desc'), keyword('asc'), keyword('as long'), keyword('as double'), keyword('as date'), keyword('as utc'), ...following('order by')];
       if (['desc', 'asc', 'descending', 'ascending'].includes(last.lower)) return following('order by');
-      return [...fields(), ...groupFunctions(text)];
+      return [...fields(), ...spacedAt(before, last.lower === 'by' ? [...DISTANCES, 'rank.fuse('] : DISTANCES), {text: 'score()', kind: 'function', note: 'of searches'}, ...groupFunctions(text)];
     case 'select':
       if (last.lower === 'as') return [];
       if (behind) return [keyword('as'), ...following('select')];
-      return [...(last.lower === 'select' ? [keyword('distinct'), keyword('*')] : []), ...fields(), ...groupFunctions(text)];
+      return [...(last.lower === 'select' ? [keyword('distinct'), keyword('*')] : []), ...fields(), ...spacedAt(before, DISTANCES), ...groupFunctions(text)];
     case 'include':
       return behind ? following('include') : fields();
     case 'limit':
@@ -297,6 +302,31 @@ function groupFunctions(text) {
 
 function functions() {
   return ['exact(', 'startsWith(', 'endsWith(', 'contains(', 'regex(', 'search(', 'lucene(', 'fuzzy(', 'proximity(', 'boost(', 'moreLikeThis(', 'exists(', 'elemMatch(', 'size(', 'type('].map((f) => ({text: f, kind: 'function', note: ''}));
+}
+
+// spaced are functions with a space in front, such as spatial.within(.
+function spaced(names) {
+  return names.map((f) => ({text: f, kind: 'function', note: f.startsWith('spatial.') ? 'of places' : f.startsWith('rank.') ? 'of several orders' : 'of vectors'}));
+}
+
+// calling returns the name of the function in whose parentheses the end of the parts stands, such as spatial.within, and the number of commas there:
+// ['', 0] for none.
+function calling(before) {
+  let commas = 0;
+  for (let i = before.length - 1, depth = 0; i >= 0; i--) {
+    const {text} = before[i];
+    if (text === ')') depth++;
+    else if (text === '(' && depth-- === 0) return [before[i - 2]?.text === '.' ? before[i - 3].lower + '.' + before[i - 1].lower : before[i - 1]?.lower ?? '', commas];
+    else if (text === ',' && depth === 0) commas++;
+  }
+  return ['', 0];
+}
+
+// spacedAt are the functions with a space that can stand behind these parts: those of a shape, of a place or of a vector in a function that wants one, else names.
+function spacedAt(before, names) {
+  const [name, commas] = calling(before);
+  if (/^spatial\.(within|intersects|disjoint|contains|distance)$/.test(name)) return spaced(commas === 0 || name.endsWith('distance') ? PLACES : SHAPES);
+  return spaced(name.startsWith('vector.') ? (commas === 0 ? EMBEDDINGS : []) : names);
 }
 
 function values(known, text) {

@@ -57,6 +57,24 @@ test('completion follows the grammar', () => {
   assert.deepEqual(at("from Orders where Company = 'Or|").texts, []);
 });
 
+test('functions of places and vectors are completed where they can stand', () => {
+  assert.deepEqual(at('from Orders where spatial.|').texts, ['spatial.within(', 'spatial.intersects(', 'spatial.disjoint(', 'spatial.contains(', 'spatial.distance(']);
+  assert.deepEqual(at('from Orders where vector.s|').texts, ['vector.search(']);
+  assert.deepEqual(at('from Orders where spatial.within(spatial.p|').texts, ['spatial.point(']);
+  assert.deepEqual(at('from Orders where spatial.within(spatial.point(Lat, Lng), spatial.|').texts, ['spatial.circle(', 'spatial.box(', 'spatial.point(', 'spatial.wkt(']);
+  assert.deepEqual(at('from Orders where vector.search(embedding.|').texts, ['embedding.f32_i8(', 'embedding.f32_i1(', 'embedding.i8(', 'embedding.i1(']);
+  assert.deepEqual(at('from Orders where vector.search(embedding.i8(E), vector.|').texts, []);
+  assert.deepEqual(at('from Orders where spatial.within(At, spatial.circle(5, 1, 2)) and vector.|').texts, ['vector.search(', 'vector.distance(']);
+  assert.deepEqual(at('from Orders order by vector.|').texts, ['vector.distance(']);
+  assert.deepEqual(at('from Orders order by rank|').texts, ['rank.fuse(']);
+  assert.deepEqual(at('from Orders order by rank.fuse(sco|').texts, ['score()']);
+  assert.deepEqual(at('from Orders order by Total, ran|').texts, []);
+  assert.deepEqual(at('from Orders order by spatial.distance(At, spatial.|').texts, ['spatial.point(', 'spatial.wkt(']);
+  assert.deepEqual(at('from Orders select Total, spa|').texts, ['spatial.distance(']);
+  assert.ok(rql.grouped('from Orders order by rank.fuse(score(), Total)'));
+  assert.ok(!rql.grouped('from Orders order by rank.fuse'));
+});
+
 test('computed indexes are completed, and the members of what they give', () => {
   const computed = [{name: "Sales/By day", maps: [{collection: 'Orders', select: [{name: 'Day'}, {name: 'N'}]}], reduce: {groupBy: ['Day'], select: [{name: 'Day'}, {name: 'The sum', expression: 'sum(N)'}]}}, {name: 'Plain', maps: [{collection: 'Orders', select: [{name: 'Total'}]}]}];
   const texts = (text) => rql.completions(text.replace('|', ''), text.indexOf('|'), {...known, computed}).items.map((i) => i.text);
@@ -64,7 +82,7 @@ test('computed indexes are completed, and the members of what they give', () => 
   assert.ok(!at('from |').texts.includes('index')); // there is none
   assert.deepEqual(texts('from index |'), ["'Sales/By day'", "'Plain'"]);
   assert.deepEqual(texts("from index 'Sales/By day' where |").slice(0, 2), ['Day', "'The sum'"]);
-  assert.deepEqual(texts("from index 'plain' order by T|"), ['Total']);
+  assert.deepEqual(texts("from index 'plain' order by To|").slice(0, 1), ['Total']);
   assert.equal(rql.collectionOf("from index 'Plain'"), null);
 });
 
