@@ -8,9 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"os/user"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // other returns the user whom the server runs as, if this one may not run it, as root may not.
@@ -51,21 +53,39 @@ func giveAway(dirs ...string) error {
 	return nil
 }
 
-// killAll kills a process and its children at once.
+// killAll kills a process and its children at once. The process is stopped first, so that it makes no more of them.
 func killAll(pid int) error {
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		return err
+	}
 	out, err := exec.Command("ps", "-o", "pid=", "--ppid", strconv.Itoa(pid)).Output()
 	if err != nil {
 		return fmt.Errorf("list the children of %d: %w", pid, err)
 	}
-	errs := []error{syscall.Kill(pid, syscall.SIGKILL)}
+	pids := []int{pid}
 	for _, child := range strings.Fields(string(out)) {
 		n, err := strconv.Atoi(child)
-		if err == nil {
-			err = syscall.Kill(n, syscall.SIGKILL)
+		if err != nil {
+			return err
 		}
-		if !errors.Is(err, syscall.ESRCH) { // it may have ended by itself
-			errs = append(errs, err)
+		pids = append(pids, n)
+	}
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) { // it may have ended by itself
+			return err
 		}
 	}
-	return errors.Join(errs...)
+	// One that waits for the disk ends after that.
+	for until := time.Now().Add(time.Minute); slices.ContainsFunc(pids, runs); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(until) {
+			return errors.New("the server's processes do not end")
+		}
+	}
+	return nil
+}
+
+// runs reports whether there is a process that has not ended.
+func runs(pid int) bool {
+	out, _ := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output() // fails if there is none
+	return len(out) > 0 && out[0] != 'Z'
 }
