@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -126,4 +128,29 @@ func holdLock(t testing.TB, name string) (release func()) {
 	_, err = c.Exec(ctx, "select 1 from "+schemaOf(name)+".store for update")
 	must(t, err)
 	return func() { must(t, c.Close(ctx)) }
+}
+
+// timeUnit is what durations of tests are multiples of.
+const timeUnit = time.Millisecond
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// count returns the number that a statement returns.
+func count(t testing.TB, sql string) (n int) {
+	t.Helper()
+	c, err := pgx.Connect(ctx, server.URL())
+	must(t, err)
+	defer c.Close(ctx)
+	must(t, c.QueryRow(ctx, sql).Scan(&n))
+	return n
+}
+
+// eventually waits until done, for a minute at most.
+func eventually(t testing.TB, done func() bool) {
+	t.Helper()
+	for until := time.Now().Add(time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("it does not happen")
+		}
+	}
 }

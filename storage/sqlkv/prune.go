@@ -40,7 +40,7 @@ func (e *Engine) pruneAfter(number int64) (last int64, count int, err error) {
 	ctx, cancel := e.bounded()
 	defer cancel()
 	err = e.retried(ctx, func(c *pgxpool.Conn) error {
-		numbers, err := prunedRows(ctx, c, e.sql.prune, number, prunedAtOnce, e.retention, e.newest.Load())
+		numbers, err := prunedRows(ctx, c, e.sql.prune, number, prunedAtOnce, e.retention)
 		if err != nil {
 			return err
 		}

@@ -84,6 +84,6 @@ func newStatements(schema string, t traits) statements {
 		remove: in(`delete from $s.kv where k = any($1)`),
 		commit: in(`insert into $s.commits (n, token, keys, made) values ($1, $2, $3, now())`),
 		prune: in(`delete from $s.commits where n in (select n from (select n, made from $s.commits where n > $1 order by n limit $2) as old ` +
-			`where made < now() - $3::interval) and n < $4 returning n`),
+			`where made < now() - $3::interval) and n < (select n from $s.commits order by n desc limit 1) returning n`),
 	}
 }
