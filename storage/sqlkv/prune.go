@@ -26,7 +26,7 @@ func (e *Engine) prune() {
 				e.log.Warn("jay: old rows of commits could not be deleted; it is tried again", "store", e.address.String(), "error", err)
 				break
 			}
-			pruned = max(pruned, last)
+			pruned = last
 			more = count == prunedAtOnce
 		}
 	}
@@ -35,8 +35,9 @@ func (e *Engine) prune() {
 // prunedAtOnce is how many rows one statement deletes at most.
 const prunedAtOnce = 10_000
 
-// pruneAfter deletes rows with higher numbers. It returns the highest number of a row that it has deleted, and how many they were.
+// pruneAfter deletes rows with higher numbers. It returns the highest number of a row that it has deleted, or number, and how many they were.
 func (e *Engine) pruneAfter(number int64) (last int64, count int, err error) {
+	last = number
 	ctx, cancel := e.bounded()
 	defer cancel()
 	err = e.retried(ctx, func(c *pgxpool.Conn) error {
