@@ -2,6 +2,7 @@ package computed_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -84,6 +85,99 @@ func TestLoads_RestoreAndRepair(t *testing.T) {
 		jaytest.Put(t, db, "customers/3", `{"Name":"dan","Rate":2}`, jay.InCollection("Customers"))
 		sameLoads(t, db)
 		jaytest.Close(t, db)
+	}
+}
+
+// Ensure that changes by query go by what documents load when they are changed: they join the read set of the transaction, so that it is in conflict if they change.
+func TestLoads_Changes(t *testing.T) {
+	ctx, db := t.Context(), jaytest.Memory(t, nil)
+	fillLoads(t, db)
+	ensureLoads(t, db)
+	q, err := db.RQL("from Orders where load(Customer).Name = 'bob' and load(load(Customer).Boss).Name = 'ann'", nil)
+	jaytest.Must(t, err)
+	m, err := q.Matcher()
+	jaytest.Must(t, err)
+	order, err := db.Get(ctx, "orders/1")
+	jaytest.Must(t, err)
+	if _, err := m.Match(ctx, order); !errors.Is(err, jay.ErrQuery) {
+		t.Errorf("a document by itself: got %v", err)
+	}
+	for _, change := range []func(){
+		func() { jaytest.Put(t, db, "customers/1", `{"Name":"bob","Rate":3,"Boss":"customers/0"}`) },
+		func() { jaytest.Must(t, db.Delete(ctx, "customers/0")) },
+	} {
+		err := db.Update(ctx, func(tx *jay.Tx) error {
+			matches, err := m.MatchIn(ctx, tx, order)
+			if err != nil || !matches {
+				t.Errorf("got %v, %v", matches, err)
+			}
+			change()
+			_, err = tx.Put(ctx, "others/1", json.RawMessage(`{}`))
+			return err
+		})
+		if !errors.Is(err, jay.ErrConflict) {
+			t.Errorf("a loaded document has changed: got %v", err)
+		}
+	}
+	jaytest.Must(t, db.Update(ctx, func(tx *jay.Tx) error { // its own writes
+		if _, err := tx.Put(ctx, "customers/0", json.RawMessage(`{"Name":"ann"}`)); err != nil {
+			return err
+		}
+		matches, err := m.MatchIn(ctx, tx, order)
+		if !matches {
+			t.Error("the transaction does not see what it has written")
+		}
+		if err := tx.Delete(ctx, "customers/1"); err != nil {
+			return err
+		}
+		if gone, err := m.MatchIn(ctx, tx, order); gone || err != nil {
+			t.Errorf("a document that the transaction has deleted is loaded: %v", err)
+		}
+		return err
+	}))
+	jaytest.Put(t, db, "customers/1", `{"Name":"bob","Boss":"customers/0"}`, jay.InCollection("Customers"))
+	done, err := q.Delete(ctx)
+	jaytest.Must(t, err)
+	jaytest.Equal(t, done.Documents, int64(2))
+	sameLoads(t, db)
+	text := "from Orders as o load o.Customer as c where c.Name = 'cid' order by c.Name, Total select { T: o.Total, Name: c.Name }"
+	jaytest.Equal(t, fmt.Sprint(jaytest.Rows(t, db, text)), `[{"T":2,"Name":"cid"}]`)
+	q, err = db.RQL(text, nil)
+	jaytest.Must(t, err)
+	if again, err := db.RQL(q.String(), nil); err != nil || again.String() != q.String() {
+		t.Errorf("%s is read again as %s: %v", q, again, err)
+	}
+	jaytest.Equal(t, fmt.Sprint(jaytest.Rows(t, db, "from Orders as o where not exists(o.c) load o.Customer as c select { T: o.Total } limit 1")), `[{"T":0}]`)
+}
+
+// Ensure that a query whose condition an index decides, and one that looks at the documents, answer with documents as they are stored.
+func TestLoads_AnswersAsStored(t *testing.T) {
+	ctx, db := t.Context(), jaytest.Memory(t, nil)
+	fillLoads(t, db)
+	jaytest.Must(t, db.EnsureIndex(ctx, "Orders", jay.Index{Fields: []string{"load(Customer).Name"}}))
+	for _, text := range []string{
+		"from Orders where load(Customer).Name = 'bob' order by id()",
+		"from Orders where load(Customer).Name = 'bob' order by load(Customer).Rate, id()",
+		"from Orders use no index where load(Customer).Name = 'bob' order by id()",
+		"from Orders where load(Customer).Name in ('bob', 'none') and Total > 0 order by id() include Customer",
+	} {
+		q, err := db.RQL(text, nil)
+		jaytest.Must(t, err)
+		rows, err := q.All(ctx)
+		jaytest.Must(t, err)
+		jaytest.Equal(t, len(rows), 2)
+		for _, row := range rows {
+			stored, err := db.Get(ctx, row.Document.ID())
+			jaytest.Must(t, err)
+			if string(row.Document.Body()) != string(stored.Body()) {
+				t.Errorf("%s: got %s, stored %s", text, row.Document.Body(), stored.Body())
+			}
+			for _, other := range row.Included {
+				stored, err := db.Get(ctx, other.ID())
+				jaytest.Must(t, err)
+				jaytest.Equal(t, string(other.Body()), string(stored.Body()))
+			}
+		}
 	}
 }
 
