@@ -86,6 +86,11 @@ func TestCreated_History(t *testing.T) {
 			}
 		}
 	}
+	both := product{Attributes: []attribute{{"Color", 0}, {"Color", 1}, {"Size", 3}}}
+	raw, err := json.Marshal(both)
+	jaytest.Must(t, err)
+	all["products/both"] = both
+	h.put("products/both", string(raw), jay.InCollection("Products"))
 	steps := 120
 	if testing.Short() {
 		steps = 40
@@ -96,7 +101,7 @@ func TestCreated_History(t *testing.T) {
 		for range r.IntN(4) {
 			p.Attributes = append(p.Attributes, attribute{[]string{"Color", "Size"}[r.IntN(2)], r.IntN(4)})
 		}
-		raw, err := json.Marshal(p)
+		raw, err = json.Marshal(p)
 		jaytest.Must(t, err)
 		all[id] = p
 		switch r.IntN(6) {

@@ -243,6 +243,7 @@ func TestListed_NotAsked(t *testing.T) {
 	jaytest.Put(t, db, "orders/1", `{"Lines":[{"Product":"p","Who":"b","N":1},{"Product":"p","Who":"a","N":2},{"Product":"p","Who":"b","N":1}]}`, jay.InCollection("Orders"))
 	jaytest.Equal(t, fmt.Sprint(jaytest.Rows(t, db, "from index 'Listing' where Count > 2 select Product, Count")), `[{"Product":"p","Count":3}]`)
 	jaytest.Equal(t, fmt.Sprint(jaytest.Rows(t, db, "from index 'Listing' where Whole = 'b' select Whole, Different")), `[{"Whole":["a","b","b"],"Different":["a","b"]}]`)
+	jaytest.Equal(t, fmt.Sprint(jaytest.Rows(t, db, "from index 'Listing' where Some = 1 order by Worth select Product")), `[{"Product":"p"}]`)
 	if text := strings.Join(explainOf(t, db, "from index 'Listing' where Count > 2 select Product, Count"), "\n"); strings.Contains(text, "scan") || strings.Contains(text, "when asked") && !strings.Contains(text, "not kept") {
 		t.Errorf("got %s", text)
 	}

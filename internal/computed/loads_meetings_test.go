@@ -147,7 +147,7 @@ func TestLoads_Changes(t *testing.T) {
 	if again, err := db.RQL(q.String(), nil); err != nil || again.String() != q.String() {
 		t.Errorf("%s is read again as %s: %v", q, again, err)
 	}
-	jaytest.Equal(t, fmt.Sprint(jaytest.Rows(t, db, "from Orders as o where not exists(o.c) load o.Customer as c select { T: o.Total } limit 1")), `[{"T":0}]`)
+	jaytest.Equal(t, fmt.Sprint(jaytest.Rows(t, db, "from Orders as o load o.Customer as c where not exists(o.c) select { T: o.Total } limit 1")), `[{"T":0}]`)
 }
 
 // Ensure that a query whose condition an index decides, and one that looks at the documents, answer with documents as they are stored.
