@@ -43,6 +43,9 @@ func FusedText(orders []string) string {
 
 // ParseFused parses the text of an order by reciprocal ranks, such as FusedText makes. It returns false for another text.
 func ParseFused(text string) (list []Order, is bool, err error) {
+	if !strings.HasPrefix(strings.ToLower(strings.TrimSpace(text[:min(len(text), 100)])), "rank") {
+		return nil, false, nil
+	}
 	p, err := newParser(text, nil)
 	if err != nil || !(orders{p}).isFused() {
 		return nil, false, nil

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	_ "github.com/mattn/go-sqlite3" // the driver "sqlite3"
+	"github.com/tidwall/gjson"
 
 	"github.com/jaydb/jay"
 )
@@ -213,18 +214,15 @@ func ids(ctx context.Context, db *jay.DB, s spot, km float64) (n int, sum float6
 	return n, 0, nil
 }
 
-// nearest reads the ten nearest documents, and adds up their distances.
+// nearest reads the ten nearest documents, with their distances, which it adds up.
 func nearest(ctx context.Context, db *jay.DB, s spot) (n int, sum float64, err error) {
 	for doc, err := range db.Query("Shops").OrderBy(jay.Near(at, s.lat, s.lng)).Limit(10).Iter(ctx) {
 		if err != nil {
 			return n, 0, err
 		}
-		var p struct{ Lat, Lng float64 }
-		if err := doc.Decode(&p); err != nil {
-			return n, 0, err
-		}
+		body := doc.Body()
 		n++
-		sum += kilometers(s, spot{p.Lat, p.Lng})
+		sum += kilometers(s, spot{gjson.GetBytes(body, "Lat").Float(), gjson.GetBytes(body, "Lng").Float()})
 	}
 	return n, sum, nil
 }

@@ -182,6 +182,11 @@ func (p *Place) Cover(cells int) s2.CellUnion {
 // Cell returns the smallest cell that has a spot.
 func (s Spot) Cell() s2.CellID { return s2.CellFromPoint(s.vector()).ID() }
 
+// Edge returns how far the edge of a cell is at least, in metres, which has the target: what is outside of the cell is as far. It is a little less, as Reach.
+func (t *Target) Edge(id s2.CellID) float64 {
+	return max(0, metres(s2.CellFromCellID(id).BoundaryDistance(t.at).Angle())-Slack)
+}
+
 // Reach returns how far a cell is from the target at least, in metres: a little less, so that rounding does not matter.
 func (t *Target) Reach(id s2.CellID) float64 {
 	return max(0, metres(s2.CellFromCellID(id).Distance(t.at).Angle())-Slack)

@@ -26,11 +26,12 @@ type nearest struct {
 	id    []byte
 }
 
-// node is a document or a cell in the queue.
+// node is a document, a cell, or what a cell has around one of its parts, in the queue.
 type node struct {
-	distance float64 // of a cell at least
-	cell     s2.CellID
-	id       string // "" of a cell
+	distance float64   // of a cell at least
+	cell     s2.CellID // 0 of the whole earth
+	but      s2.CellID // the part that is left out; 0 for none
+	id       string    // "" of a cell
 }
 
 // queue is a heap of nodes.
@@ -62,31 +63,29 @@ func (q *queue) Pop() any {
 // fewPoints is how many keys of a cell are read before its parts are looked at instead.
 const fewPoints = 16
 
-// begin puts the faces of the cube into the queue.
+// begin puts into the queue the largest cell around the target that has few points, and of each cell above it what is around the one below. How far that is at
+// least, the edge of the one below says: mostly nothing of it is looked at.
 func (n *nearest) begin() {
-	for face := range 6 {
-		n.pushCell(s2.CellIDFromFace(face))
-	}
 	target := n.asked.distance.Target.Spot.Cell()
 	dense, err := n.dense(target)
+	around := s2.CellID(0)
+	for level := 0; level < dense && err == nil; level++ {
+		n.pushAround(around, target.Parent(level))
+		around = target.Parent(level)
+		err = n.severalAt(around)
+	}
 	if err != nil {
 		n.err = errs.First(err, n.Close())
 		return
 	}
-	// Cells around the target that have many points need not be read to know it.
-	for level := 0; level < dense && n.err == nil; level++ {
-		at := -1
-		for i := range n.queue {
-			if n.queue[i].id == "" && n.queue[i].cell == target.Parent(level) {
-				at = i
-			}
-		}
-		if at < 0 {
-			return
-		}
-		heap.Remove(&n.queue, at)
-		n.err = n.split(target.Parent(level))
-	}
+	n.pushAround(around, target.Parent(dense))
+	n.pushCell(target.Parent(dense))
+}
+
+// pushAround adds what a cell, 0 for the whole earth, has around one of its parts that has the target.
+func (n *nearest) pushAround(cell, but s2.CellID) {
+	d := n.asked.distance
+	heap.Push(&n.queue, node{distance: d.Target.Edge(but) / geo.Units[d.Unit], cell: cell, but: but})
 }
 
 // dense returns the level down to which cells around a point have many points.
@@ -128,7 +127,9 @@ func (n *nearest) Next() ([]byte, error) {
 			n.id = append(n.id[:0], next.id...)
 			return n.id, nil
 		}
-		if err := n.open(next.cell); err != nil {
+		if next.but != 0 {
+			n.pushParts(next.cell, next.but)
+		} else if err := n.open(next.cell); err != nil {
 			return nil, err
 		}
 		if err := tooMany(len(n.queue)); err != nil {
@@ -222,28 +223,46 @@ func (n *nearest) read(it storage.Iterator, kind byte, cell s2.CellID) (few bool
 
 // split puts the parts of a cell into the queue, and the documents that have the cell itself.
 func (n *nearest) split(cell s2.CellID) error {
-	if n.others != nil {
-		for ok := n.others.SeekGE(n.k.cellKey(keyCell, cell)); ok; ok = n.others.Next() {
-			n.keys++
-			of, folded, err := cutCell(n.others.Key())
-			if err != nil {
-				return err
-			}
-			if of != cell {
-				break
-			}
-			if err := n.addSeveral(folded); err != nil {
-				return err
+	n.pushParts(cell, 0)
+	return n.severalAt(cell)
+}
+
+// pushParts adds the parts of a cell, 0 for the whole earth, but one.
+func (n *nearest) pushParts(cell, but s2.CellID) {
+	if cell == 0 {
+		for face := range 6 {
+			if part := s2.CellIDFromFace(face); part != but {
+				n.pushCell(part)
 			}
 		}
-		if err := n.others.Error(); err != nil {
+		return
+	}
+	for _, part := range cell.Children() {
+		if part != but {
+			n.pushCell(part)
+		}
+	}
+}
+
+// severalAt puts the documents that have a cell itself into the queue.
+func (n *nearest) severalAt(cell s2.CellID) error {
+	if n.others == nil {
+		return nil
+	}
+	for ok := n.others.SeekGE(n.k.cellKey(keyCell, cell)); ok; ok = n.others.Next() {
+		n.keys++
+		of, folded, err := cutCell(n.others.Key())
+		if err != nil {
+			return err
+		}
+		if of != cell {
+			break
+		}
+		if err := n.addSeveral(folded); err != nil {
 			return err
 		}
 	}
-	for _, part := range cell.Children() {
-		n.pushCell(part)
-	}
-	return nil
+	return n.others.Error()
 }
 
 // addPoint adds the document of a point.

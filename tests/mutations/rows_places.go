@@ -113,6 +113,16 @@ var placed = []mutation{
 		tests: []tests{{"internal/places", "TestPlaces_Oracle"}},
 	},
 	{
+		name:  "places: what is around a cell is further away than it is",
+		edits: []edit{{"internal/geo/spot.go", "return max(0, metres(s2.CellFromCellID(id).BoundaryDistance(t.at).Angle())-Slack)", "return 2 * metres(s2.CellFromCellID(id).BoundaryDistance(t.at).Angle())"}},
+		tests: []tests{{"internal/places", "TestPlaces_Nearest"}},
+	},
+	{
+		name:  "places: documents of the cells above the target are not looked up",
+		edits: []edit{{"internal/places/nearest.go", "\t\terr = n.severalAt(around)\n", ""}},
+		tests: []tests{{"internal/places", "TestPlaces_Nearest|TestPlaces_Oracle|TestPlaces_Several"}},
+	},
+	{
 		name:  "places: tags of another struct make a pair",
 		edits: []edit{{"internal/catalog/tags_places.go", "key := path[:strings.LastIndexByte(path, '.')+1] + \"\\x00\" + name", "key := name"}},
 		tests: []tests{{".", "TestEnsureIndexes_Places"}},
