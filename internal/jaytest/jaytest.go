@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/jaytest"
+	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/memory"
 	"github.com/jaydb/jay/storage/storagetest"
 )
@@ -27,8 +29,8 @@ import (
 var ctx = context.Background()
 
 // Memory opens a database in memory and closes it at the end of the test. With JAY_ENGINE=memory it
-// is in a store of package storage/memory, and with JAY_ENGINE=shared in one that others may write to:
-// make engine runs tests so.
+// is in a store of package storage/memory, and with JAY_ENGINE=shared in one that others may write to: make engine runs tests so. Another
+// value names one of Engines.
 func Memory(t testing.TB, opts *jay.Options) *jay.DB {
 	t.Helper()
 	db, err := OpenMemory(opts)
@@ -46,21 +48,60 @@ func Memory(t testing.TB, opts *jay.Options) *jay.DB {
 
 // OpenMemory is Memory for a test that closes the database itself, or has no testing.TB.
 func OpenMemory(opts *jay.Options) (*jay.DB, error) {
-	engine := os.Getenv("JAY_ENGINE")
-	if engine != "memory" && engine != "shared" {
+	driver, err := engine()
+	if err != nil {
+		return nil, err
+	}
+	if driver == nil {
 		return jay.OpenMemory(opts)
 	}
 	var o jay.Options
 	if opts != nil {
 		o = *opts
 	}
-	o.Engine = &memory.Driver{Shared: engine == "shared"}
+	o.Engine = driver
 	o.CacheBytes, o.MemTableBytes, o.Loads = 0, 0, nil      // of Pebble
 	o.DocumentCacheBytes = cmp.Or(o.DocumentCacheBytes, -1) // documents are remembered only where a test is about that
-	if engine == "shared" {
+	if os.Getenv("JAY_ENGINE") != "memory" {
 		o.DocumentCacheBytes = -1
 	}
 	return jay.Open("memory", &o)
+}
+
+// Engines are further engines for JAY_ENGINE, of stores that several processes have open: a test program that links one adds it here. Each
+// call returns a driver with stores of its own.
+var Engines = map[string]func() storage.Driver{
+	"shared": func() storage.Driver { return &memory.Driver{Shared: true} },
+}
+
+// engine returns the driver that JAY_ENGINE names, or nil for Pebble's.
+func engine() (storage.Driver, error) {
+	switch name := os.Getenv("JAY_ENGINE"); name {
+	case "":
+		return nil, nil
+	case "memory":
+		return new(memory.Driver), nil
+	default:
+		driver := Engines[name]
+		if driver == nil {
+			return nil, fmt.Errorf("JAY_ENGINE is %q, and this test program has no such engine", name)
+		}
+		return driver(), nil
+	}
+}
+
+// SharedDriver returns a driver of stores that several databases have open at once: in memory, or of the engine that JAY_ENGINE
+// names.
+func SharedDriver(t testing.TB) storage.Driver {
+	t.Helper()
+	if name := os.Getenv("JAY_ENGINE"); name == "" || name == "memory" {
+		return Engines["shared"]()
+	}
+	driver, err := engine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return driver
 }
 
 // Open opens the database in dir.

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jaydb/jay/internal/pgtest"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/sqlkv"
-	"github.com/jaydb/jay/storage/sqlkv/internal/pgtest"
 )
 
 // rounds is how often the server is killed: JAY_SQL_KILLS, or a few.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jaydb/jay/internal/pgtest"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/sqlkv"
-	"github.com/jaydb/jay/storage/sqlkv/internal/pgtest"
 )
 
 var ctx = context.Background()

@@ -20,7 +20,6 @@ import (
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage"
-	"github.com/jaydb/jay/storage/memory"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -52,7 +51,7 @@ func (c *clock) add(d time.Duration) {
 // openTwo opens two databases on a new store. At the end of the test they are compared and closed.
 func openTwo(t *testing.T, o jay.Options) (a, b *jay.DB) {
 	t.Helper()
-	o.Engine = &memory.Driver{Shared: true}
+	o.Engine = jaytest.SharedDriver(t)
 	a, b = jaytest.Open(t, "db", &o), jaytest.Open(t, "db", &o)
 	t.Cleanup(func() {
 		agree(t, a, b)
@@ -186,7 +185,7 @@ func TestRaised(t *testing.T) {
 
 // Ensure that an identity goes on where the other database has left it, also after one of them was closed.
 func TestNumbers_Closed(t *testing.T) {
-	o := jay.Options{Engine: &memory.Driver{Shared: true}, Durability: jay.Relaxed}
+	o := jay.Options{Engine: jaytest.SharedDriver(t), Durability: jay.Relaxed}
 	a, b := jaytest.Open(t, "db", &o), jaytest.Open(t, "db", &o)
 	seen := make(map[string]bool)
 	draw := func(db *jay.DB) {
@@ -216,7 +215,7 @@ func TestNumbers_Closed(t *testing.T) {
 // Ensure that each number of an identity is on disk when it is handed out, also under Relaxed: there are no reservations, as to the other
 // databases the numbers up to one would count as used.
 func TestNumbers_Durable(t *testing.T) {
-	driver := &waiting{Driver: &memory.Driver{Shared: true}}
+	driver := &waiting{Driver: jaytest.SharedDriver(t)}
 	o := jay.Options{Engine: driver, Durability: jay.Relaxed}
 	a, b := jaytest.Open(t, "db", &o), jaytest.Open(t, "db", &o)
 	for i := range 6 {
@@ -483,7 +482,7 @@ func TestExpiry(t *testing.T) {
 func TestExpiry_Worker(t *testing.T) {
 	defer checks.SetSweepInterval(time.Millisecond)()
 	clock := newClock()
-	o := jay.Options{Now: clock.Now, Engine: &memory.Driver{Shared: true}}
+	o := jay.Options{Now: clock.Now, Engine: jaytest.SharedDriver(t)}
 	a := jaytest.Open(t, "db", &o)
 	restore := checks.NoSweeper()
 	b := jaytest.Open(t, "db", &o)
@@ -510,7 +509,7 @@ func TestExpiry_Worker(t *testing.T) {
 func TestExpiry_StoreAway(t *testing.T) {
 	defer checks.NoSweeper()()
 	for outcome, named := range map[storagetest.Outcome]error{storagetest.Unavailable: jay.ErrUnavailable, storagetest.Conflicting: jay.ErrConflict} {
-		clock, store := newClock(), &storagetest.Commits{Driver: &memory.Driver{Shared: true}}
+		clock, store := newClock(), &storagetest.Commits{Driver: jaytest.SharedDriver(t)}
 		db := jaytest.Open(t, "db", &jay.Options{Now: clock.Now, Engine: store})
 		put(t, db, "leases/1", fmt.Sprintf(`{"@metadata":{"@expires":%q}}`, clock.Now().Add(time.Minute).Format(time.RFC3339)))
 		clock.add(time.Hour)
@@ -595,7 +594,7 @@ func TestTransactions(t *testing.T) {
 // one is not taken for one that was left behind.
 func TestAttachments(t *testing.T) {
 	defer checks.SetChunkBytes(100)()
-	o := jay.Options{Engine: &memory.Driver{Shared: true}}
+	o := jay.Options{Engine: jaytest.SharedDriver(t)}
 	a := jaytest.Open(t, "db", &o)
 	put(t, a, "users/1", `{}`)
 	content := jaytest.RandomBytes(1, 1000)
@@ -638,7 +637,7 @@ func TestRequests(t *testing.T) {
 // Ensure that of processes that open a new store at once, all have one database.
 func TestOpen_Together(t *testing.T) {
 	const openers = 4
-	met := &meeting{Driver: &memory.Driver{Shared: true}}
+	met := &meeting{Driver: jaytest.SharedDriver(t)}
 	met.all.Add(openers)
 	o := jay.Options{Engine: met}
 	all := make([]*jay.DB, openers)
@@ -662,7 +661,7 @@ func TestOpen_Together(t *testing.T) {
 // Ensure that the settings of a new store are those of the process that was quickest, and that the others are refused
 // if they want other ones.
 func TestOpen_TogetherWithOtherSettings(t *testing.T) {
-	met := &meeting{Driver: &memory.Driver{Shared: true}}
+	met := &meeting{Driver: jaytest.SharedDriver(t)}
 	met.all.Add(2)
 	var all [2]*jay.DB
 	var refused [2]error
@@ -715,7 +714,7 @@ func (e *meetingEngine) Update(ctx context.Context, sync bool, fn func(storage.T
 
 // Ensure that what others would not know of is refused, by name.
 func TestRefused(t *testing.T) {
-	driver := &memory.Driver{Shared: true}
+	driver := jaytest.SharedDriver(t)
 	o := jay.Options{Engine: driver}
 	a := jaytest.Open(t, "db", &o)
 	defer a.Close()
@@ -754,7 +753,7 @@ func TestRefused(t *testing.T) {
 // Ensure that a backup of a shared store is restored into one, under another tag, and that two can have it
 // open then.
 func TestRestore(t *testing.T) {
-	driver := &memory.Driver{Shared: true}
+	driver := jaytest.SharedDriver(t)
 	o := jay.Options{Engine: driver}
 	a := jaytest.Open(t, "db", &o)
 	put(t, a, "users/", `{}`)

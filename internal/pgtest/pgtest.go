@@ -2,7 +2,6 @@
 package pgtest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // Environment variables. With URL, tests use that server, and those that stop a server are skipped. With Need, tests fail where there is none.
@@ -129,17 +126,12 @@ func (s *Server) Restart() error {
 	}
 	s.process, s.stop = c, stop
 	for until := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		conn, err := pgx.Connect(ctx, s.URL())
-		if err == nil {
-			conn.Close(ctx)
-			cancel()
+		if s.command(filepath.Join(s.bin, "pg_isready"), "-q", "-h", s.dir).Run() == nil {
 			return nil
 		}
-		cancel()
 		if time.Now().After(until) {
 			text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
-			return fmt.Errorf("the server does not answer: %w: %s", err, text)
+			return fmt.Errorf("the server does not answer: %s", text)
 		}
 	}
 }

@@ -1,0 +1,3 @@
+package shared_test
+
+import _ "github.com/jaydb/jay/tests/internal/onpostgres" // JAY_ENGINE=postgres

@@ -1,0 +1,3 @@
+package txn_test
+
+import _ "github.com/jaydb/jay/tests/internal/onpostgres" // JAY_ENGINE=postgres
