@@ -14,7 +14,9 @@
 //
 //  1. A function given to [Engine.Update] may run more than once before it
 //     commits, and on another goroutine. It must do nothing but read and stage
-//     through its Tx, and must not take a lock that a caller of Update holds.
+//     through its Tx, and must not take a lock that a caller of Update holds. What it has
+//     read counts only if its run commits: a transaction may see what others have staged that
+//     share its commit, and if that fails, it runs again and may find something else.
 //  2. Close what you open: snapshots, iterators, write trackers and the closers of Get.
 //  3. Call [Engine.Close] only when no call is in flight and no iterator or
 //     snapshot is open.

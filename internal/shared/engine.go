@@ -169,21 +169,22 @@ func (e *Engine) Update(ctx context.Context, sync bool, fn func(storage.Tx) erro
 	}
 }
 
-// follow publishes the definitions of a transaction, and returns their version.
+// follow makes sure that the definitions of a transaction are published, and returns their version.
+//
+// What it publishes comes from a snapshot. The transaction itself may see a version that another one has staged with which it shares a commit,
+// and which is never committed if that fails: such definitions must not be used by anyone.
 func (e *Engine) follow(tx storage.Tx) (version uint64, err error) {
-	if e.read == nil {
-		version, _, err = env.NumberAt(tx, versionKey)
+	version, _, err = env.NumberAt(tx, versionKey)
+	if err != nil || e.read == nil || e.known.Load().version == version {
 		return version, err
 	}
-	found, err := e.at(tx)
-	if err != nil {
+	if err := e.reload(); err != nil {
 		return 0, err
 	}
-	e.use(found)
-	if e.known.Load().version != found.version {
-		return 0, errMoved // the transaction began before a change that is known
+	if e.known.Load().version != version {
+		return 0, errMoved // a change is known that the transaction does not see, or the other way round
 	}
-	return found.version, nil
+	return version, nil
 }
 
 // StartSequence implements storage.Engine.
