@@ -43,7 +43,7 @@ func spread(b *testing.B, goroutines int, fn func(n int64) error) {
 }
 
 // BenchmarkInsert inserts documents, each durable when its call returns: by Jay, and by the client alone, which does in one
-// SERIALIZABLE transaction what an insert of Jay does: it looks whether the ID is there, and writes the document, its change, and
+// transaction what an insert of Jay does: it looks whether the ID is there, and writes the document, its change, and
 // a counter of its collection.
 func BenchmarkInsert(b *testing.B) {
 	for _, goroutines := range []int{1, 32, 128} {
@@ -55,15 +55,17 @@ func BenchmarkInsert(b *testing.B) {
 				return err
 			})
 		})
-		b.Run(fmt.Sprintf("pgx/%d", goroutines), func(b *testing.B) {
-			insert := bare(b, min(goroutines, 64))
-			spread(b, goroutines, insert)
-		})
+		for _, isolation := range []string{"serializable", "read committed"} {
+			b.Run(fmt.Sprintf("client, %s/%d", isolation, goroutines), func(b *testing.B) {
+				insert := bare(b, isolation, min(goroutines, 64))
+				spread(b, goroutines, insert)
+			})
+		}
 	}
 }
 
 // bare returns a function that inserts without Jay.
-func bare(b *testing.B, connections int) func(n int64) error {
+func bare(b *testing.B, isolation string, connections int) func(n int64) error {
 	schema := schemaOf(newName(b))
 	for _, sql := range []string{
 		"create schema " + schema,
@@ -91,7 +93,7 @@ func bare(b *testing.B, connections int) func(n int64) error {
 				defer c.Release()
 				var found bool
 				var batch pgx.Batch
-				batch.Queue("begin isolation level serializable")
+				batch.Queue("begin isolation level " + isolation)
 				batch.Queue("select exists (select from "+schema+".docs where id = $1)", id)
 				answers := c.SendBatch(ctx, &batch)
 				_, err = answers.Exec()

@@ -130,9 +130,6 @@ func holdLock(t testing.TB, name string) (release func()) {
 	return func() { must(t, c.Close(ctx)) }
 }
 
-// timeUnit is what durations of tests are multiples of.
-const timeUnit = time.Millisecond
-
 func itoa(n int) string { return strconv.Itoa(n) }
 
 // count returns the number that a statement returns.

@@ -1,9 +1,11 @@
 package sqlkv_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/sqlkv"
@@ -90,7 +92,7 @@ func TestUpdate_Refused(t *testing.T) {
 // Ensure that rows of old commits go, that the newest stays, and that a transaction that has begun before what is left runs again.
 func TestPrune(t *testing.T) {
 	name := newName(t)
-	e := open(t, &sqlkv.Driver{Retention: 200 * timeUnit}, name)
+	e := open(t, &sqlkv.Driver{Retention: 200 * time.Millisecond}, name)
 	defer e.Close()
 	other := open(t, new(sqlkv.Driver), name)
 	defer other.Close()
@@ -119,6 +121,14 @@ func TestUpdate_MeetsOthers(t *testing.T) {
 	e, other := open(t, new(sqlkv.Driver), name), open(t, new(sqlkv.Driver), name)
 	defer e.Close()
 	defer other.Close()
+	meet := func(run int) error {
+		short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+		defer cancel()
+		return other.Update(short, true, func(tx storage.Tx) error {
+			tx.Set([]byte([]string{"k", "l1"}[run%2]), []byte(itoa(run)), nil)
+			return nil
+		})
+	}
 	runs := 0
 	must(t, e.Update(ctx, true, func(tx storage.Tx) error {
 		if _, _, err := tx.Get([]byte("k")); err != nil && !errors.Is(err, storage.ErrNotFound) {
@@ -129,14 +139,74 @@ func TestUpdate_MeetsOthers(t *testing.T) {
 			return err
 		}
 		it.First()
-		if runs++; runs < 3 {
-			must(t, put(other, []string{"k", "l1"}[runs-1], "v"))
+		runs++
+		// It does not wait: while the lock is held, the other cannot commit, and does so afterwards.
+		if err := meet(runs); runs < 3 {
+			must(t, err)
+		} else if !errors.Is(err, storage.ErrUnknownOutcome) {
+			t.Errorf("run %d: got %v, want ErrUnknownOutcome", runs, err)
 		}
 		tx.Set([]byte("done"), nil, nil)
 		return it.Close()
 	}))
 	equal(t, runs, 3)
 	equal(t, get(t, other, "done"), "")
+	eventually(t, func() bool { return get(t, e, "l1") == "3" })
+}
+
+// Ensure that a commit waits for the disk when its call asks for that, or when reads are to show only what is on it, and not otherwise.
+func TestUpdate_WaitsForTheDisk(t *testing.T) {
+	for _, durable := range []bool{false, true} {
+		name := newName(t)
+		e, err := new(sqlkv.Driver).Open(name, storage.OpenOptions{DurableReads: durable})
+		must(t, err)
+		s := schemaOf(name)
+		for _, sql := range []string{
+			"create table public.waits_" + s + " (how text)",
+			"create function " + s + ".note() returns trigger language plpgsql as $$ begin insert into public.waits_" + s + " values (current_setting('synchronous_commit')); return null; end $$",
+			"create constraint trigger note after insert on " + s + ".commits deferrable initially deferred for each row execute function " + s + ".note()",
+		} {
+			execute(t, sql)
+		}
+		defer execute(t, "drop table public.waits_"+s)
+		set := func(tx storage.Tx) error { tx.Set([]byte("k"), nil, nil); return nil }
+		relaxed := func(want bool) {
+			t.Helper()
+			equal(t, count(t, "select count(*) from public.waits_"+s+" where how = 'off'") == 1, want)
+			equal(t, count(t, "select count(*) from public.waits_"+s), 1)
+			execute(t, "delete from public.waits_"+s)
+		}
+		must(t, e.Update(ctx, true, set))
+		relaxed(false)
+		must(t, e.Update(ctx, false, set))
+		relaxed(!durable)
+		must(t, e.Update(ctx, false, func(tx storage.Tx) error { tx.RequireSync(); return set(tx) }))
+		relaxed(false)
+		must(t, e.Update(ctx, false, set))
+		relaxed(!durable)
+		latest := e.Latest()
+		must(t, latest.WaitDurable(ctx)) // by a commit that waits
+		equal(t, count(t, "select count(*) from public.waits_"+s), map[bool]int{false: 1, true: 0}[durable])
+		must(t, latest.WaitDurable(ctx))
+		must(t, latest.Close())
+		must(t, e.Close())
+	}
+}
+
+// Ensure that a snapshot that is too old shows nothing, and has freed its connection.
+func TestSnapshot_Expires(t *testing.T) {
+	e := open(t, &sqlkv.Driver{Connections: 3, SnapshotAge: 100 * time.Millisecond}, newName(t))
+	defer e.Close()
+	for range 3 {
+		s := e.Snapshot()
+		eventually(t, func() bool {
+			_, _, err := s.Get([]byte("k"))
+			return errors.Is(err, storage.ErrSnapshotExpired)
+		})
+		defer s.Close()
+	}
+	must(t, put(e, "k", "v"))
+	equal(t, get(t, e, "k"), "v")
 }
 
 // Ensure that a commit of so many keys that its row does not hold them is in conflict with what was read meanwhile, and only with that.
