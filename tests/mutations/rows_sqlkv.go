@@ -1,0 +1,86 @@
+package main
+
+// onPostgres are changes to the engine on PostgreSQL. Their tests need that: make mutations installs it.
+var onPostgres = []mutation{
+	{
+		name:  "sqlkv: keys that were read may have changed at the commit",
+		edits: []edit{{"storage/sqlkv/commit.go", "\t\t\tunchanged = unchanged && !slices.ContainsFunc(keys, g.hasRead)\n", "\t\t\t_ = slices.Contains(keys, nil)\n"}},
+		tests: []tests{{"storage/sqlkv", "TestEngine_Contract/two|TestIsolation_OrderOfCommits"}},
+	},
+	{
+		name:  "sqlkv: ranges that were walked over may have changed at the commit",
+		edits: []edit{{"storage/sqlkv/group.go", "\tg.ranges = append(g.ranges, bounds{bytes.Clone(lo), bytes.Clone(hi)})\n", ""}},
+		tests: []tests{{"storage/sqlkv", "TestEngine_Contract/two|TestUpdate_MeetsOthers"}},
+	},
+	{
+		name:  "sqlkv: a transaction that is older than the log commits",
+		edits: []edit{{"storage/sqlkv/commit.go", "\t\tcase first && number != g.number: // the row is too old to be there\n", "\t\tcase first && number < g.number:\n"}},
+		tests: []tests{{"storage/sqlkv", "TestPrune"}},
+	},
+	{
+		name:  "sqlkv: a commit whose row has no keys is in conflict with nothing",
+		edits: []edit{{"storage/sqlkv/commit.go", "\t\t\tunchanged = unchanged && len(g.reads)+len(g.ranges) == 0 && !g.everything\n", ""}},
+		tests: []tests{{"storage/sqlkv", "TestUpdate_ManyKeys"}},
+	},
+	{
+		name:  "sqlkv: the row of the newest commit is deleted when it is old",
+		edits: []edit{{"storage/sqlkv/statements.go", " and n < (select n from $s.commits order by n desc limit 1) returning n`", " returning n`"}},
+		tests: []tests{{"storage/sqlkv", "TestPrune"}},
+	},
+	{
+		name:  "sqlkv: a commit whose answer is lost counts as refused",
+		edits: []edit{{"storage/sqlkv/commit.go", "func undecided(err error) bool { return lost(err) ||", "func undecided(err error) bool { return lost(err) && false ||"}},
+		tests: []tests{{"storage/sqlkv", "TestUpdate_LostAnswer"}},
+	},
+	{
+		name:  "sqlkv: a commit whose answer is lost counts as made",
+		edits: []edit{{"storage/sqlkv/commit.go", "\tif committed {\n\t\te.committed(d.group", "\tif committed = true; committed {\n\t\te.committed(d.group"}},
+		tests: []tests{{"storage/sqlkv", "TestUpdate_LostAnswer"}},
+	},
+	{
+		name:  "sqlkv: the lock is not taken by transactions that keep meeting others",
+		edits: []edit{{"storage/sqlkv/lead.go", "\tlockedAttempt = 2\n", "\tlockedAttempt = 200\n"}},
+		tests: []tests{{"storage/sqlkv", "TestUpdate_MeetsOthers"}},
+	},
+	{
+		name:  "sqlkv: a connection to another store is used",
+		edits: []edit{{"storage/sqlkv/connect.go", "\tif !bytes.Equal(r.id, e.id) {\n", "\tif len(r.id) != len(e.id) {\n"}},
+		tests: []tests{{"storage/sqlkv", "TestEngine_OtherStore"}},
+	},
+	{
+		name:  "sqlkv: the format of the store is looked at by Open alone",
+		edits: []edit{{"storage/sqlkv/commit.go", "\tused, err := e.parseFeatures(g.features)\n\tif err != nil {\n\t\treturn err\n\t}\n", "\tused, _ := e.parseFeatures(g.features)\n"}},
+		tests: []tests{{"storage/sqlkv", "TestEngine_NewerFormatMeanwhile"}},
+	},
+	{
+		name:  "sqlkv: a commit that should wait for the disk does not",
+		edits: []edit{{"storage/sqlkv/commit.go", "\trelaxed := e.relaxed && !sync\n", "\trelaxed := e.relaxed\n"}},
+		tests: []tests{{"storage/sqlkv", "TestUpdate_WaitsForTheDisk"}},
+	},
+	{
+		name:  "sqlkv: with durable reads, a commit does not wait for the disk",
+		edits: []edit{{"storage/sqlkv/driver.go", "t.relaxed && !o.DurableReads,", "t.relaxed,"}},
+		tests: []tests{{"storage/sqlkv", "TestUpdate_WaitsForTheDisk"}},
+	},
+	{
+		name:  "sqlkv: a snapshot does not end",
+		edits: []edit{{"storage/sqlkv/snapshot.go", "func() { s.end(storage.ErrSnapshotExpired) }", "func() {}"}},
+		tests: []tests{{"storage/sqlkv", "TestSnapshot_Expires"}},
+	},
+	{
+		name:  "sqlkv: a transaction does not see what others of its group have staged",
+		edits: []edit{{"storage/sqlkv/group.go", "\tc, changed := g.staged[string(key)]\n", "\tc, changed := change{}, false\n"}},
+		tests: []tests{{"storage/sqlkv", "TestEngine_Contract/one"}},
+	},
+	{
+		name:  "sqlkv: what another process has added to a sum is lost",
+		edits: []edit{{"storage/sqlkv/commit.go", "\t\t\tvalue := sum(current[name], c.add)\n", "\t\t\tvalue := sum(g.cache[name], c.add)\n"}},
+		tests: []tests{{"storage/sqlkv", "TestEngine_Contract/two"}},
+	},
+	{
+		name: "shared: definitions that a transaction sees are published before they are committed",
+		edits: []edit{{"internal/shared/engine.go", "\tif err := e.reload(); err != nil {\n\t\treturn 0, err\n\t}\n\tif e.known.Load().version != version {",
+			"\tif found, err := e.at(tx); err != nil {\n\t\treturn 0, err\n\t} else {\n\t\te.use(found)\n\t}\n\tif e.known.Load().version != version {"}},
+		tests: []tests{{"internal/shared", "TestFollow_Uncommitted"}},
+	},
+}
