@@ -8,6 +8,9 @@ import "errors"
 // by package storage for files, by package metadata for the records in them.
 var ErrCorrupt = errors.New("stored data is corrupt")
 
+// ErrKey is returned when an encryption key is not there, or is not the right one.
+var ErrKey = errors.New("encryption key is missing or wrong")
+
 var ErrConflict = errors.New("transaction conflict")
 
 // The sentinels of package jay, which documents them by occasion: the packages below it

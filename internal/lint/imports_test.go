@@ -102,6 +102,7 @@ func TestImports(t *testing.T) {
 		{"internal/requests", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/docs"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/instant", []string{"github.com/go-json-experiment/json"}},
 		{"internal/errs", nil},
+		{"internal/sealed", []string{leaf("internal/errs")}},
 		{"internal/script", nil},
 		{"internal/knobs", nil},
 		{"internal/sample", nil},
