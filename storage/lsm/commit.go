@@ -274,7 +274,7 @@ func (e *Engine) answer(g *group) (lead bool) {
 		e.notice.send()
 	}
 
-	e.durability.closeUnused()
+	e.durability.closeUnused(maxUnused)
 	e.states.sweep()
 	if e.failure.Load() == nil { // else Pebble may still use a batch
 		for _, b := range g.batches {

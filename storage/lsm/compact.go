@@ -43,6 +43,11 @@ func (e *Engine) Compact(ctx context.Context) error {
 	if e.readOnly {
 		return storage.ErrReadOnly
 	}
+	// Pebble keeps what a view shows. Those of commits that are not durable are needed, and unused ones wait for others.
+	if err := e.Sync(ctx); err != nil {
+		return err
+	}
+	e.durability.closeUnused(1)
 	pieces, err := e.compactionPieces()
 	if err != nil {
 		return err

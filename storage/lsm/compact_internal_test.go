@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/jaydb/jay/storage"
+	"github.com/jaydb/jay/storage/storagetest"
 )
 
 // Ensure that no context that can end while Pebble is open reaches it: a manual compaction
@@ -141,6 +142,47 @@ func TestCompact_Pieces(t *testing.T) {
 	e.compactor.run = func(context.Context, []byte, []byte) error { n++; cancel(); return nil }
 	if err := e.Compact(ctx); !errors.Is(err, context.Canceled) || n != 1 {
 		t.Errorf("got %v after %d pieces, want the end of the context after the first one", err, n)
+	}
+}
+
+// Ensure that a compaction frees what commits have removed that are not synced, and what the engine's own views of former commits show, which wait to be closed
+// together.
+func TestCompact_Views(t *testing.T) {
+	e, err := Open("db", Options{FS: storagetest.NewDisk(), DurableReads: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	value := make([]byte, 64<<10)
+	rand.New(rand.NewSource(37)).Read(value)
+	const keys = 12
+	write := func(sync bool, stage func(tx storage.Tx, key []byte)) {
+		for i := range keys {
+			if err := e.Update(t.Context(), sync, func(tx storage.Tx) error { stage(tx, fmt.Appendf(nil, "k%02d", i)); return nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	write(true, func(tx storage.Tx, key []byte) { tx.Set(key, value, nil) })
+	for _, sync := range []bool{true, false} {
+		write(sync, func(tx storage.Tx, key []byte) { tx.Set(key, value[:1<<10], nil) })
+		if err := e.Compact(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		size := uint64(0)
+		levels, err := e.db.SSTables()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tables := range levels {
+			for _, table := range tables {
+				size += table.Size
+			}
+		}
+		if size > keys*3<<10 {
+			t.Errorf("synced %v: %d bytes are left of %d", sync, size, keys<<10)
+		}
+		write(true, func(tx storage.Tx, key []byte) { tx.Set(key, value, nil) })
 	}
 }
 

@@ -164,13 +164,13 @@ func (d *durability) releaseLocked(v *view) {
 // consecutive views keep from being deleted is little.
 const maxUnused = 16
 
-// closeUnused closes the unused views, if there are many, the newest first: Pebble
+// closeUnused closes the unused views, if there are so many, the newest first: Pebble
 // looks for a compaction when the oldest of all snapshots is closed, and so only
 // once. d.mu is not held meanwhile, as Pebble takes locks of its own.
-func (d *durability) closeUnused() {
+func (d *durability) closeUnused(least int) {
 	var unused []*view
 	d.mu.Lock()
-	if len(d.unused) >= maxUnused {
+	if len(d.unused) >= least {
 		unused, d.unused = d.unused, nil
 	}
 	d.mu.Unlock()

@@ -148,6 +148,11 @@ var vectors = []mutation{
 		tests: []tests{{"internal/vectors", "TestVectors_Forms"}},
 	},
 	{
+		name:  "compaction: views that wait to be closed keep what was removed",
+		edits: []edit{{"storage/lsm/compact.go", "\te.durability.closeUnused(1)\n", ""}},
+		tests: []tests{{"storage/lsm", "TestCompact_Views"}},
+	},
+	{
 		name:  "ranks: equal numbers have ranks of their own",
 		edits: []edit{{"query/fused.go", "if at == 0 || number(i) != number(ranked[at-1]) {", "if at >= 0 {"}},
 		tests: []tests{{"query", "TestFuseRanks"}},
