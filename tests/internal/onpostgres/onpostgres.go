@@ -22,7 +22,8 @@ var server = sync.OnceValues(func() (*pgtest.Server, error) { return pgtest.Star
 var drivers atomic.Int64
 
 func newDriver() storage.Driver {
-	return &driver{prefix: fmt.Sprintf("t%d_%d_", os.Getpid(), drivers.Add(1))}
+	// Many tests run at once, each with databases of its own.
+	return &driver{Driver: sqlkv.Driver{Connections: 8}, prefix: fmt.Sprintf("t%d_%d_", os.Getpid(), drivers.Add(1))}
 }
 
 // driver opens stores on the server, each in a schema of its own.
