@@ -88,10 +88,11 @@ test-short:
 	$(GO) test -short -vet=off -p $(ATONCE) -timeout 20m $(PACKAGES)
 
 # Each test in full, once: the suites with checks of what the comments promise, but for those
-# of memory, as such a build takes more, and one that it skips.
+# of memory, as such a build takes more, and one that it skips. make postgres has its own.
 MEMORY = ./tests/bounds ./tests/idle
+POSTGRES = ./storage/sqlkv/...
 test-full:
-	$(GO) test -vet=off -p $(ATONCE) -timeout 30m $(filter-out $(SUITES),$(PACKAGES)) $(MEMORY)
+	$(GO) test -vet=off -p $(ATONCE) -timeout 30m $(filter-out $(SUITES) $(POSTGRES),$(PACKAGES)) $(MEMORY)
 	all=$$($(GO) list $(SUITES)) && \
 		$(GO) test -vet=off -p $(ATONCE) -tags invariants -timeout 30m $$(echo "$$all" | grep -Ev '/tests/($(subst $() ,|,$(notdir $(MEMORY))))$$')
 	$(GO) test -vet=off -run 'TestVerify_Hunt$$|TestView_KeepsNoReadSet$$|TestCluster_Allocations$$' -timeout 30m ./tests/verify ./tests/txn ./tests/members
@@ -214,7 +215,7 @@ cluster:
 # The storage engine on PostgreSQL, which it installs.
 postgres:
 	./storage/sqlkv/install.sh
-	JAY_NEED_POSTGRES=1 $(GO) test -vet=off -count=1 -timeout 20m ./storage/sqlkv/...
+	JAY_NEED_POSTGRES=1 $(GO) test -vet=off -count=1 -timeout 20m $(POSTGRES)
 
 # The studio in Chromium; installs it and Node.
 browser:
