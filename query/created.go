@@ -23,11 +23,15 @@ func ParseCreated(text string) (c Created, is bool, err error) {
 	if err != nil || !p.tok.is(createdCall) || !p.atCall() {
 		return c, false, nil
 	}
-	return c, true, p.created(&c)
+	return c, true, creating{p}.parse(&c)
 }
 
+// creating parses fields whose names stand in documents.
+type creating struct{ p *parser }
+
 // created = "fields" "(" path "," operand "," operand ")" .
-func (p *parser) created(c *Created) error {
+func (cr creating) parse(c *Created) error {
+	p := cr.p
 	p.advance()
 	p.advance()
 	start := p.tok

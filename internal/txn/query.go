@@ -10,7 +10,6 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/exec"
 	"github.com/jaydb/jay/internal/format"
-	"github.com/jaydb/jay/internal/loads"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/query"
 )
@@ -48,7 +47,7 @@ func (t *Tx) StartRun(ctx context.Context, q *query.Query, o exec.Options) (*exe
 
 // Loads returns the function that has the bodies of the documents which conditions load, as the transaction sees them: they join the read set. A document that
 // has expired counts until it is deleted. It is for use until the transaction ends.
-func (t *Tx) Loads(ctx context.Context) loads.Load {
+func (t *Tx) Loads(ctx context.Context) func(folded string) ([]byte, error) {
 	return func(folded string) ([]byte, error) {
 		if err := t.enter(ctx); err != nil {
 			return nil, err

@@ -42,6 +42,25 @@ func (t gathering) operand(at int, item value) (value, error) {
 	return t.translator.operand(item)
 }
 
+// member returns a member of an entry of a group as an operand.
+func (t gathering) member(v value) (value, error) {
+	if t.entry == 0 {
+		return v, t.fail(v.at, "a member of an entry stands in a function of the entries, such as Sum, or in the key")
+	}
+	name, err := t.rowMember(v.at, v)
+	if err != nil {
+		return v, err
+	}
+	out := value{at: v.at, text: asOperand(memberText(name)), kind: v.kind, maybe: true}
+	switch v.kind { // of a cast
+	case integerKind:
+		return truncated(call("coalesce", integerKind, false, out.text, "0"), integerKind), nil
+	case decimalKind:
+		return call("coalesce", decimalKind, false, out.text, "0"), nil
+	}
+	return out, nil
+}
+
 // among returns an operand of the entries that satisfy a condition.
 func (t gathering) among(c condition, text string) string {
 	if c.always() {

@@ -385,7 +385,7 @@ func (t *translator) operand(v value) (value, error) {
 			return v, t.fail(v.at, "a Date as a whole is no value: its getUTC functions are")
 		}
 		if v.root == ofRow {
-			return t.memberOfEntry(v)
+			return gathering{t}.member(v)
 		}
 		out := value{at: v.at, text: v.pathText(), kind: v.kind, maybe: true}
 		if v.kind == instantKind {
@@ -398,25 +398,6 @@ func (t *translator) operand(v value) (value, error) {
 		return t.measured(v)
 	}
 	return t.scalar(v)
-}
-
-// memberOfEntry returns a member of an entry of a group as an operand.
-func (t *translator) memberOfEntry(v value) (value, error) {
-	if t.entry == 0 {
-		return v, t.fail(v.at, "a member of an entry stands in a function of the entries, such as Sum, or in the key")
-	}
-	name, err := t.rowMember(v.at, v)
-	if err != nil {
-		return v, err
-	}
-	out := value{at: v.at, text: asOperand(memberText(name)), kind: v.kind, maybe: true}
-	switch v.kind { // of a cast
-	case integerKind:
-		return truncated(call("coalesce", integerKind, false, out.text, "0"), integerKind), nil
-	case decimalKind:
-		return call("coalesce", decimalKind, false, out.text, "0"), nil
-	}
-	return out, nil
 }
 
 // measured returns a length or a count as a value: that of a text, or a member of this name. RQL does not count elements, so an array is
