@@ -247,6 +247,11 @@ func TestListed_NotAsked(t *testing.T) {
 	if text := strings.Join(explainOf(t, db, "from index 'Listing' where Count > 2 select Product, Count"), "\n"); strings.Contains(text, "scan") || strings.Contains(text, "when asked") && !strings.Contains(text, "not kept") {
 		t.Errorf("got %s", text)
 	}
+	counted, err := db.RQL("from index 'Listing' where Count > 2 order by Different", nil)
+	jaytest.Must(t, err)
+	n, err := counted.NoScan().Count(t.Context())
+	jaytest.Must(t, err)
+	jaytest.Equal(t, n, int64(1))
 	q, err := db.RQL("from index 'Listing' select Product, Worth", nil)
 	jaytest.Must(t, err)
 	_, err = q.NoScan().All(t.Context())

@@ -230,6 +230,25 @@ func (d *Definition) resolveReduce(q *query.Query) (*Resolved, error) {
 	return r, nil
 }
 
+// Counted returns a query of groups that has as many answers, and makes none of the results that decide nothing.
+func (d *Definition) Counted(q *query.Query) *query.Query {
+	if d.reduce == nil || q.Distinct {
+		return q
+	}
+	counted := *q
+	counted.OrderBy, counted.Select = nil, []query.Column{{Name: "1", Field: one}}
+	return &counted
+}
+
+// one is a constant.
+var one = func() query.Field {
+	f, err := query.ParseExpression("(1)")
+	if err != nil {
+		panic(err) // it is one
+	}
+	return f
+}()
+
 // asked returns the results that a query looks at: all of them, if it selects none.
 func (d *Definition) asked(q *query.Query) (results []query.Column) {
 	if len(q.Select) == 0 {
@@ -240,6 +259,9 @@ func (d *Definition) asked(q *query.Query) (results []query.Column) {
 		fields = append(fields, o.Field)
 	}
 	for _, c := range q.Select {
+		if c.Field.Expression == nil && c.Field.Path.IsZero() {
+			return d.reduce.results // the result as a whole
+		}
 		fields = append(fields, c.Field)
 	}
 	names := rootsOf(fields)

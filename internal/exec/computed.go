@@ -45,6 +45,9 @@ func startIndex(ctx context.Context, db Database, q *query.Query, overlay Overla
 	if q.Script != nil {
 		return nil, fmt.Errorf("%w: computed index %q: JavaScript is of documents, and not of what an index gives", errs.ErrQuery, c.Name)
 	}
+	if o.Counting {
+		q = c.Declared.Counted(q)
+	}
 	resolved, err := c.Declared.Resolve(q)
 	if err != nil {
 		return nil, err
