@@ -1,6 +1,10 @@
 package server_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -107,4 +111,72 @@ func TestComputed_LoadedConditions(t *testing.T) {
 	equal(t, "changed", h.answers(`from Users where Near = 'Bern' order by Age`), "users/2 users/1")
 	h.operationEnds(h.want(200, "DELETE", "/databases/a/queries", `{"Query":"from Users where load(Town).Name = 'Ulm'"}`))
 	equal(t, "deleted", h.answers(`from Users order by Age`), "users/2 users/1")
+}
+
+// Ensure that after random writes and deletions the definitions of both languages answer with what is computed of all documents.
+func TestComputed_RandomEntries(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	h.defines("Sharp", `from s in docs.Sales select new { s.P, s.N, Many = 0, Who = s.Who, All = s.Who, Any = 0, Mean = 0 }`,
+		`from r in results group r by r.P into g select new { P = g.Key, N = g.Where(x => x.N > 0).Sum(x => x.N * 2), Many = g.Count(x => x.N > 2), Who = g.Select(x => x.Who).Distinct().Count(), All = string.Join(",", g.Select(x => x.All)), Any = g.Any(x => x.N == 4), Mean = g.Count() > 2 ? g.Max(x => x.N) : g.Min(x => x.N) }`)
+	h.defines("Script", `map('Sales', s => ({ P: s.P, N: s.N, Many: 0, Who: s.Who, All: s.Who, Any: 0, Mean: s.N }))`,
+		`groupBy(x => x.P).aggregate(g => ({ P: g.key, N: g.values.reduce((t, v) => v.N > 0 ? t + v.N * 2 : t, 0), Many: g.values.filter(x => x.N > 2).length, Who: new Set(g.values.map(x => x.Who)).size, All: g.values.map(x => x.All).join(','), Any: g.values.some(x => x.N === 4), Mean: g.values.length > 2 ? Math.max(...g.values.map(x => x.N)) : Math.min(...g.values.map(x => x.N)) }))`)
+	type sale struct {
+		P, Who string
+		N      int
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 35))
+	all := make(map[string]sale)
+	for step := range 40 {
+		id := fmt.Sprint("sales/", r.IntN(10))
+		if _, found := all[id]; found && r.IntN(4) == 0 {
+			delete(all, id)
+			h.want(204, "DELETE", "/databases/a/docs?id="+id, "")
+		} else {
+			s := sale{fmt.Sprint("p", r.IntN(3)), []string{"", "ann", "bob"}[r.IntN(3)], r.IntN(6)}
+			who := ""
+			if s.Who != "" {
+				who = `"Who":"` + s.Who + `",`
+			}
+			all[id] = s
+			h.want(201, "PUT", "/databases/a/docs?id="+id, fmt.Sprintf(`{"P":%q,%s"N":%d,"@metadata":{"@collection":"Sales"}}`, s.P, who, s.N))
+		}
+		groups := make(map[string][]sale)
+		for _, s := range all {
+			groups[s.P] = append(groups[s.P], s)
+		}
+		var want []string
+		for p, sales := range groups {
+			n, many, least, most := 0, 0, 9, 0
+			var who []string
+			any := false
+			for _, s := range sales {
+				n, least, most, any = n+2*s.N, min(least, s.N), max(most, s.N), any || s.N == 4
+				if s.N > 2 {
+					many++
+				}
+				who = append(who, s.Who)
+			}
+			slices.Sort(who)
+			mean := least
+			if len(sales) > 2 {
+				mean = most
+			}
+			joined, err := json.Marshal(strings.Join(who, ","))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, fmt.Sprintf(`{"P":%q,"N":%d,"Many":%d,"Who":%d,"All":%s,"Any":%v,"Mean":%d,"@metadata":{}}`, p, n, many, len(slices.Compact(who)), joined, any, mean))
+		}
+		slices.Sort(want)
+		for _, name := range []string{"Sharp", "Script"} {
+			equal(t, fmt.Sprint(name, " after step ", step), h.answers(`from index '`+name+`' order by P`), strings.Join(want, " "))
+		}
+		if t.Failed() {
+			return
+		}
+	}
 }
