@@ -5,12 +5,12 @@ var onPostgres = []mutation{
 	{
 		name:  "sqlkv: keys that were read may have changed at the commit",
 		edits: []edit{{"storage/sqlkv/commit.go", "\t\t\tunchanged = unchanged && !slices.ContainsFunc(keys, g.hasRead)\n", "\t\t\t_ = slices.Contains([]int(nil), 0)\n"}},
-		tests: []tests{{"storage/sqlkv", "TestEngine_Contract/two|TestIsolation_OrderOfCommits"}},
+		tests: []tests{{"storage/sqlkv", "TestEngine_Two|TestIsolation_OrderOfCommits"}},
 	},
 	{
 		name:  "sqlkv: ranges that were walked over may have changed at the commit",
 		edits: []edit{{"storage/sqlkv/group.go", "\tg.ranges = append(g.ranges, bounds{bytes.Clone(lo), bytes.Clone(hi)})\n", ""}},
-		tests: []tests{{"storage/sqlkv", "TestEngine_Contract/two|TestUpdate_MeetsOthers"}},
+		tests: []tests{{"storage/sqlkv", "TestEngine_Two|TestUpdate_MeetsOthers"}},
 	},
 	{
 		name:  "sqlkv: a transaction that is older than the log commits",
@@ -70,12 +70,12 @@ var onPostgres = []mutation{
 	{
 		name:  "sqlkv: a transaction does not see what others of its group have staged",
 		edits: []edit{{"storage/sqlkv/group.go", "\tc, changed := g.staged[string(key)]\n", "\tc, changed := change{}, false\n"}},
-		tests: []tests{{"storage/sqlkv", "TestEngine_Contract/one|TestUpdate_ManyKeys"}},
+		tests: []tests{{"storage/sqlkv", "TestEngine_One"}},
 	},
 	{
 		name:  "sqlkv: what another process has added to a sum is lost",
 		edits: []edit{{"storage/sqlkv/commit.go", "\t\t\tvalue := sum(current[name], c.add)\n", "\t\t\tvalue := sum(g.cache[name], c.add)\n"}},
-		tests: []tests{{"storage/sqlkv", "TestEngine_Contract/two|TestUpdate_ManyKeys"}},
+		tests: []tests{{"storage/sqlkv", "TestEngine_Two"}},
 	},
 	{
 		name: "shared: definitions that a transaction sees are published before they are committed",
