@@ -18,11 +18,12 @@ import (
 type snapshot struct {
 	engine *Engine
 	number uint64 // of the newest commit that it shows
-	timer  *time.Timer
+	known  bool   // the snapshot was taken, so that it has a number
 
-	mu   sync.Mutex
-	conn *pgxpool.Conn // nil once the snapshot shows nothing any more. Guarded by mu.
-	err  error         // why; nil while conn is not nil. Guarded by mu.
+	mu    sync.Mutex
+	timer *time.Timer   // ends it. Guarded by mu.
+	conn  *pgxpool.Conn // nil once the snapshot shows nothing any more. Guarded by mu.
+	err   error         // why; nil while conn is not nil. Guarded by mu.
 }
 
 // errClosed is the error of what is used after it was closed.
@@ -67,6 +68,9 @@ func (e *Engine) snapshot() *snapshot {
 		return s
 	}
 	e.saw(s.number)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known = true
 	s.timer = time.AfterFunc(e.limits.SnapshotAge, func() { s.end(storage.ErrSnapshotExpired) })
 	return s
 }
@@ -187,7 +191,7 @@ func (s *snapshot) why() error {
 
 // WaitDurable implements storage.Snapshot.
 func (s *snapshot) WaitDurable(ctx context.Context) error {
-	if s.number <= s.engine.durable.Load() {
+	if s.known && s.number <= s.engine.durable.Load() {
 		return nil
 	}
 	return s.engine.Sync(ctx)
@@ -195,7 +199,7 @@ func (s *snapshot) WaitDurable(ctx context.Context) error {
 
 // CommitNumber implements storage.Numbered.
 func (s *snapshot) CommitNumber() (uint64, bool) {
-	return s.number, s.timer != nil
+	return s.number, s.known
 }
 
 // Close implements storage.Snapshot.
