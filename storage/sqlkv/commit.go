@@ -101,7 +101,7 @@ func (e *Engine) openGroup(locked bool) (*group, error) {
 // is committed.
 func (g *group) commit() error {
 	e, sync := g.engine, g.sync()
-	if len(g.staged) == 0 && g.needs == 0 && (!sync || g.begun && g.number <= e.durable.Load()) {
+	if len(g.staged) == 0 && g.needs == 0 && (!sync || !e.relaxed || g.begun && g.number <= e.durable.Load()) {
 		return nil
 	}
 	for _, m := range g.members {

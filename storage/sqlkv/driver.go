@@ -68,7 +68,7 @@ type options struct {
 	retention   time.Duration
 	known       storage.Features
 	readOnly    bool
-	relaxed     bool // commits without sync need not wait for the disk
+	relaxed     bool // commits without sync need not wait for the disk; if not, what can be read is on it
 	log         *slog.Logger
 }
 
