@@ -24,6 +24,11 @@ var (
 	// version of the engine. Nothing in it was changed.
 	ErrNewerFormat = errors.New("database has a newer format")
 
+	// ErrKey is returned when an encryption key is missing or wrong, when an encrypted database is opened without
+	// keys, and when keys are given for one that is not encrypted. Nothing was changed. The value is also that of
+	// a file that was encrypted with a key that is not there any more.
+	ErrKey = errs.ErrKey
+
 	// ErrNotWritable is returned when the directory, or the disk it is on,
 	// refuses writes, or is full.
 	ErrNotWritable = errors.New("directory is not writable")

@@ -25,7 +25,7 @@ type Feature struct {
 // Tx.RequireFeature where it is first written.
 //
 // Part of the on-disk format. A row must not change.
-var AllFeatures = [...]Feature{FeatureDefinitions, FeatureUTC, FeatureStandby, FeatureDeletedIDs, FeatureKeptSums, FeatureExpressions, FeatureText, FeatureComputed, FeaturePlaces, FeatureVectors, FeatureLoads}
+var AllFeatures = [...]Feature{FeatureDefinitions, FeatureUTC, FeatureStandby, FeatureDeletedIDs, FeatureKeptSums, FeatureExpressions, FeatureText, FeatureComputed, FeaturePlaces, FeatureVectors, FeatureLoads, FeatureEncrypted}
 
 // FeatureDefinitions are definitions that are kept in the database.
 var FeatureDefinitions = Feature{5, "definitions"}
@@ -62,6 +62,9 @@ var FeatureVectors = Feature{14, "vectors"}
 
 // FeatureLoads is an index that reads fields of documents to which others refer.
 var FeatureLoads = Feature{15, "loads"}
+
+// FeatureEncrypted is a store whose files are encrypted.
+var FeatureEncrypted = Feature{16, "encrypted"}
 
 // Features are what a program, or an engine of it, knows: AllFeatures, or those of another version in
 // tests. There are at most 64.

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable/block"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/jaydb/jay/internal/sealed"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -63,7 +64,7 @@ func isLive(c *controlFile, name string, tables map[string]int64) bool {
 	case manifestFile:
 		_, known = c.prefix(number, false)
 	default:
-		known = name == formatFileName || name == controlName
+		known = name == formatFileName || name == controlName || name == identityFile
 	}
 	return known
 }
@@ -103,6 +104,8 @@ func (e *Engine) CheckFile(ctx context.Context, f storage.File, pace func(int) e
 			d.report(f.Name, 0, lossUntouched, "no whole record is in it")
 			err = nil
 		}
+	case f.Name == identityFile:
+		err = e.checkIdentity(d)
 	case kind == walFile:
 		err = e.checkLiveLog(d, f.Name, number, pace)
 	case kind == manifestFile:
@@ -130,6 +133,23 @@ func (e *Engine) CheckFile(ctx context.Context, f storage.File, pace func(int) e
 		return nil, err
 	}
 	return d.damage, nil
+}
+
+// checkIdentity opens the identity file of an encrypted database.
+func (e *Engine) checkIdentity(d *directory) error {
+	identity, err := readIdentity(d.fs, d.path)
+	if err == nil {
+		_, err = sealed.OpenIdentity(identity, identityFile, e.opts.EncryptionKeys)
+	}
+	if damage := (*sealed.Damage)(nil); errors.As(err, &damage) {
+		d.report(identityFile, damage.Offset, lossAll, "%s", damage.Problem)
+		return nil
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		d.report(identityFile, -1, lossAll, "the file is missing")
+		return nil
+	}
+	return err
 }
 
 // checkLiveLog reads the part of a log that is on disk. What the log holds is in memory,
@@ -193,6 +213,10 @@ func (d *directory) checkTable(ctx context.Context, name string, pace func(int) 
 		d.report(name, -1, lossFile, "%v", err)
 		return nil
 	}
+	if pebble.IsCorruptionError(err) { // of an encrypted file
+		d.report(name, 0, lossFile, "%s", firstLine(err))
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -229,7 +253,12 @@ func (d *directory) checkTable(ctx context.Context, name string, pace func(int) 
 			buffer = make([]byte, n)
 		}
 		buffer = buffer[:n]
-		if read, err := f.ReadAt(buffer, int64(b.Offset)); err != nil && !(errors.Is(err, io.EOF) && read == n) {
+		read, err := f.ReadAt(buffer, int64(b.Offset))
+		if pebble.IsCorruptionError(err) {
+			d.report(name, int64(b.Offset), lossBlock, "a block of %d bytes is not authentic: %s", b.Length, firstLine(err))
+			continue
+		}
+		if err != nil && !(errors.Is(err, io.EOF) && read == n) {
 			return err
 		}
 		sum := uint32(buffer[n-4]) | uint32(buffer[n-3])<<8 | uint32(buffer[n-2])<<16 | uint32(buffer[n-1])<<24

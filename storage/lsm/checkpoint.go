@@ -83,6 +83,11 @@ func (e *Engine) completeCheckpoint(ctx context.Context, path string) error {
 		return err
 	}
 	raw := e.checkpointFS.raw
+	if ring := e.sealFS.ring; ring != nil {
+		if err := writeIdentity(raw, path, ring); err != nil {
+			return err
+		}
+	}
 	control := &controlFile{fail: func(error) {}}
 	record := newControlRecord()
 	record.created = true
@@ -104,6 +109,8 @@ func (e *Engine) completeCheckpoint(ctx context.Context, path string) error {
 		FS:            e.base,
 		GroupReadable: e.opts.GroupReadable,
 		Features:      e.opts.Features,
+
+		EncryptionKeys: e.opts.EncryptionKeys,
 	})
 	if err != nil {
 		return err

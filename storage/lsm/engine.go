@@ -13,7 +13,7 @@
 //     logfs.go, freezefs.go, close.go.
 //
 // Between Pebble and the disk are file systems that wrap one another, from the
-// top: optionsFS, freezeFS, logFS, controlFS, progressFS, modeFS.
+// top: optionsFS, checkpointFS, freezeFS, logFS, controlFS, progressFS, sealFS, modeFS.
 //
 // The files in a directory keep their format: docs/format.md. The Go API serves
 // package jay and the tests, and may change in any release.
@@ -50,6 +50,7 @@ type Engine struct {
 	controlFS *controlFS
 	logFS     *logFS // nil of a database that is only read
 	freezeFS  *freezeFS
+	sealFS    *sealFS
 
 	checkpointFS *checkpointFS
 	base         vfs.FS // as Open was given it
@@ -144,7 +145,8 @@ func open(dir string, opts Options) (*Engine, error) {
 	}
 	e.base, e.opts = e.fs, opts
 	e.uses.known = opts.features()
-	e.fs = withModes(e.fs, opts.GroupReadable)
+	e.sealFS = &sealFS{FS: withModes(e.fs, opts.GroupReadable)}
+	e.fs = e.sealFS
 	if opts.ReadOnly {
 		return e.openReadOnly(dir, opts)
 	}
@@ -181,10 +183,9 @@ func open(dir string, opts Options) (*Engine, error) {
 		}
 		found = format.number != 0
 	}
-	if format.number == damagedFormat {
-		format.features = e.uses.known.All() // what it uses is not known
+	if format, err = e.unseal(format, opts); err != nil {
+		return nil, e.unlock(openError(err))
 	}
-	e.uses.features.Store(uint64(format.features))
 	if err := e.controlFS.prepare(e.path, format.number, e.Format(), opts.AcceptLoss); err != nil {
 		return nil, e.unlock(openError(err))
 	}
@@ -208,6 +209,35 @@ func open(dir string, opts Options) (*Engine, error) {
 	e.reservation.start(e.db)
 	e.memTable.start(e.db)
 	return e, nil
+}
+
+// unseal opens the directory with its keys, or makes a new one encrypted, and notes the features that the database uses.
+func (e *Engine) unseal(format fileFormat, opts Options) (fileFormat, error) {
+	u := unlocking{e.sealFS, e.path, opts.EncryptionKeys}
+	bit := encryptedBit(e.uses.known)
+	encrypted := opts.EncryptionKeys != nil
+	var err error
+	if format.number == 0 {
+		err = u.create(e.uses.known)
+	} else {
+		encrypted, err = u.existing(format, e.uses.known)
+	}
+	if damage := (*storage.DamageError)(nil); encrypted && errors.As(err, &damage) && damage.File == formatFileName {
+		err = acceptDamage(err, opts.AcceptLoss)
+		format.number = damagedFormat // is written anew
+	}
+	if err != nil {
+		return format, err
+	}
+	if format.number == damagedFormat {
+		format.features = e.uses.known.All() // what it uses is not known
+	}
+	format.features &^= bit
+	if encrypted {
+		format.features |= bit
+	}
+	e.uses.features.Store(uint64(format.features))
+	return format, nil
 }
 
 // openPebble opens Pebble. If that fails, it unlocks the directory.

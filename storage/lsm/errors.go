@@ -102,7 +102,7 @@ func firstLine(err error) string {
 // readError gives an error that a read of Pebble's met its type: ErrCorrupt for
 // a damaged or missing file, ErrUnreadable if the system refuses to read it.
 func readError(err error) error {
-	if err == nil || errors.Is(err, storage.ErrCorrupt) {
+	if err == nil || errors.Is(err, storage.ErrCorrupt) || errors.Is(err, storage.ErrKey) {
 		return err
 	}
 	if pebble.IsCorruptionError(err) || errors.Is(err, fs.ErrNotExist) {
@@ -114,7 +114,7 @@ func readError(err error) error {
 // openError gives an error of the file system its type: ErrNotWritable,
 // ErrUnreadable, or none.
 func openError(err error) error {
-	if errors.Is(err, storage.ErrCorrupt) || errors.Is(err, storage.ErrUnreadable) {
+	if errors.Is(err, storage.ErrCorrupt) || errors.Is(err, storage.ErrUnreadable) || errors.Is(err, storage.ErrKey) {
 		return err
 	}
 	if marked := unreadable(err); marked != err {
@@ -132,6 +132,9 @@ func openError(err error) error {
 func (e *Engine) recoveryError(err error) error {
 	if failure := e.failure.Load(); failure != nil {
 		return openError(*failure) // something could not be written
+	}
+	if errors.Is(err, storage.ErrKey) {
+		return err
 	}
 	if !errors.Is(err, fs.ErrNotExist) && isSystemError(err) && !pebble.IsCorruptionError(err) {
 		return openError(err)

@@ -75,7 +75,7 @@ func checkFormatFile(fs vfs.FS, dir string, known storage.Features) (format file
 		switch {
 		case name == formatFileName:
 			found = true
-		case name == formatFileName+".tmp", name == controlName, name == "LOCK", name == "lost+found":
+		case name == formatFileName+".tmp", name == controlName, name == identityFile, name == identityFile+".tmp", name == "LOCK", name == "lost+found":
 			// Left by a creation that did not finish, or by the file system.
 		default:
 			others++
@@ -164,13 +164,19 @@ func namesBeyond(lines string, newest int) (names []string) {
 // writeFormatFile creates or replaces the format file, and syncs it and the directory. A crash leaves
 // what was there before, or the new one.
 func writeFormatFile(fs vfs.FS, dir string, format storage.StoreFormat) error {
-	path := fs.PathJoin(dir, formatFileName)
+	return replaceFile(fs, dir, formatFileName, []byte(formatFileText(format)))
+}
+
+// replaceFile creates or replaces a small file, and syncs it and the directory. A crash leaves what was there before, or the
+// new one.
+func replaceFile(fs vfs.FS, dir, name string, text []byte) error {
+	path := fs.PathJoin(dir, name)
 	temporary := path + ".tmp"
 	f, err := fs.Create(temporary, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
-	if _, err := io.WriteString(f, formatFileText(format)); err != nil {
+	if _, err := f.Write(text); err != nil {
 		return errors.Join(err, f.Close())
 	}
 	if err := f.Sync(); err != nil {

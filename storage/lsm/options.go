@@ -6,6 +6,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/jaydb/jay/internal/sealed"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -65,6 +66,11 @@ type Options struct {
 	// table now and then: a dozen is many. The bounds may change from one Open
 	// to the next.
 	TableBounds [][]byte
+
+	// EncryptionKeys makes everything on disk encrypted, with the newest of these keys. The default, nil, is a database that is not encrypted. A
+	// database is encrypted from its creation on, or never: Open returns ErrKey for keys that are
+	// missing, wrong, or not needed.
+	EncryptionKeys sealed.Keys
 
 	// Features are those that the engine knows. The default is storage.AllFeatures; others are
 	// for tests of what an older or a newer version does.

@@ -1,6 +1,7 @@
 package lsm
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/jaydb/jay/storage"
 )
 
 // optionsFS lets Pebble read a good text in place of one damaged OPTIONS file.
@@ -77,7 +80,10 @@ func damagedOptions(fs vfs.FS, dir string) (newest, text string, damage, err err
 	}
 	var ours pebble.Options
 	ours.EnsureDefaults() // the order of keys is the default one
-	return newest, ours.String(), checkOptions(fs, dir, newest, &ours), nil
+	if damage = checkOptions(fs, dir, newest, &ours); errors.Is(damage, storage.ErrKey) {
+		return "", "", nil, damage
+	}
+	return newest, ours.String(), damage, nil
 }
 
 func checkOptions(fs vfs.FS, dir, name string, ours *pebble.Options) error {

@@ -24,7 +24,6 @@ func (e *Engine) openReadOnly(dir string, opts Options) (*Engine, error) {
 	if format.number == 0 {
 		return nil, storage.ErrNoDatabase
 	}
-	e.uses.features.Store(uint64(format.features))
 	if format.number < storage.BaseFormat {
 		e.uses.older = format.number
 	}
@@ -33,6 +32,9 @@ func (e *Engine) openReadOnly(dir string, opts Options) (*Engine, error) {
 	}
 	if e.lock, err = lockShared(e.fs, e.path); err != nil {
 		return nil, err
+	}
+	if format, err = e.unseal(format, opts); err != nil {
+		return nil, e.unlock(openError(err))
 	}
 	if err := e.checkReadOnly(format.number); err != nil {
 		return nil, e.unlock(openError(err))

@@ -29,6 +29,7 @@ import (
 type Salvage struct {
 	path   string
 	disk   vfs.FS // the directory
+	sealFS *sealFS
 	lock   *dirLock
 	log    *slog.Logger
 	format storage.StoreFormat
@@ -49,7 +50,8 @@ func OpenSalvage(dir string, opts Options) (*Salvage, error) {
 	if s.disk == nil {
 		s.disk = vfs.Default
 	}
-	s.disk = withModes(s.disk, opts.GroupReadable) // of a lock file that is not there
+	s.sealFS = &sealFS{FS: withModes(s.disk, opts.GroupReadable)} // of a lock file that is not there
+	s.disk = s.sealFS
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -80,6 +82,9 @@ func (s *Salvage) open(dir string, opts Options) error {
 	}
 	s.lock.engine, err = lockEngine(s.disk, s.path)
 	if err != nil && !errors.Is(err, storage.ErrNotWritable) { // nothing writes where nothing can be written
+		return err
+	}
+	if _, err := (unlocking{s.sealFS, s.path, opts.EncryptionKeys}).existing(format, known); acceptDamage(err, note) != nil {
 		return err
 	}
 	d, err := checkDirectory(s.disk, s.path, format.number)

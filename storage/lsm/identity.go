@@ -1,0 +1,113 @@
+package lsm
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/jaydb/jay/internal/sealed"
+	"github.com/jaydb/jay/storage"
+)
+
+// identityFile is there in the directory of an encrypted database, and of no other. It says which database it is, and shows whether a key
+// is the right one: see sealed.OpenIdentity. It is written before any other file of a new database.
+// Part of the on-disk format. Must not change.
+const identityFile = "JAY.keys"
+
+// unlocking decides whether a directory is encrypted, and opens it with its keys.
+type unlocking struct {
+	fs   *sealFS
+	dir  string
+	keys sealed.Keys // nil for none
+}
+
+// existing opens a database whose format file says, or does not say, that it is encrypted. It returns whether it is.
+// A database with keys that is not encrypted, and one without keys that is, are a storage.ErrKey.
+func (u unlocking) existing(format fileFormat, known storage.Features) (encrypted bool, err error) {
+	says := format.number != damagedFormat && format.features&encryptedBit(known) != 0
+	identity, err := readIdentity(u.fs.FS, u.dir)
+	found := err == nil
+	switch {
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return false, err
+	case !found && !says && u.keys == nil:
+		return false, nil
+	case !found && !says:
+		return false, fmt.Errorf("%w: the database is not encrypted, and keys were given", storage.ErrKey)
+	case u.keys == nil:
+		return true, fmt.Errorf("%w: the database is encrypted, and no keys were given", storage.ErrKey)
+	case !found:
+		return true, &storage.DamageError{Dir: u.dir, File: identityFile, Offset: -1, Problem: "the file is missing", Loss: lossAll,
+			Remedy: "copy " + identityFile + " from any copy of this directory: it never changes but when keys are rotated"}
+	}
+	u.fs.ring, err = sealed.OpenIdentity(identity, identityFile, u.keys)
+	var damage *sealed.Damage
+	if errors.As(err, &damage) {
+		return true, &storage.DamageError{Dir: u.dir, File: identityFile, Offset: damage.Offset, Problem: damage.Problem, Loss: lossAll,
+			Remedy: "copy " + identityFile + " from any copy of this directory: it never changes but when keys are rotated"}
+	}
+	if err != nil {
+		return true, err
+	}
+	if !says && format.number != damagedFormat {
+		return true, &storage.DamageError{Dir: u.dir, File: formatFileName, Offset: 0, Problem: "it does not say that the database is encrypted", Loss: lossUntouched}
+	}
+	return true, nil
+}
+
+// create makes a new database an encrypted one, if there are keys. What an earlier creation has left is replaced.
+func (u unlocking) create(known storage.Features) error {
+	if u.keys == nil {
+		err := u.fs.FS.Remove(u.fs.PathJoin(u.dir, identityFile))
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	if encryptedBit(known) == 0 {
+		return (&storage.FormatError{What: "database", Found: storage.FeatureEncrypted.Format, Newest: known.Newest(), Features: []string{storage.FeatureEncrypted.Name}})
+	}
+	ring, err := sealed.NewRing(sealed.NewDatabaseID(), u.keys)
+	if err != nil {
+		return err
+	}
+	if err := writeIdentity(u.fs.FS, u.dir, ring); err != nil {
+		return err
+	}
+	u.fs.ring = ring
+	return nil
+}
+
+// encryptedBit returns the set that has the feature of encrypted databases; nothing if it is not known.
+func encryptedBit(known storage.Features) storage.FeatureSet {
+	for i, f := range known {
+		if f == storage.FeatureEncrypted {
+			return 1 << i
+		}
+	}
+	return 0
+}
+
+// maxIdentity is how much of an identity is read: more than it has.
+const maxIdentity = 4 << 10
+
+func readIdentity(fs vfs.FS, dir string) ([]byte, error) {
+	f, err := openRegular(fs, fs.PathJoin(dir, identityFile))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxIdentity))
+}
+
+// writeIdentity makes the identity file, or replaces it, durably.
+func writeIdentity(fs vfs.FS, dir string, ring *sealed.Ring) error {
+	identity, err := ring.Identity()
+	if err != nil {
+		return err
+	}
+	return replaceFile(fs, dir, identityFile, identity)
+}
