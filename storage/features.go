@@ -63,7 +63,9 @@ var FeatureVectors = Feature{14, "vectors"}
 // FeatureLoads is an index that reads fields of documents to which others refer.
 var FeatureLoads = Feature{15, "loads"}
 
-// FeatureEncrypted is a store whose files are encrypted.
+// FeatureEncrypted is a store whose files are encrypted. It says something of the files of an engine and nothing of the keys and
+// values in them: it is not among the features that Engine.Format returns, and RequireFeature ignores it. So
+// a copy, a backup or a standby of an encrypted store need not be encrypted.
 var FeatureEncrypted = Feature{16, "encrypted"}
 
 // Features are what a program, or an engine of it, knows: AllFeatures, or those of another version in

@@ -96,7 +96,7 @@ func (e *Engine) completeCheckpoint(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFormatFile(raw, path, e.Format()); err != nil { // of what the copy has, or of more
+	if err := writeFormatFile(raw, path, e.uses.ofFiles()); err != nil { // of what the copy has, or of more
 		return err
 	}
 	copied, err := open(path, Options{

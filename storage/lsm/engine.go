@@ -186,7 +186,7 @@ func open(dir string, opts Options) (*Engine, error) {
 	if format, err = e.unseal(format, opts); err != nil {
 		return nil, e.unlock(openError(err))
 	}
-	if err := e.controlFS.prepare(e.path, format.number, e.Format(), opts.AcceptLoss); err != nil {
+	if err := e.controlFS.prepare(e.path, format.number, e.uses.ofFiles(), opts.AcceptLoss); err != nil {
 		return nil, e.unlock(openError(err))
 	}
 
@@ -234,7 +234,7 @@ func (e *Engine) unseal(format fileFormat, opts Options) (fileFormat, error) {
 	}
 	format.features &^= bit
 	if encrypted {
-		format.features |= bit
+		e.uses.files = bit
 	}
 	e.uses.features.Store(uint64(format.features))
 	return format, nil

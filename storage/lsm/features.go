@@ -15,6 +15,12 @@ type uses struct {
 	known    storage.Features
 	older    int // the number of a store that is only read, if it is below BaseFormat; else 0
 	features atomic.Uint64
+	files    storage.FeatureSet // of the files, and not of what is in them: see storage.FeatureEncrypted
+}
+
+// ofFiles returns the format that the format file names.
+func (u *uses) ofFiles() storage.StoreFormat {
+	return u.known.Format(storage.FeatureSet(u.features.Load()) | u.files)
 }
 
 // Format implements storage.Engine.
@@ -29,10 +35,11 @@ func (u *uses) Format() storage.StoreFormat {
 // that needs them has been given to Pebble.
 func (u *uses) raise(needs storage.FeatureSet, fs vfs.FS, dir string, log *slog.Logger) error {
 	before := storage.FeatureSet(u.features.Load())
+	needs &^= encryptedBit(u.known)
 	if needs&^before == 0 {
 		return nil
 	}
-	format := u.known.Format(before | needs)
+	format := u.known.Format(before | needs | u.files)
 	if err := writeFormatFile(fs, dir, format); err != nil {
 		if err = openError(err); isDiskFull(err) {
 			err = fullError{err}

@@ -71,8 +71,10 @@ func (s *Salvage) open(dir string, opts Options) error {
 	if format.number == 0 {
 		return storage.ErrNoDatabase
 	}
-	if s.format = format.of(known); format.number == damagedFormat {
-		s.format = known.Format(known.All())
+	contents := format
+	contents.features &^= encryptedBit(known)
+	if s.format = contents.of(known); format.number == damagedFormat {
+		s.format = known.Format(known.All() &^ encryptedBit(known))
 	}
 	if s.path, err = realPath(s.disk, dir); err != nil {
 		return err

@@ -159,12 +159,16 @@ func TestSealed_Keys(t *testing.T) {
 			t.Errorf("%s: the directory was changed", row.name)
 		}
 	}
+	format, err := os.ReadFile(filepath.Join(encrypted, "JAY"))
+	if want := "jay database, format 16\nfeature 16: encrypted\n"; string(format) != want || err != nil {
+		t.Errorf("the format file has %q, %v; want %q", format, err, want)
+	}
 	e = openSealed(t, encrypted, "b", "a")
 	if !has(t, e, "key v 0019") {
 		t.Error("with the key, the database does not have what was written")
 	}
-	if e.Format().Number != storage.FeatureEncrypted.Format {
-		t.Errorf("the format is %d, want %d", e.Format().Number, storage.FeatureEncrypted.Format)
+	if e.Format().Number != storage.BaseFormat {
+		t.Errorf("the format of what is stored is %d, want %d", e.Format().Number, storage.BaseFormat)
 	}
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
@@ -261,5 +265,42 @@ func TestSealed_Ingest(t *testing.T) {
 	}
 	if err := errors.Join(crashed.Close(), e.Close()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Ensure that a feature which rises keeps the format file saying that the database is encrypted, and that a transaction cannot make
+// a database look as if it were.
+func TestSealed_Features(t *testing.T) {
+	for _, keys := range []sealed.Keys{nil, keysOf("a")} {
+		dir := t.TempDir()
+		for range 2 {
+			e, err := lsm.Open(dir, lsm.Options{EncryptionKeys: keys})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = e.Update(ctx, true, func(tx storage.Tx) error {
+				tx.RequireFeature(storage.FeatureText)
+				tx.RequireFeature(storage.FeatureEncrypted)
+				tx.Set([]byte("k"), []byte("v"), nil)
+				return nil
+			})
+			if err != nil || e.Format().Number != storage.FeatureText.Format || len(e.Format().Features) != 1 {
+				t.Errorf("got the format %v, %v", e.Format(), err)
+			}
+			copied := filepath.Join(t.TempDir(), "copy")
+			if err := e.Checkpoint(ctx, copied); err != nil {
+				t.Fatal(err)
+			}
+			c, err := lsm.Open(copied, lsm.Options{EncryptionKeys: keys})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !has(t, c, "k") {
+				t.Error("the copy lacks a key")
+			}
+			if err := errors.Join(c.Close(), e.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
