@@ -78,6 +78,11 @@ var onPostgres = []mutation{
 		tests: []tests{{"storage/sqlkv", "TestEngine_Two"}},
 	},
 	{
+		name:  "sqlkv: a page that is full of bytes is taken for the end of the range",
+		edits: []edit{{"storage/sqlkv/read.go", "len(pairs) < p.rows && bytes < pageBytes, err", "len(pairs) < p.rows && bytes >= 0, err"}},
+		tests: []tests{{"storage/sqlkv", "TestIterator_Model"}},
+	},
+	{
 		name: "shared: definitions that a transaction sees are published before they are committed",
 		edits: []edit{{"internal/shared/engine.go", "\tif err := e.reload(); err != nil {\n\t\treturn 0, err\n\t}\n\tif e.known.Load().version != version {",
 			"\tif found, err := e.at(tx); err != nil {\n\t\treturn 0, err\n\t} else {\n\t\te.use(found)\n\t}\n\tif e.known.Load().version != version {"}},
