@@ -17,7 +17,7 @@ type DB struct {
 // Tests of the packages below, and package standby, look into a database by this.
 func init() { parts.Of = func(db any) *core.Database { return &db.(*DB).core } }
 
-// Dir returns the directory that Open was given.
+// Dir returns the directory that Open was given, or the name of the store as messages have it: without a password.
 func (db *DB) Dir() string { return db.core.Env.Dir }
 
 // Close waits for the calls in progress and the functions of Read, returns unused

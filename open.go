@@ -125,7 +125,7 @@ func open(dir string, given *Options, how opening) (*DB, error) {
 		err = fmt.Errorf("%w: a database in memory has an Engine of its own", ErrOption)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open %q: %w", dir, err)
+		return nil, fmt.Errorf("open %q: %w", storage.Shown(opts.Engine, dir), err)
 	}
 	db := &DB{opts: opts}
 	inner := opts.inner()

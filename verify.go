@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/jaydb/jay/internal/recovery"
+	"github.com/jaydb/jay/storage"
 )
 
 // VerifyOptions are options of Verify and VerifyDir. Nil options mean the defaults.
@@ -145,7 +146,7 @@ func salvageOptions(dir string, opts *Options) (Options, error) {
 		err = fmt.Errorf("%w: no directory is named", ErrOption)
 	}
 	if err != nil {
-		err = fmt.Errorf("open %q: %w", dir, err)
+		err = fmt.Errorf("open %q: %w", storage.Shown(o.Engine, dir), err)
 	}
 	return o, err
 }

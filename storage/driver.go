@@ -21,6 +21,20 @@ type Driver interface {
 	Prepare(name string) (NewStore, error)
 }
 
+// Namer is a Driver whose names may hold what no message may have, such as a password. A Driver need not be one.
+type Namer interface {
+	// Shown returns a name as messages have it.
+	Shown(name string) string
+}
+
+// Shown returns a name of a store as messages have it. The driver may be nil.
+func Shown(d Driver, name string) string {
+	if n, is := d.(Namer); is {
+		return n.Shown(name)
+	}
+	return name
+}
+
 // OpenOptions are what a store of any kind is opened with. An engine for which one of them
 // cannot be met returns an error that names it.
 type OpenOptions struct {

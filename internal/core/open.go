@@ -107,6 +107,7 @@ func (db *Database) Open(dir string, o *Options) (err error) {
 		return fmt.Errorf("jay: %w", err)
 	}
 
+	shown := storage.Shown(o.Driver, dir)
 	opened := false
 	defer func() {
 		if !opened { // an error, or a clock that panics: release the directory
@@ -119,14 +120,14 @@ func (db *Database) Open(dir string, o *Options) (err error) {
 	db.Standbys = follow.NewSource(engine, rand.Text(), cmp.Or(knobs.FollowedBytes, follow.MemoryBytes))
 	if engine.Shared() {
 		if o, err = o.forShared(); err != nil {
-			return fmt.Errorf("jay: open %q: %w", dir, err)
+			return fmt.Errorf("jay: open %q: %w", shown, err)
 		}
 		db.shared, db.alone = shared.New(engine), o.Restoring
 		engine = db.shared
 	}
-	db.Env = newEnv(dir, engine, o)
+	db.Env = newEnv(shown, engine, o)
 	if err := db.openOn(engine, o); err != nil {
-		return fmt.Errorf("jay: open %q: %w", dir, err)
+		return fmt.Errorf("jay: open %q: %w", shown, err)
 	}
 	db.listen(dir, o)
 	opened = true

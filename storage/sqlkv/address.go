@@ -58,6 +58,15 @@ func (a address) String() string {
 	return fmt.Sprintf("%s@%s:%d/%s schema %s", a.config.User, a.config.Host, a.config.Port, a.config.Database, a.schema)
 }
 
+// Shown implements storage.Namer.
+func (d *Driver) Shown(name string) string {
+	a, err := newAddress(name)
+	if err != nil {
+		return "a store on a server"
+	}
+	return a.String()
+}
+
 // inSchema returns the name of the store in another schema of the same database.
 func (a address) inSchema(schema string) (string, error) {
 	if !strings.HasPrefix(a.name, "postgres://") && !strings.HasPrefix(a.name, "postgresql://") {

@@ -1,9 +1,13 @@
 package sqlkv_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
 	"sync"
 	"testing"
 
@@ -69,4 +73,33 @@ func TestJay_Several(t *testing.T) {
 	}
 	_, err := all[0].Get(ctx, "users/none")
 	equal(t, errors.Is(err, jay.ErrNotFound), true)
+}
+
+// Ensure that no error of package jay, no name and no message of the log has the password of an address.
+func TestJay_NoPassword(t *testing.T) {
+	const secret = "s3cret-p4ss"
+	var log bytes.Buffer
+	o := &jay.Options{Engine: new(sqlkv.Driver), Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	name := with(t, url.UserPassword("jay", secret), "jay_schema="+schemaOf(newName(t)))
+	db, err := jay.Open(name, o)
+	must(t, err)
+	said := []string{db.Dir()}
+	must(t, db.Close())
+	for _, wrong := range []jay.Options{{NodeTag: "B"}, {CopyTag: "B"}, {MaxDepth: -1}} {
+		wrong.Engine, wrong.Logger = o.Engine, o.Logger
+		db, err := jay.Open(name, &wrong)
+		if err == nil {
+			t.Errorf("%+v was accepted", wrong)
+			db.Close()
+			continue
+		}
+		said = append(said, err.Error())
+	}
+	_, err = jay.VerifyDir(ctx, name, &jay.Options{Engine: o.Engine, MaxDepth: -1}, nil)
+	said = append(said, fmt.Sprint(err), log.String())
+	for _, text := range said {
+		if text == "" || strings.Contains(text, secret) {
+			t.Errorf("it is said: %s", text)
+		}
+	}
 }

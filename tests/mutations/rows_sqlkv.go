@@ -83,6 +83,11 @@ var onPostgres = []mutation{
 		tests: []tests{{"storage/sqlkv", "TestIterator_Model"}},
 	},
 	{
+		name:  "sqlkv: messages have the password of the address",
+		edits: []edit{{"storage/driver.go", "\tif n, is := d.(Namer); is {\n", "\tif n, is := d.(Namer); is && name == \"\" {\n"}},
+		tests: []tests{{"storage/sqlkv", "TestJay_NoPassword"}},
+	},
+	{
 		name: "shared: definitions that a transaction sees are published before they are committed",
 		edits: []edit{{"internal/shared/engine.go", "\tif err := e.reload(); err != nil {\n\t\treturn 0, err\n\t}\n\tif e.known.Load().version != version {",
 			"\tif found, err := e.at(tx); err != nil {\n\t\treturn 0, err\n\t} else {\n\t\te.use(found)\n\t}\n\tif e.known.Load().version != version {"}},
