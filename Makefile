@@ -32,7 +32,7 @@ test test-short invariants race: export TMPDIR ?= $(FILES)
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help fetch demo small test test-short test-full check ci nightly format vet lint invariants race race-full engine bin/systems cross cross-full modules oldest oldest-types campaigns readme interop cluster postgres browser screenshots studio-million bench bench-full bench-smoke attachments backup standby crash kill-reads kill-changes storm simulation kinds revisions places damage hunt hostile expiry feeds cluster-faults formats fuzz mutations build
+.PHONY: help fetch demo small test test-short test-full check ci nightly format vet lint invariants race race-full engine bin/systems cross cross-full modules oldest oldest-types campaigns readme interop cluster postgres postgres-full browser screenshots studio-million bench bench-full bench-smoke attachments backup standby crash kill-reads kill-changes storm simulation kinds revisions places damage hunt hostile expiry feeds cluster-faults formats fuzz mutations build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
@@ -41,9 +41,9 @@ help:
 	@echo "test-full   all tests in full, and the long suites with invariants"
 	@echo "check       before every push: format vet lint test-short invariants race cross"
 	@echo "ci          what CI runs: check with test-full, oldest-types small readme demo interop browser"
-	@echo "nightly     the rest: modules oldest engine cross-full race-full bench-smoke cluster and campaigns, hours"
+	@echo "nightly     the rest: modules oldest engine cross-full race-full bench-smoke cluster postgres-full and campaigns, hours"
 	@echo "cluster     nodes that agree through etcd, on a network that fails; installs etcd"
-	@echo "postgres    the storage engine on PostgreSQL, which it installs"
+	@echo "postgres    the storage engine on PostgreSQL, which it installs; postgres-full: suites on it, kills of the server"
 	@echo "engine      tests that say nothing about files, on another engine than Pebble's"
 	@echo "build       bin/jay"
 	@echo "browser     the studio in Chromium; screenshots: the pictures of docs/studio.md"
@@ -108,7 +108,7 @@ ci: INVARIANTS = .
 ci: format vet lint test-full invariants race postgres browser
 	$(MAKE) -j2 --output-sync=target cross oldest-types small readme demo interop
 
-nightly: modules oldest engine cross-full race-full bench-smoke cluster campaigns
+nightly: modules oldest engine cross-full race-full bench-smoke cluster postgres-full campaigns
 
 # What later parts of ci need from others than Go's proxy. .ci/run fetches it while the first parts
 # compile; a part that does not find it fetches it itself, or fails.
@@ -212,10 +212,17 @@ cluster:
 	GO="$(GO)" ./tests/cluster/install.sh
 	JAY_CLUSTER=1 JAY_NETNS=must $(GO) test -count=1 -timeout 120m -v ./tests/cluster
 
-# The storage engine on PostgreSQL, which it installs.
+# The storage engine on PostgreSQL, which it installs, and what several processes share on it.
+postgres: export JAY_NEED_POSTGRES = 1
 postgres:
 	./storage/sqlkv/install.sh
-	JAY_NEED_POSTGRES=1 $(GO) test -vet=off -count=1 -timeout 20m $(POSTGRES)
+	$(GO) test -vet=off -count=1 -timeout 20m $(POSTGRES)
+	JAY_ENGINE=postgres $(GO) test -vet=off -short -count=1 -timeout 20m ./tests/shared
+
+# Suites that say nothing about files, on PostgreSQL; and 100 kills of the server.
+postgres-full: postgres
+	JAY_ENGINE=postgres $(GO) test -short -timeout 60m -p 1 ./tests/edits ./tests/model ./tests/query ./tests/txn
+	JAY_SQL_KILLS=100 $(GO) test -run 'TestKill$$' -count=1 -timeout 60m -v ./storage/sqlkv
 
 # The studio in Chromium; installs it and Node.
 browser:
@@ -334,6 +341,7 @@ fuzz:
 # Changes to the code, one at a time, each of which named tests must notice, in full; and how many of
 # them short tests notice. The tests of a package are built once, with all changes in them.
 mutations:
+	./storage/sqlkv/install.sh
 	$(GO) run ./tests/mutations -once -both
 
 # bench takes minutes, bench-full hours; both write tables, JSON and plots into

@@ -106,6 +106,7 @@ func TestImports(t *testing.T) {
 		{"internal/script", nil},
 		{"internal/knobs", nil},
 		{"internal/sample", nil},
+		{"internal/pgtest", nil}, // without a client of PostgreSQL: the root's module has none
 		{"internal/lint", nil},
 		{"internal/lint/house", nil},
 		{"internal/lint/systems", nil},
@@ -175,7 +176,8 @@ func TestImports(t *testing.T) {
 		{"cluster/clustertest", []string{leaf("cluster")}},
 		{"storage/enginetest", []string{leaf("storage")}}, // without Pebble: for the authors of other engines
 		{"storage/storagetest", []string{leaf("storage"), "github.com/cockroachdb/pebble/v2/vfs"}},
-		{"storage/memory", []string{leaf("storage")}}, // for tests of what is written for stores that several have open
+		{"storage/memory", []string{leaf("storage")}},                           // for tests of what is written for stores that several have open
+		{"storage/sqlkv", []string{leaf("storage"), "github.com/jackc/pgx/v5"}}, // a module of its own
 		{"storage/lsm", []string{leaf("internal/keybytes"), leaf("internal/pieces"), leaf("storage"), "github.com/cockroachdb/crlib/fifo", "github.com/cockroachdb/pebble/v2", "github.com/prometheus/client_model/go"}},
 		{"transfer", []string{"github.com/klauspost/compress/gzip", "github.com/klauspost/compress/zstd"}}, // without a database
 		{"transfer/smuggler", []string{module, leaf("transfer"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
@@ -223,6 +225,9 @@ func TestImports(t *testing.T) {
 			if path == inner[dir] {
 				return
 			}
+			if strings.HasPrefix(filepath.ToSlash(file), "tests/internal/") {
+				return // what suites share
+			}
 			if dir == "examples" && path == leaf("index") {
 				return // what a Computed is made of
 			}
@@ -252,7 +257,7 @@ func TestImports(t *testing.T) {
 	// The suites see what users see, and helpers for tests.
 	suites := 0
 	seen := []string{module, leaf("ids"), leaf("metadata"), leaf("patch"), leaf("query"), leaf("storage"), leaf("storage/lsm"), leaf("storage/storagetest"),
-		leaf("internal/child"), leaf("internal/jaytest"), leaf("internal/knobs"), leaf("internal/querytest"), leaf("internal/sample")}
+		leaf("internal/child"), leaf("internal/jaytest"), leaf("internal/knobs"), leaf("internal/querytest"), leaf("internal/sample"), leaf("tests/internal/onpostgres")}
 	inside := map[string][]string{ // what single suites see besides
 		"tests/index":      {leaf("internal/checks")},                                                                                                                                                                // the entries as they are stored
 		"tests/simulation": {leaf("server"), leaf("cluster/clustertest"), leaf("storage/memory"), leaf("standby"), leaf("internal/look"), leaf("internal/parts"), leaf("internal/shared"), leaf("internal/vectors")}, // the server of its clients, the members of its cluster, the store that two databases share, the standby, a look without a socket, and small partitions
