@@ -5,9 +5,9 @@ const CLAUSES = ['from', 'group by', 'where', 'order by', 'select', 'include', '
 const WORDS = new Set(('from group by where order select include limit offset as use no index distinct and or not in all between exact true false null ' +
   'asc ascending desc descending update load declare function filter').split(' '));
 const RESERVED = new Set('from group where order load update filter select include limit offset declare and or not in between all as distinct true false null'.split(' '));
-const FUNCTIONS = ['exists', 'startsWith', 'endsWith', 'contains', 'regex', 'elemMatch', 'size', 'type', 'exact', 'search', 'lucene', 'fuzzy', 'proximity', 'boost', 'moreLikeThis', 'score', 'highlight', 'explanations', 'suggest', 'complete', 'id', 'count', 'sum', 'avg', 'min', 'max', 'first', 'last', 'key', 'year', 'month', 'day', 'hour', 'field',
-  'abs', 'ceiling', 'coalesce', 'concat', 'dateDiff', 'datePart', 'dateTrunc', 'floor', 'if', 'length', 'lower', 'number', 'replace', 'round', 'substring', 'text', 'trim', 'upper'];
-const GROUPS = ['count()', 'sum(', 'avg(', 'min(', 'max(', 'first(', 'last(', 'key()'];
+const FUNCTIONS = ['exists', 'startsWith', 'endsWith', 'contains', 'regex', 'elemMatch', 'size', 'type', 'exact', 'search', 'lucene', 'fuzzy', 'proximity', 'boost', 'moreLikeThis', 'score', 'highlight', 'explanations', 'suggest', 'complete', 'id', 'count', 'sum', 'avg', 'min', 'max', 'first', 'last', 'list', 'key', 'year', 'month', 'day', 'hour', 'field',
+  'abs', 'ceiling', 'coalesce', 'concat', 'dateDiff', 'datePart', 'dateTrunc', 'floor', 'if', 'join', 'length', 'lower', 'number', 'replace', 'round', 'substring', 'text', 'trim', 'upper'];
+const GROUPS = ['count()', 'sum(', 'avg(', 'min(', 'max(', 'first(', 'last(', 'list(', 'key()'];
 const SPACES = ['spatial.within(', 'spatial.intersects(', 'spatial.disjoint(', 'spatial.contains(', 'vector.search('];
 const DISTANCES = ['spatial.distance(', 'vector.distance('];
 const SHAPES = ['spatial.circle(', 'spatial.box(', 'spatial.point(', 'spatial.wkt('];
@@ -77,7 +77,7 @@ export function aliasOf(text) {
 // grouped reports whether the answers are groups, distinct rows, or in an order by ranks, which have no pages.
 export function grouped(text) {
   return meaningful(text).some((t, i, all) => (t.lower === 'rank' && all[i + 1]?.text === '.' && all[i + 2]?.lower === 'fuse' && all[i + 3]?.text === '(') || (t.kind === 'word' && ((t.lower === 'group' && all[i + 1]?.lower === 'by') || t.lower === 'distinct')) ||
-    (t.kind === 'function' && ['count', 'sum', 'avg', 'min', 'max', 'first', 'last', 'key'].includes(t.lower)));
+    (t.kind === 'function' && ['count', 'sum', 'avg', 'min', 'max', 'first', 'last', 'list', 'key'].includes(t.lower)));
 }
 
 // limitOf returns the limit of a query: null if it has neither limit nor offset, 0 if the number
