@@ -1096,6 +1096,53 @@ func ExampleScoreExplanation() {
 	//     0.58975 jay = boost 1 × weight 1 × rarity 0.693147 (in 1 of 2 documents) × frequency 0.850829 (1 here)
 }
 
+// Join a search for words and one for vectors: what both find comes before what one of them finds.
+func ExampleFuse() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	for _, body := range []string{
+		`{"Text":"Oak acorns","Embedding":[0.9,0.1]}`, `{"Text":"The fruit of a tree","Embedding":[1,0]}`, `{"Text":"An oak table","Embedding":[0,1]}`, `{"Text":"Bread","Embedding":[-1,0.2]}`,
+	} {
+		_, err := db.Insert(ctx, "notes|", json.RawMessage(body), jay.InCollection("Notes"))
+		check(err)
+	}
+	meant := []float32{1, 0}
+	found := db.Query("Notes").
+		Where(jay.Or(jay.Search("Text", "oak"), jay.Similar("Embedding", meant, 0.6))).
+		OrderBy(jay.Fuse(jay.Score, jay.Nearest("Embedding", meant)))
+	for text, err := range jay.Select[string](found, "Text").Iter(ctx) {
+		check(err)
+		fmt.Println(*text)
+	}
+	// Output:
+	// Oak acorns
+	// An oak table
+	// The fruit of a tree
+}
+
+// Keep vectors as bytes, and their signs as bits, and find them by the form.
+func ExampleInt8() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	for _, v := range [][]float32{{0.9, 0.1, -0.5}, {-0.2, 1, 0.4}} {
+		body, err := json.Marshal(map[string]any{"Small": jay.Int8(v), "Signs": jay.Bits(v)})
+		check(err)
+		_, err = db.Insert(ctx, "notes|", body, jay.InCollection("Notes"))
+		check(err)
+	}
+	to := []float32{1, 0, -0.5}
+	for _, c := range []jay.Condition{jay.Similar("embedding.i8(Small)", to, 0.9), jay.Similar("embedding.i1(Signs)", to, 1)} {
+		doc, err := db.Query("Notes").Where(c).First(ctx)
+		check(err)
+		fmt.Println(doc.ID())
+	}
+	// Output:
+	// notes/1
+	// notes/1
+}
+
 // Suggest another spelling where nothing is found, and words while people type.
 func ExampleSuggestion() {
 	ctx := context.Background()

@@ -175,6 +175,13 @@ func clause[T any](b *strings.Builder, keyword string, items []T, text func(T) s
 	}
 }
 
+// fusedText returns the RQL of an order by reciprocal ranks.
+func fusedText[T any](orders []T, text func(T) string) string {
+	var b strings.Builder
+	clause(&b, "rank.fuse(", orders, text)
+	return b.String() + ")"
+}
+
 // selecting returns the keyword of q's select.
 func (q *Query) selecting() string {
 	if q.Distinct {

@@ -103,21 +103,6 @@ func (p vectors) candidates() (int, error) {
 	return int(n), nil
 }
 
-// sources are functions that say what form the vectors of documents have. RavenDB names behind _ how it keeps them: Jay compares those of f32_i8 as they are.
-var sources = map[string]vector.Form{
-	"f32": vector.Singles, "f32_i8": vector.Singles, "f32_i1": vector.Signs, "i8": vector.Int8, "i1": vector.Bits,
-}
-
-// formOf returns the form of the vectors of a field as builders take it, such as embedding.i8(Embedding).
-func formOf(field string) vector.Form {
-	name, _, called := strings.Cut(field, "(")
-	name, embedding := strings.CutPrefix(strings.ToLower(name), "embedding.")
-	if !called || !embedding {
-		return vector.Singles
-	}
-	return sources[name]
-}
-
 // isModelled reports whether a function makes a vector of a text.
 func isModelled(name string) bool { return name == "text" || strings.HasPrefix(name, "text_") }
 

@@ -39,6 +39,21 @@ type Vector struct {
 	packed     []byte      // of a form in bytes
 }
 
+// sources are functions that say what form the vectors of documents have. RavenDB names behind _ how it keeps them: Jay compares those of f32_i8 as they are.
+var sources = map[string]vector.Form{
+	"f32": vector.Singles, "f32_i8": vector.Singles, "f32_i1": vector.Signs, "i8": vector.Int8, "i1": vector.Bits,
+}
+
+// formOf returns the form of the vectors of a field as builders take it, such as embedding.i8(Embedding).
+func formOf(field string) vector.Form {
+	name, _, called := strings.Cut(field, "(")
+	name, embedding := strings.CutPrefix(strings.ToLower(name), "embedding.")
+	if !called || !embedding {
+		return vector.Singles
+	}
+	return sources[name]
+}
+
 // NewVector returns the vector with these numbers, which it copies. The metric is "cosine", "dot" or "euclidean"; "" is cosine. Errors are *VectorError.
 func NewVector(numbers []float32, metric string) (Vector, error) {
 	m, err := metricOf(vector.Singles, metric)

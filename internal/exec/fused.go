@@ -19,8 +19,12 @@ type fused struct {
 	sum float64
 }
 
-// fusedAnswers ranks all answers, and orders them by the ranks.
-func (r *Run) fusedAnswers(ctx context.Context) (answers, error) {
+// fusion answers a query whose order is by reciprocal ranks.
+type fusion struct{ r *Run }
+
+// answers ranks all answers, and orders them by the ranks.
+func (f fusion) answers(ctx context.Context) (answers, error) {
+	r := f.r
 	own := make(map[string]*docs.Document, len(r.overlay.Own))
 	for _, doc := range r.overlay.Own {
 		own[doc.FoldedID()] = doc

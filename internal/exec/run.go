@@ -682,7 +682,7 @@ func (r *Run) begin(ctx context.Context) (err error) {
 		r.projector.SetPace(&r.pace)
 	}
 	if r.q.Fused {
-		r.answers, err = r.fusedAnswers(ctx)
+		r.answers, err = fusion{r}.answers(ctx)
 		return err
 	}
 	if r.sorter != nil && !r.plan.Ordered {
