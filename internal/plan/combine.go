@@ -81,7 +81,7 @@ func (p *planner) union() (*Plan, error) {
 			if err != nil {
 				return nil, err
 			}
-			if a == nil || a.more && !p.hint {
+			if a == nil || a.more && !p.hint && !a.readsAll() {
 				paths = nil
 				break
 			}

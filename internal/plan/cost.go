@@ -173,7 +173,7 @@ func (p *planner) weigh(pl *Plan) (*Plan, error) {
 	a := pl.Access[0]
 	inOrder := len(p.q.OrderBy) == 0 || pl.Ordered
 	switch {
-	case p.options.NoScan || a.Answer != nil || len(pl.Access) == 1 && pl.Intersect == nil && p.readsNone(a, pl.CountOnly):
+	case p.options.NoScan || a.Answer != nil || slices.ContainsFunc(pl.Access, (*Path).readsAll) || len(pl.Access) == 1 && pl.Intersect == nil && p.readsNone(a, pl.CountOnly):
 		return pl, nil
 	case inOrder && pl.Residual == nil && p.mayEndEarly() && p.q.Offset+p.q.Limit <= EstimateKeys:
 		return pl, nil // the first entries are the answers

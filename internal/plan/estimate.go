@@ -13,7 +13,7 @@ func (p *planner) estimate(a *Path, limit int) error {
 	if a.estimate > 0 && (!a.more || a.estimate >= limit) {
 		return nil // counted to its end before, or as far as limit
 	}
-	if a.Answer != nil && a.Answer.Reads {
+	if a.readsAll() {
 		a.estimate, a.more = limit, true
 		return nil
 	}

@@ -162,6 +162,9 @@ func join(a, b []int) []int {
 // isEmpty reports whether no value satisfies the conditions of the path.
 func (a *Path) isEmpty() bool { return a.Answer == nil && len(a.Ranges) == 0 }
 
+// readsAll reports whether the path reads the keys of its index to find candidates, which are not counted: a scan reads documents instead.
+func (a *Path) readsAll() bool { return a.Answer != nil && a.Answer.Reads }
+
 // isLikely reports whether the candidates of the path are likely to be first in the order of the query.
 func (a *Path) isLikely() bool { return a.Answer != nil && a.Answer.Likely }
 

@@ -335,3 +335,22 @@ func TestVectors_Forms(t *testing.T) {
 		t.Errorf("the plan is %s", plan)
 	}
 }
+
+// Ensure that a search for vectors or for something else is answered by both indexes, and finds what a scan finds.
+func TestVectors_Union(t *testing.T) {
+	db := indexed(t, map[string]string{"dimensions": "16"})
+	jaytest.Must(t, db.EnsureIndex(ctx, "Notes", jay.Index{Name: "Numbers", Fields: []string{"N"}}))
+	all := cloud(6, 3000, 16, 60, 0.4)
+	store(t, db, all)
+	settle(t, db)
+	either := db.Query("Notes").Where(jay.Or(jay.Between("N", 100, 120), jay.Similar("At", all[0], 0.8)))
+	found, plan := ids(t, either)
+	want, _ := ids(t, either.NoIndex())
+	slices.Sort(found)
+	if slices.Sort(want); len(found) < 30 || len(found) > 300 || !slices.Equal(found, want) {
+		t.Errorf("found %q, want %q", found, want)
+	}
+	if !strings.Contains(plan, "union") || !strings.Contains(plan, "Alike") || !strings.Contains(plan, "Numbers") {
+		t.Errorf("the plan is %s", plan)
+	}
+}

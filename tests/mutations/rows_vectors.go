@@ -148,6 +148,11 @@ var vectors = []mutation{
 		tests: []tests{{"internal/vectors", "TestVectors_Forms"}},
 	},
 	{
+		name:  "vectors: a search beside another one is a scan",
+		edits: []edit{{"internal/plan/combine.go", "a.more && !p.hint && !a.readsAll()", "a.more && !p.hint"}},
+		tests: []tests{{"internal/vectors", "TestVectors_Union"}},
+	},
+	{
 		name:  "compaction: views that wait to be closed keep what was removed",
 		edits: []edit{{"storage/lsm/compact.go", "\te.durability.closeUnused(1)\n", ""}},
 		tests: []tests{{"storage/lsm", "TestCompact_Views"}},
