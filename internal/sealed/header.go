@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"strings"
 )
 
 // A file begins with a header. It has two slots, since a file may be about to get another name: see
@@ -201,16 +202,23 @@ func (r *Ring) Rename(header []byte, l Layout, name, newName string) (offset int
 	return int64(slotStart + (1-i)*slotBytes), slot, nil
 }
 
-// KeyID returns the ID of the encryption key with which a file's key is wrapped.
-func (r *Ring) KeyID(header []byte, l Layout, name string) (string, error) {
-	_, i, err := r.readHeader(header, l, name)
-	if err != nil {
-		return "", err
+// WrappedByNewest reports whether a file's key is wrapped by the newest encryption key only.
+func (r *Ring) WrappedByNewest(header []byte, l Layout, name string) (bool, error) {
+	if _, _, err := r.readHeader(header, l, name); err != nil {
+		return false, err
 	}
-	at := slotStart + i*slotBytes
-	id, _, _ := parseSlot(header[at : at+slotBytes])
-	return id, nil
+	newest := r.current().ID
+	for i := range 2 {
+		at := slotStart + i*slotBytes
+		if id, _, ok := parseSlot(header[at : at+slotBytes]); ok && id != newest {
+			return false, nil
+		}
+	}
+	return true, nil
 }
+
+// IsHeader reports whether a file begins as encrypted files do.
+func IsHeader(header []byte) bool { return strings.HasPrefix(string(header), headerMagic) }
 
 func allZero(b []byte) bool {
 	for _, x := range b {

@@ -264,11 +264,15 @@ func TestRing_Rename(t *testing.T) {
 	opens("000007.sst", true)
 	opens("000008.sst", true)
 	header := file[:sealed.HeaderBytes]
-	if id, err := ring(t, "b", "a").KeyID(header, sealed.Pages, "000008.sst"); err != nil || id != "b" {
-		t.Errorf("the key of the new name: got %q, %v; want b", id, err)
+	if newest, err := ring(t, "b", "a").WrappedByNewest(header, sealed.Pages, "000008.sst"); err != nil || newest {
+		t.Errorf("wrapped by an older key, too: got newest %v, %v", newest, err)
 	}
 	if _, slot, err := r.Rename(header, sealed.Pages, "000007.sst", "000007.sst"); err != nil || slot != nil {
 		t.Errorf("rename to the same name: got %d bytes, %v", len(slot), err)
+	}
+	rename(ring(t, "b", "a"), "000008.sst", "000009.sst")
+	if newest, err := ring(t, "b", "a").WrappedByNewest(header, sealed.Pages, "000009.sst"); err != nil || !newest {
+		t.Errorf("wrapped by the newest key twice: got newest %v, %v", newest, err)
 	}
 }
 
@@ -512,13 +516,9 @@ func TestRing_Renew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	idOf := func() string {
+	idOf := func() string { // as the file has it in the clear
 		file := writePages(t, r, "f", nil, 1)
-		id, err := r.KeyID(file[:sealed.HeaderBytes], sealed.Pages, "f")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return id
+		return string(file[33 : 33+file[32]])
 	}
 	newest = "b"
 	if id, err := r.Renew(); id != "b" || err != nil || idOf() != "b" {

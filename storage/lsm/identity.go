@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -27,6 +28,11 @@ type unlocking struct {
 // existing opens a database whose format file says, or does not say, that it is encrypted. It returns whether it is.
 // A database with keys that is not encrypted, and one without keys that is, are a storage.ErrKey.
 func (u unlocking) existing(format fileFormat, known storage.Features) (encrypted bool, err error) {
+	if target, err := readConversion(u.fs.FS, u.dir); err != nil {
+		return false, err
+	} else if target != "" {
+		return false, fmt.Errorf("%w: its conversion to %s has begun and has not ended: call Convert again", storage.ErrKey, strings.TrimSpace(target))
+	}
 	says := format.number != damagedFormat && format.features&encryptedBit(known) != 0
 	identity, err := readIdentity(u.fs.FS, u.dir)
 	found := err == nil

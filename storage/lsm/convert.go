@@ -1,0 +1,311 @@
+package lsm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/jaydb/jay/internal/sealed"
+	"github.com/jaydb/jay/storage"
+)
+
+// convertFile is there while a directory is converted. It says to what: convertedPlain or convertedEncrypted. No engine
+// opens the directory until a conversion to the same has ended.
+// Part of the on-disk format. Must not change.
+const convertFile = "JAY.convert"
+
+// What a conversion makes of a directory. Part of the on-disk format. Must not change.
+const (
+	convertedPlain     = "plain\n"
+	convertedEncrypted = "encrypted\n"
+)
+
+// convertTemporary is the copy of the file that is being converted.
+const convertTemporary = convertFile + ".tmp"
+
+// Convert encrypts a closed database, decrypts it, or encrypts all its files anew with the newest key. opts are those with which
+// the database is opened; opts.EncryptionKeys are nil for one that is not encrypted. to are the keys with which it is opened from then on; nil for
+// none. To encrypt anew, both return the older keys and the newest one.
+//
+// Each file is copied, and the copy takes its place; so the disk needs room for the largest file, and a checkpoint that shares files with the database
+// stays as it is. When Convert has failed, or its process has ended, the database is refused until
+// Convert is called again with the same arguments; it goes on where it was.
+//
+// What a file system or a disk keeps of the files that were replaced is not erased.
+func Convert(ctx context.Context, dir string, opts Options, to sealed.Keys) error {
+	c := &conversion{target: convertedPlain, to: to, opts: opts}
+	if to != nil {
+		c.target = convertedEncrypted
+	}
+	fs := opts.FS
+	if fs == nil {
+		fs = vfs.Default
+	}
+	c.fs = withModes(fs, opts.GroupReadable)
+	if err := c.run(ctx, dir); err != nil {
+		return fmt.Errorf("convert %q: %w", dir, openError(err))
+	}
+	return nil
+}
+
+// conversion is a Convert under way.
+type conversion struct {
+	fs     vfs.FS
+	path   string
+	opts   Options
+	to     sealed.Keys
+	target string
+	format fileFormat
+	from   *sealFS // reads encrypted files
+	into   *sealFS // writes them
+}
+
+func (c *conversion) run(ctx context.Context, dir string) (err error) {
+	if _, err := checkFormatFile(c.fs, dir, c.opts.features()); err != nil {
+		return err
+	}
+	if c.path, err = realPath(c.fs, dir); err != nil {
+		return err
+	}
+	begun, err := readConversion(c.fs, c.path)
+	if err != nil {
+		return err
+	}
+	if begun == "" {
+		// An Open and a Close show that the database is whole, and end it well.
+		opts := c.opts
+		opts.MustExist, opts.ReadOnly, opts.AcceptLoss = true, false, nil
+		e, err := open(c.path, opts)
+		if err != nil {
+			return err
+		}
+		if err := e.Close(); err != nil {
+			return err
+		}
+	}
+	l, err := lock(c.fs, c.path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	if begun, err = readConversion(c.fs, c.path); err != nil {
+		return err
+	}
+	if begun != "" && begun != c.target {
+		return fmt.Errorf("a conversion to %s has begun: end that first", strings.TrimSpace(begun))
+	}
+	if c.format, err = checkFormatFile(c.fs, c.path, c.opts.features()); err != nil {
+		return err
+	}
+	if c.format.number == 0 {
+		return storage.ErrNoDatabase
+	}
+	return c.locked(ctx, begun != "")
+}
+
+// locked is run with the lock held.
+func (c *conversion) locked(ctx context.Context, resumed bool) error {
+	if err := c.openKeys(resumed); err != nil {
+		return err
+	}
+	if !resumed {
+		if err := replaceFile(c.fs, c.path, convertFile, []byte(c.target)); err != nil {
+			return err
+		}
+	}
+	if c.to != nil && c.from.ring == nil {
+		if err := writeIdentity(c.fs, c.path, c.into.ring); err != nil {
+			return err
+		}
+	}
+	names, err := c.fs.List(c.path)
+	if err != nil {
+		return err
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if kind, _ := parseName(name); kind == otherFile && name != controlName {
+			continue
+		}
+		if err := c.file(name); err != nil {
+			return err
+		}
+	}
+	if err := syncDir(c.fs, c.path); err != nil {
+		return err
+	}
+	return c.finish()
+}
+
+// openKeys opens the identity with the keys of both sides, or makes a new one.
+func (c *conversion) openKeys(resumed bool) error {
+	c.from, c.into = &sealFS{FS: c.fs}, &sealFS{FS: c.fs}
+	identity, err := readIdentity(c.fs, c.path)
+	if errors.Is(err, os.ErrNotExist) {
+		if c.opts.EncryptionKeys != nil && !resumed {
+			return fmt.Errorf("%w: the database is not encrypted, and keys to decrypt it were given", storage.ErrKey)
+		}
+		if c.to == nil {
+			return nil // all that was encrypted has been decrypted
+		}
+		c.into.ring, err = sealed.NewRing(sealed.NewDatabaseID(), c.to)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	keys := c.opts.EncryptionKeys
+	if keys == nil {
+		keys = c.to // it was plain, and the conversion has begun
+	}
+	if c.from.ring, err = sealed.OpenIdentity(identity, identityFile, keys); err != nil || c.to == nil {
+		return err
+	}
+	c.into.ring, err = sealed.OpenIdentity(identity, identityFile, c.to)
+	return err
+}
+
+// file converts a file, unless it is as it is to be.
+func (c *conversion) file(name string) error {
+	path := c.fs.PathJoin(c.path, name)
+	f, err := openRegular(c.fs, path)
+	if err != nil {
+		return err
+	}
+	header, err := sealed.ReadHeader(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	source := c.fs
+	if sealed.IsHeader(header) {
+		if c.from.ring == nil {
+			return fmt.Errorf("%w: %s is encrypted, and %s is missing", storage.ErrKey, name, identityFile)
+		}
+		if c.to != nil {
+			newest, err := c.into.ring.WrappedByNewest(header, layoutOfFile(name), name)
+			if err != nil || newest {
+				return err
+			}
+		}
+		source = c.from
+	} else if c.to == nil {
+		return nil
+	}
+	in, err := source.Open(path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := c.create(name)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(copyText(name, in, out), out.Sync(), out.Close()); err != nil {
+		return err
+	}
+	return c.fs.Rename(c.fs.PathJoin(c.path, convertTemporary), path)
+}
+
+// create makes the file that takes the place of another one.
+func (c *conversion) create(name string) (vfs.File, error) {
+	path := c.fs.PathJoin(c.path, convertTemporary)
+	if name == controlName { // which is written at offsets
+		if err := c.fs.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+		f, err := c.fs.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
+		if err != nil || c.to == nil {
+			return f, err
+		}
+		return c.into.begin(f, name)
+	}
+	f, err := c.fs.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil || c.to == nil {
+		return f, err
+	}
+	out, err := c.into.begin(f, name)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return out, nil
+}
+
+// copyText copies what is in a file.
+func copyText(name string, in, out vfs.File) error {
+	if name != controlName {
+		_, err := io.Copy(struct{ io.Writer }{out}, in)
+		return err
+	}
+	text, err := io.ReadAll(io.LimitReader(in, controlSlots*controlSlotSize))
+	if err != nil {
+		return err
+	}
+	if _, err := out.WriteAt(make([]byte, controlSlots*controlSlotSize), 0); err != nil {
+		return err
+	}
+	for i := range controlSlots {
+		record := text[min(len(text), i*controlSlotSize):min(len(text), (i+1)*controlSlotSize)]
+		if record = bytes.TrimRight(record, "\x00"); len(record) == 0 {
+			continue
+		}
+		if _, err := out.WriteAt(record, int64(i*controlSlotSize)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish makes the directory one that is opened again.
+func (c *conversion) finish() error {
+	known := c.opts.features()
+	bit := encryptedBit(known)
+	c.format.features &^= bit
+	if c.to != nil {
+		c.format.features |= bit
+		if err := writeIdentity(c.fs, c.path, c.into.ring); err != nil {
+			return err
+		}
+	}
+	if err := writeFormatFile(c.fs, c.path, c.format.of(known)); err != nil {
+		return err
+	}
+	if c.to == nil {
+		if err := c.fs.Remove(c.fs.PathJoin(c.path, identityFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		if err := syncDir(c.fs, c.path); err != nil { // before the mark goes
+			return err
+		}
+	}
+	if err := c.fs.Remove(c.fs.PathJoin(c.path, convertFile)); err != nil {
+		return err
+	}
+	return syncDir(c.fs, c.path)
+}
+
+// readConversion returns what a directory is being converted to, or "".
+func readConversion(fs vfs.FS, path string) (string, error) {
+	f, err := openRegular(fs, fs.PathJoin(path, convertFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxIdentity))
+	if err == nil && string(text) != convertedPlain && string(text) != convertedEncrypted {
+		err = &storage.DamageError{Dir: path, File: convertFile, Offset: 0, Problem: "it does not say to what the database is converted", Loss: lossAll}
+	}
+	return string(text), err
+}
