@@ -72,7 +72,7 @@ help:
 
 # The command without what is long to compile: decision 0170. Without cgo, so that make test finds compiled
 # what both need.
-SMALL = nosqlite,nomember
+SMALL = nosqlite,nomember,nopostgres
 demo:
 	CGO_ENABLED=0 $(GO) run -tags $(SMALL) ./cmd/jay demo
 

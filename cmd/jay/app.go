@@ -43,13 +43,13 @@ func (a *app) open(create bool) (*jay.DB, error) {
 	}
 	options := a.options
 	options.MustExist = true
-	db, err := jay.Open(a.dir, &options)
+	db, err := a.openNamed(&options)
 	if create && errors.Is(err, jay.ErrNoDatabase) {
 		options.MustExist = false
 		if options.PrefixCollections == jay.PrefixCollectionsStored {
 			options.PrefixCollections = jay.PrefixCollectionsOn // takes effect only in a new database
 		}
-		db, err = jay.Open(a.dir, &options)
+		db, err = a.openNamed(&options)
 	}
 	if errors.Is(err, jay.ErrLocked) {
 		return a.lookInto(err)
@@ -99,7 +99,7 @@ func ofOwner(options jay.Options) *jay.Options {
 func (a *app) checkGlobals() error {
 	switch {
 	case a.dir == "":
-		return usageError{text: "--db must name a directory"}
+		return usageError{text: "--db must name a directory, or a store on a server"}
 	case a.options.MaxDocumentBytes == 0:
 		return usageError{text: "--max-document-bytes must not be 0"}
 	case a.options.MaxDepth == 0:

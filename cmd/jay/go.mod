@@ -9,6 +9,7 @@ require (
 	github.com/jaydb/jay/cluster/embedded v0.0.0
 	github.com/jaydb/jay/cluster/etcd v0.0.0
 	github.com/jaydb/jay/server v0.0.0
+	github.com/jaydb/jay/storage/sqlkv v0.0.0
 	github.com/jaydb/jay/transfer v0.0.0
 	github.com/jedib0t/go-pretty/v6 v6.8.3
 	github.com/prometheus/client_golang v1.23.2
@@ -59,6 +60,10 @@ require (
 	github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus v1.1.0 // indirect
 	github.com/grpc-ecosystem/go-grpc-middleware/v2 v2.3.3 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.29.0 // indirect
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/pgx/v5 v5.12.0 // indirect
+	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/jonboulle/clockwork v0.5.0 // indirect
 	github.com/klauspost/compress v1.18.0 // indirect
 	github.com/kr/pretty v0.3.1 // indirect
@@ -104,6 +109,7 @@ require (
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/exp v0.0.0-20240325151524-a685a6edb6d8 // indirect
 	golang.org/x/net v0.61.0 // indirect
+	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
 	golang.org/x/tools v0.52.0 // indirect
@@ -131,3 +137,5 @@ replace github.com/jaydb/jay/transfer => ../../transfer
 
 // As in go.work: an old genproto has packages that modules of their own have now.
 replace google.golang.org/genproto => google.golang.org/genproto v0.0.0-20240123012728-ef4313101c80
+
+replace github.com/jaydb/jay/storage/sqlkv => ../../storage/sqlkv

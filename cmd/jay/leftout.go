@@ -1,4 +1,4 @@
-//go:build nosqlite || nomember
+//go:build nosqlite || nomember || nopostgres
 
 package main
 

@@ -1,4 +1,4 @@
-//go:build nosqlite && nomember
+//go:build nosqlite && nomember && nopostgres
 
 package main
 
@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// Ensure that a build without SQLite and without a member of etcd compiles neither, and says what it is asked in vain.
+// Ensure that a build without SQLite, a member of etcd and the engine on PostgreSQL compiles none of them, and says what it is asked in vain.
 func TestLeftOut(t *testing.T) {
-	list := exec.Command("go", "list", "-tags", "nosqlite,nomember", "-deps", ".")
+	list := exec.Command("go", "list", "-tags", "nosqlite,nomember,nopostgres", "-deps", ".")
 	list.Stderr = os.Stderr
 	packages, err := list.Output()
 	if err != nil {
@@ -21,7 +21,7 @@ func TestLeftOut(t *testing.T) {
 	if !strings.Contains(string(packages), "github.com/cockroachdb/pebble/v2\n") {
 		t.Fatalf("go list says %.200q, want the packages of the command", packages)
 	}
-	for _, out := range []string{"modernc.org/sqlite", "go.etcd.io/etcd/server", "go.etcd.io/raft"} {
+	for _, out := range []string{"modernc.org/sqlite", "github.com/jackc/pgx", "go.etcd.io/etcd/server", "go.etcd.io/raft"} {
 		if strings.Contains(string(packages), out) {
 			t.Errorf("the build has %s", out)
 		}
@@ -42,6 +42,7 @@ func TestLeftOut(t *testing.T) {
 	}{
 		{[]string{"--db", db, "import", "--collection", "X", given}, noSQLite},
 		{[]string{"--db", db, "export", made}, noSQLite},
+		{[]string{"--db", "postgres://ada@localhost/app", "get", "a/1"}, "this jay was built without the engine on PostgreSQL: build it without the tag nopostgres"},
 		{
 			[]string{"serve", "--data", filepath.Join(dir, "data"), "--node-tag", "A", "--cluster", "http://127.0.0.1:1", "--cluster-member", "a", "--cluster-peers", "a=http://127.0.0.1:2"},
 			"this jay was built without a member of etcd: build it without the tag nomember",

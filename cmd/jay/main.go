@@ -37,7 +37,7 @@ func main() {
 
 // commandLine is what kong parses the arguments into.
 type commandLine struct {
-	DB               *string          `group:"every" name:"db" placeholder:"DIR" help:"Directory of the database, $$JAY_DB or else ${dir}."`
+	DB               *string          `group:"every" name:"db" placeholder:"DIR" help:"Directory of the database, or postgres://USER@HOST/DATABASE; $$JAY_DB or else ${dir}."`
 	URL              string           `group:"every" name:"url" placeholder:"URL" help:"A database of a running server, in place of a directory: http://HOST/databases/NAME."`
 	Access           remoteFlags      `embed:""`
 	JSON             bool             `group:"every" name:"json" help:"Print results and errors as JSON, for machines."`
@@ -121,6 +121,7 @@ type app struct {
 	stdout     *bufio.Writer
 	stderr     io.Writer
 	dir        string // of the database
+	store      string // the name of a database that is on a server; else empty
 	dirGiven   bool   // set by --db, not by the environment
 	json       bool   // --json
 	width      int    // of the terminal that stdout is, 0 if it is not a terminal
@@ -162,6 +163,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		a.configure(&line, getenv)
 		command.BindTo(ctx, (*context.Context)(nil))
 		if err = a.openCluster(); err != nil {
+			return a.report(err)
+		}
+		if err = a.useStore(); err != nil {
 			return a.report(err)
 		}
 		switch given := line.Access.given(); {

@@ -210,7 +210,7 @@ func TestImports(t *testing.T) {
 	}
 
 	// Programs see the root, and public packages for what they are about.
-	public := []string{leaf("backups"), leaf("standby"), leaf("server"), leaf("transfer"), leaf("transfer/smuggler"), leaf("ids"), leaf("index"), leaf("query")}
+	public := []string{leaf("backups"), leaf("standby"), leaf("server"), leaf("transfer"), leaf("transfer/smuggler"), leaf("ids"), leaf("index"), leaf("query"), leaf("storage/sqlkv")}
 	inner := map[string]string{
 		"server":        leaf("internal/script"), // which has no state, and sees no database
 		"jayprometheus": leaf("backups"),         // whose figures it shows
