@@ -112,7 +112,7 @@ func (s *Server) Restart() error {
 	}
 	defer log.Close()
 	args := append([]string{"-c", guard, "sh", filepath.Join(s.bin, "postgres"), "-D", filepath.Join(s.dir, "data"), "-k", s.dir, "-c", "listen_addresses=",
-		"-c", "max_connections=400", "-c", "fsync=on"}, s.args...)
+		"-c", "max_connections=800", "-c", "fsync=on"}, s.args...)
 	c := s.command("/bin/sh", args...)
 	c.Env = append(os.Environ(), "JAY_DIR="+s.dir, "JAY_KEEP="+s.keep())
 	c.Stdout, c.Stderr = log, log

@@ -23,7 +23,7 @@ var drivers atomic.Int64
 
 func newDriver() storage.Driver {
 	// Many tests run at once, each with databases of its own.
-	return &driver{Driver: sqlkv.Driver{Connections: 8}, prefix: fmt.Sprintf("t%d_%d_", os.Getpid(), drivers.Add(1))}
+	return &driver{Driver: sqlkv.Driver{Connections: 16}, prefix: fmt.Sprintf("t%d_%d_", os.Getpid(), drivers.Add(1))}
 }
 
 // driver opens stores on the server, each in a schema of its own.
