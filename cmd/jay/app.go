@@ -43,13 +43,13 @@ func (a *app) open(create bool) (*jay.DB, error) {
 	}
 	options := a.options
 	options.MustExist = true
-	db, err := a.openNamed(&options)
+	db, err := a.store.open(a.dir, &options)
 	if create && errors.Is(err, jay.ErrNoDatabase) {
 		options.MustExist = false
 		if options.PrefixCollections == jay.PrefixCollectionsStored {
 			options.PrefixCollections = jay.PrefixCollectionsOn // takes effect only in a new database
 		}
-		db, err = a.openNamed(&options)
+		db, err = a.store.open(a.dir, &options)
 	}
 	if errors.Is(err, jay.ErrLocked) {
 		return a.lookInto(err)

@@ -260,7 +260,7 @@ func filter(all []described, prefix string) []described {
 func (a *app) fromDatabase(look func(s *shell) []candidate) (found []candidate) {
 	options := a.options
 	options.ReadOnly, options.CopyTag, options.PrefixCollections = true, "", jay.PrefixCollectionsStored // completion must change nothing
-	db, err := a.openNamed(&options)
+	db, err := a.store.open(a.dir, &options)
 	if errors.Is(err, jay.ErrLocked) {
 		db, err = lookInto(a.dir, options, err)
 	}

@@ -121,7 +121,7 @@ type app struct {
 	stdout     *bufio.Writer
 	stderr     io.Writer
 	dir        string // of the database
-	store      string // the name of a database that is on a server; else empty
+	store      store
 	dirGiven   bool   // set by --db, not by the environment
 	json       bool   // --json
 	width      int    // of the terminal that stdout is, 0 if it is not a terminal
@@ -165,7 +165,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		if err = a.openCluster(); err != nil {
 			return a.report(err)
 		}
-		if err = a.useStore(); err != nil {
+		if a.dir, err = a.store.use(a.dir, a.command, &a.options); err != nil {
 			return a.report(err)
 		}
 		switch given := line.Access.given(); {

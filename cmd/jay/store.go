@@ -20,26 +20,30 @@ var onStores = []string{
 	"jay list", "jay put", "jay query", "jay revisions configure", "jay revisions list", "jay stats", "jay update",
 }
 
-// useStore makes the command work on the store that --db names, if that is on a server, or refuses one that cannot. From then on a.dir is the
-// name as messages have it.
-func (a *app) useStore() error {
-	if !isStore(a.dir) {
-		return nil
-	}
-	if !slices.Contains(onStores, a.command) {
-		return usageError{text: fmt.Sprintf("%s works on a directory, and not on a store on a server", strings.TrimPrefix(a.command, "jay "))}
-	}
-	shown, err := useEngine(&a.options, a.dir)
-	a.store, a.dir = a.dir, shown
-	return err
+// store is where the database is: in the directory of --db, or on a server. The zero value is the directory.
+type store struct {
+	name string // on a server; or empty
 }
 
-// openNamed opens the database that --db names.
-func (a *app) openNamed(options *jay.Options) (*jay.DB, error) {
-	if a.store == "" {
-		return jay.Open(a.dir, options)
+// use makes a command work on the store that --db names, if that is on a server, or refuses one that cannot. It returns the name as messages
+// have it, and sets the engine.
+func (s *store) use(name, command string, o *jay.Options) (shown string, err error) {
+	if !isStore(name) {
+		return name, nil
+	}
+	if !slices.Contains(onStores, command) {
+		return "", usageError{text: fmt.Sprintf("%s works on a directory, and not on a store on a server", strings.TrimPrefix(command, "jay "))}
+	}
+	s.name = name
+	return useEngine(o, name)
+}
+
+// open opens the database, which is in dir if it is in a directory.
+func (s *store) open(dir string, options *jay.Options) (*jay.DB, error) {
+	if s.name == "" {
+		return jay.Open(dir, options)
 	}
 	o := *options
 	o.CacheBytes, o.MemTableBytes = 0, 0 // what some commands choose for a directory
-	return jay.Open(a.store, &o)
+	return jay.Open(s.name, &o)
 }
