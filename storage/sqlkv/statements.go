@@ -19,7 +19,6 @@ type statements struct {
 
 	store   string // the row of store
 	newest  string // the number of the newest commit
-	created string // is the creation finished?
 	finish  string // the creation
 	feature string // notes the features in use
 
@@ -62,7 +61,6 @@ func newStatements(schema string, t traits) statements {
 
 		store:   in(`select layout, id, features, created from $s.store`),
 		newest:  in(`select n from $s.commits order by n desc limit 1`),
-		created: in(`select created from $s.store`),
 		finish:  in(`update $s.store set created = true where one = 1`),
 		feature: in(`update $s.store set features = $1 where one = 1`),
 
