@@ -67,7 +67,7 @@ var storing = []mutation{
 	},
 	{
 		name:  "a feature that is used later replaces those in the file of the format",
-		edits: []edit{{"storage/lsm/features.go", "\tformat := u.known.Format(before | needs)\n", "\tformat := u.known.Format(needs)\n"}},
+		edits: []edit{{"storage/lsm/features.go", "\tformat := u.known.Format(before | needs | u.files)\n", "\tformat := u.known.Format(needs | u.files)\n"}},
 		tests: []tests{{"storage/lsm", "TestFeatures_FirstUse"}},
 	},
 	{

@@ -1,0 +1,99 @@
+package main
+
+// sealing are changes to the encryption of files.
+var sealing = []mutation{
+	{
+		name: "a page does not say whether it is the last one",
+		edits: []edit{
+			{"internal/sealed/pages.go", "p.place.set(p.pages, last)", "p.place.set(p.pages, 0*last)"},
+			{"internal/sealed/pages.go", "\t\tlast = 1\n", "\t\tlast = 0\n"},
+		},
+		tests: []tests{{"internal/sealed", "TestPages_"}},
+	},
+	{
+		name: "a page does not say where it belongs",
+		edits: []edit{
+			{"internal/sealed/pages.go", "p.place.set(p.pages, last)", "p.place.set(0, last)"},
+			{"internal/sealed/pages.go", "s.place.set(uint64(number), last)", "s.place.set(0, last)"},
+		},
+		tests: []tests{{"internal/sealed", "TestPages_"}},
+	},
+	{
+		name:  "an encrypted file may take the name of another one",
+		edits: []edit{{"internal/sealed/header.go", "\t\tif names[i] == name {\n", "\t\tif true {\n"}},
+		tests: []tests{{"internal/sealed", "TestHeader_"}},
+	},
+	{
+		name:  "an encrypted file may be one of another database",
+		edits: []edit{{"internal/sealed/header.go", "\tcase DatabaseID(fixed[12:]) != r.database:\n", "\tcase false:\n"}},
+		tests: []tests{{"internal/sealed", "TestHeader_"}},
+	},
+	{
+		name:  "a frame is taken twice",
+		edits: []edit{{"internal/sealed/frames.go", "!ok || offset < r.size || offset", "!ok || offset"}},
+		tests: []tests{{"internal/sealed", "TestFrames_"}},
+	},
+	{
+		name:  "damage to a frame hides the frames after it",
+		edits: []edit{{"internal/sealed/frames.go", "\t\tr.noteDamage(at)\n\t\tat++\n", "\t\tr.noteDamage(at)\n\t\treturn nil\n"}},
+		tests: []tests{{"internal/sealed", "TestFrames_"}},
+	},
+	{
+		name: "a slot does not say where it belongs",
+		edits: []edit{
+			{"internal/sealed/slots.go", "s.aead.Seal(s.out, nil, b, place.set(uint64(i), ", "s.aead.Seal(s.out, nil, b, place.set(0, "},
+			{"internal/sealed/slots.go", "recordStart+length+sealBytes], place.set(uint64(i), ", "recordStart+length+sealBytes], place.set(0, "},
+		},
+		tests: []tests{{"internal/sealed", "TestSlots"}},
+	},
+	{
+		name:  "a slot whose key is missing reads as one that was never written",
+		edits: []edit{{"internal/sealed/slots.go", "\tif errors.As(err, new(*Damage)) {\n", "\tif err != nil {\n"}},
+		tests: []tests{{"internal/sealed", "TestSlots"}},
+	},
+	{
+		name:  "another secret takes the place of a key",
+		edits: []edit{{"internal/sealed/ring.go", "found && !bytes.Equal(old.Secret, key.Secret)", "found && false && !bytes.Equal(old.Secret, key.Secret)"}},
+		tests: []tests{{"internal/sealed", "TestRing_"}},
+	},
+	{
+		name:  "a writer goes on after a failed write",
+		edits: []edit{{"internal/sealed/sealed.go", "\tif b.err != nil {\n", "\tif false {\n"}},
+		tests: []tests{{"internal/sealed", "TestWriters_"}},
+	},
+	{
+		name:  "an ingested table has no key for its new name",
+		edits: []edit{{"storage/lsm/sealfs.go", "\tif err := s.rebind(oldname, newname); err != nil {\n\t\treturn err\n\t}\n\treturn s.FS.Link(", "\treturn s.FS.Link("}},
+		tests: []tests{{"storage/lsm", "TestSealed_Ingest"}},
+	},
+	{
+		name:  "an encrypted table is not synced when it is closed",
+		edits: []edit{{"storage/lsm/sealfs.go", "\tif err == nil && f.durable {\n", "\tif err == nil && false {\n"}},
+		tests: []tests{{"storage/lsm", "TestSealed_Ingest|TestSealed_PowerCut"}},
+	},
+	{
+		name:  "a transaction can make a database look as if it were encrypted",
+		edits: []edit{{"storage/lsm/features.go", "\tneeds &^= encryptedBit(u.known)\n", ""}},
+		tests: []tests{{"storage/lsm", "TestSealed_Features"}},
+	},
+	{
+		name:  "a feature that rises takes the word that the database is encrypted out of the format file",
+		edits: []edit{{"storage/lsm/features.go", "u.known.Format(before | needs | u.files)", "u.known.Format(before | needs)"}},
+		tests: []tests{{"storage/lsm", "TestSealed_Features"}},
+	},
+	{
+		name:  "keys for a database that is not encrypted are ignored",
+		edits: []edit{{"storage/lsm/identity.go", "\tcase !found && !says && u.keys == nil:\n", "\tcase !found && !says:\n"}},
+		tests: []tests{{"storage/lsm", "TestSealed_Keys"}},
+	},
+	{
+		name:  "a database is opened while its conversion has not ended",
+		edits: []edit{{"storage/lsm/identity.go", "\t} else if target != \"\" {\n", "\t} else if false {\n"}},
+		tests: []tests{{"storage/lsm", "TestConvert_"}},
+	},
+	{
+		name:  "a conversion takes the keys away before the directory is synced",
+		edits: []edit{{"storage/lsm/convert.go", "\t\tif err := syncDir(c.fs, c.path); err != nil { // before the mark goes\n\t\t\treturn err\n\t\t}\n", ""}},
+		tests: []tests{{"storage/lsm", "TestConvert_"}},
+	},
+}
