@@ -178,7 +178,7 @@ func TestImports(t *testing.T) {
 		{"storage/storagetest", []string{leaf("storage"), "github.com/cockroachdb/pebble/v2/vfs"}},
 		{"storage/memory", []string{leaf("storage")}},                           // for tests of what is written for stores that several have open
 		{"storage/sqlkv", []string{leaf("storage"), "github.com/jackc/pgx/v5"}}, // a module of its own
-		{"storage/lsm", []string{leaf("internal/keybytes"), leaf("internal/pieces"), leaf("storage"), "github.com/cockroachdb/crlib/fifo", "github.com/cockroachdb/pebble/v2", "github.com/prometheus/client_model/go"}},
+		{"storage/lsm", []string{leaf("internal/keybytes"), leaf("internal/pieces"), leaf("internal/sealed"), leaf("storage"), "github.com/cockroachdb/crlib/fifo", "github.com/cockroachdb/pebble/v2", "github.com/prometheus/client_model/go"}},
 		{"transfer", []string{"github.com/klauspost/compress/gzip", "github.com/klauspost/compress/zstd"}}, // without a database
 		{"transfer/smuggler", []string{module, leaf("transfer"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 		{"server", []string{"github.com/prometheus/client_golang/prometheus", module, leaf("cluster"), leaf("standby"), leaf("server/internal/own"), leaf("server/internal/raven"), leaf("server/internal/serve")}},

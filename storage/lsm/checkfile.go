@@ -105,7 +105,7 @@ func (e *Engine) CheckFile(ctx context.Context, f storage.File, pace func(int) e
 			err = nil
 		}
 	case f.Name == identityFile:
-		err = e.checkIdentity(d)
+		err = d.checkIdentity(e.opts.EncryptionKeys)
 	case kind == walFile:
 		err = e.checkLiveLog(d, f.Name, number, pace)
 	case kind == manifestFile:
@@ -136,10 +136,10 @@ func (e *Engine) CheckFile(ctx context.Context, f storage.File, pace func(int) e
 }
 
 // checkIdentity opens the identity file of an encrypted database.
-func (e *Engine) checkIdentity(d *directory) error {
+func (d *directory) checkIdentity(keys sealed.Keys) error {
 	identity, err := readIdentity(d.fs, d.path)
 	if err == nil {
-		_, err = sealed.OpenIdentity(identity, identityFile, e.opts.EncryptionKeys)
+		_, err = sealed.OpenIdentity(identity, identityFile, keys)
 	}
 	if damage := (*sealed.Damage)(nil); errors.As(err, &damage) {
 		d.report(identityFile, damage.Offset, lossAll, "%s", damage.Problem)

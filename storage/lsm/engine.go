@@ -183,7 +183,7 @@ func open(dir string, opts Options) (*Engine, error) {
 		}
 		found = format.number != 0
 	}
-	if format, err = e.unseal(format, opts); err != nil {
+	if format, err = (unlocking{e.sealFS, e.path, opts.EncryptionKeys}).open(format, &e.uses, opts.AcceptLoss); err != nil {
 		return nil, e.unlock(openError(err))
 	}
 	if err := e.controlFS.prepare(e.path, format.number, e.uses.ofFiles(), opts.AcceptLoss); err != nil {
@@ -209,35 +209,6 @@ func open(dir string, opts Options) (*Engine, error) {
 	e.reservation.start(e.db)
 	e.memTable.start(e.db)
 	return e, nil
-}
-
-// unseal opens the directory with its keys, or makes a new one encrypted, and notes the features that the database uses.
-func (e *Engine) unseal(format fileFormat, opts Options) (fileFormat, error) {
-	u := unlocking{e.sealFS, e.path, opts.EncryptionKeys}
-	bit := encryptedBit(e.uses.known)
-	encrypted := opts.EncryptionKeys != nil
-	var err error
-	if format.number == 0 {
-		err = u.create(e.uses.known)
-	} else {
-		encrypted, err = u.existing(format, e.uses.known)
-	}
-	if damage := (*storage.DamageError)(nil); encrypted && errors.As(err, &damage) && damage.File == formatFileName {
-		err = acceptDamage(err, opts.AcceptLoss)
-		format.number = damagedFormat // is written anew
-	}
-	if err != nil {
-		return format, err
-	}
-	if format.number == damagedFormat {
-		format.features = e.uses.known.All() // what it uses is not known
-	}
-	format.features &^= bit
-	if encrypted {
-		e.uses.files = bit
-	}
-	e.uses.features.Store(uint64(format.features))
-	return format, nil
 }
 
 // openPebble opens Pebble. If that fails, it unlocks the directory.

@@ -25,6 +25,35 @@ type unlocking struct {
 	keys sealed.Keys // nil for none
 }
 
+// open opens the directory with its keys, or makes a new one encrypted, and notes the features that the database uses. It returns what the
+// format file says, or should say.
+func (u unlocking) open(format fileFormat, uses *uses, accept func(*storage.DamageError)) (fileFormat, error) {
+	bit := encryptedBit(uses.known)
+	encrypted := u.keys != nil
+	var err error
+	if format.number == 0 {
+		err = u.create(uses.known)
+	} else {
+		encrypted, err = u.existing(format, uses.known)
+	}
+	if damage := (*storage.DamageError)(nil); encrypted && errors.As(err, &damage) && damage.File == formatFileName {
+		err = acceptDamage(err, accept)
+		format.number = damagedFormat // is written anew
+	}
+	if err != nil {
+		return format, err
+	}
+	if format.number == damagedFormat {
+		format.features = uses.known.All() // what it uses is not known
+	}
+	format.features &^= bit
+	if encrypted {
+		uses.files = bit
+	}
+	uses.features.Store(uint64(format.features))
+	return format, nil
+}
+
 // existing opens a database whose format file says, or does not say, that it is encrypted. It returns whether it is.
 // A database with keys that is not encrypted, and one without keys that is, are a storage.ErrKey.
 func (u unlocking) existing(format fileFormat, known storage.Features) (encrypted bool, err error) {

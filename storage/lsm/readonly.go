@@ -33,7 +33,7 @@ func (e *Engine) openReadOnly(dir string, opts Options) (*Engine, error) {
 	if e.lock, err = lockShared(e.fs, e.path); err != nil {
 		return nil, err
 	}
-	if format, err = e.unseal(format, opts); err != nil {
+	if format, err = (unlocking{e.sealFS, e.path, opts.EncryptionKeys}).open(format, &e.uses, nil); err != nil {
 		return nil, e.unlock(openError(err))
 	}
 	if err := e.checkReadOnly(format.number); err != nil {

@@ -91,9 +91,4 @@ var sealing = []mutation{
 		edits: []edit{{"storage/lsm/identity.go", "\t} else if target != \"\" {\n", "\t} else if false {\n"}},
 		tests: []tests{{"storage/lsm", "TestConvert_"}},
 	},
-	{
-		name:  "a conversion takes the keys away before the directory is synced",
-		edits: []edit{{"storage/lsm/convert.go", "\t\tif err := syncDir(c.fs, c.path); err != nil { // before the mark goes\n\t\t\treturn err\n\t\t}\n", ""}},
-		tests: []tests{{"storage/lsm", "TestConvert_"}},
-	},
 }
