@@ -79,12 +79,12 @@ var placed = []mutation{
 	},
 	{
 		name:  "definitions: places have no index",
-		edits: []edit{{"server/internal/verbs/sides.go", "return append(d.WordsIndexes(), d.placesIndexes()...)", "return append(d.WordsIndexes(), d.placesIndexes()[:0]...)"}},
+		edits: []edit{{"server/internal/verbs/sides.go", "return slices.Concat(d.WordsIndexes(), d.placesIndexes(), d.vectorsIndexes())", "return slices.Concat(d.WordsIndexes(), d.placesIndexes()[:0], d.vectorsIndexes())"}},
 		tests: []tests{{"server", "TestDefinitions_Places$"}},
 	},
 	{
 		name:  "definitions: a place of several maps has the index of the first",
-		edits: []edit{{"server/internal/verbs/sides.go", "if other.Fields[0] == path {", "if other.Fields[0] == path || n == 1 {"}},
+		edits: []edit{{"server/internal/verbs/sides.go", "if other.Fields[0] == field {", "if other.Fields[0] == field || n == 1 {"}},
 		tests: []tests{{"server", "TestDefinitions_Places$"}},
 	},
 	{

@@ -143,6 +143,11 @@ var vectors = []mutation{
 		tests: []tests{{"query", "TestSimilar_Forms"}},
 	},
 	{
+		name:  "definitions: vectors have no index",
+		edits: []edit{{"server/internal/verbs/sides.go", "d.placesIndexes(), d.vectorsIndexes())", "d.placesIndexes(), d.vectorsIndexes()[:0])"}},
+		tests: []tests{{"server", "TestDefinitions_Vectors$"}},
+	},
+	{
 		name:  "vectors: an index of numbers answers for their signs",
 		edits: []edit{{"internal/vectors/answer.go", "v.Form() == vector.Singles && ", ""}},
 		tests: []tests{{"internal/vectors", "TestVectors_Forms"}},
