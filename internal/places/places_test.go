@@ -2,6 +2,7 @@ package places_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -197,5 +198,44 @@ func TestPlaces_Format(t *testing.T) {
 	var newer *jay.FormatError
 	if !errors.As(err, &newer) || newer.Found != storage.FeaturePlaces.Format || !slices.Equal(newer.Features, []string{"places"}) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Ensure that the nearest come in order where places are dense around the point: over the edges of the cells around it, and with areas that have cells above it.
+func TestPlaces_Dense(t *testing.T) {
+	seed := rand.Uint64()
+	t.Log("seed", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	for round := range 6 {
+		db := jaytest.Memory(t, nil)
+		jaytest.Must(t, db.EnsureIndex(ctx, "Shops", jay.Index{Name: "Spots", Kind: "places", Fields: []string{"At"}}))
+		lat, lng := r.Float64()*140-70, r.Float64()*340-170
+		var b jay.Batch
+		for i := range 400 {
+			y, x := lat+r.NormFloat64()/100, lng+r.NormFloat64()/100
+			at := fmt.Sprintf("POINT(%v %v)", x, y)
+			if round%2 == 1 && i%20 == 0 {
+				at = fmt.Sprintf("LINESTRING(%v %v, %v %v)", x, y, x+r.Float64()*3, y+r.Float64()*3)
+			}
+			b.Put(fmt.Sprintf("shops/%03d", i), json.RawMessage(fmt.Sprintf(`{"At":%q}`, at)), jay.InCollection("Shops"))
+		}
+		_, err := db.Apply(ctx, &b)
+		jaytest.Must(t, err)
+		jaytest.Must(t, db.Flush(ctx))
+		for range 20 {
+			near := db.Query("Shops").OrderBy(jay.Near("At", lat+r.NormFloat64()/100, lng+r.NormFloat64()/100)).Limit(60)
+			var found, want []string
+			for doc, err := range near.NoScan().Iter(ctx) {
+				jaytest.Must(t, err)
+				found = append(found, doc.ID())
+			}
+			for doc, err := range near.NoIndex().Iter(ctx) {
+				jaytest.Must(t, err)
+				want = append(want, doc.ID())
+			}
+			if len(want) != 60 || !slices.Equal(found, want) {
+				t.Fatalf("round %d: found %q, want %q", round, found, want)
+			}
+		}
 	}
 }

@@ -115,12 +115,12 @@ var placed = []mutation{
 	{
 		name:  "places: what is around a cell is further away than it is",
 		edits: []edit{{"internal/geo/spot.go", "return max(0, metres(s2.CellFromCellID(id).BoundaryDistance(t.at).Angle())-Slack)", "return 2 * metres(s2.CellFromCellID(id).BoundaryDistance(t.at).Angle())"}},
-		tests: []tests{{"internal/places", "TestPlaces_Nearest"}},
+		tests: []tests{{"internal/places", "TestPlaces_Dense"}},
 	},
 	{
 		name:  "places: documents of the cells above the target are not looked up",
 		edits: []edit{{"internal/places/nearest.go", "\t\terr = n.severalAt(around)\n", ""}},
-		tests: []tests{{"internal/places", "TestPlaces_Nearest|TestPlaces_Oracle|TestPlaces_Several"}},
+		tests: []tests{{"internal/places", "TestPlaces_Dense"}},
 	},
 	{
 		name:  "places: tags of another struct make a pair",
