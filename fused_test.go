@@ -12,6 +12,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/query"
 )
 
 // fusing is a collection of notes with words and vectors, some of them without.
@@ -217,5 +218,24 @@ func TestQuery_FusedRefused(t *testing.T) {
 	}
 	if list, err := q.OrderBy(jay.Fuse(jay.Score, "A")).OrderBy("A").All(ctx); err != nil || len(list) != 1 {
 		t.Errorf("another order: got %v, %v", list, err)
+	}
+}
+
+// Ensure that more answers than ranks may take memory for are refused with the bound.
+func TestQuery_FusedLimit(t *testing.T) {
+	db := jaytest.Memory(t, &jay.Options{MaxQueryBytes: 20_000})
+	var b jay.Batch
+	for i := range 300 {
+		b.Put(fmt.Sprintf("notes/%d", i), json.RawMessage(fmt.Sprintf(`{"A":%d,"B":%d}`, i, -i)), jay.InCollection("Notes"))
+	}
+	_, err := db.Apply(ctx, &b)
+	jaytest.Must(t, err)
+	var limit *query.LimitError
+	ranked := db.Query("Notes").OrderBy(jay.Fuse("A", "B")).Limit(1)
+	if _, err := ranked.All(ctx); !errors.Is(err, jay.ErrQuery) || !errors.As(err, &limit) || limit.What != "bytes of ranks" {
+		t.Errorf("got %v", err)
+	}
+	if list, err := ranked.Where(jay.Lt("A", 100)).All(ctx); err != nil || len(list) != 1 {
+		t.Errorf("fewer: got %v, %v", list, err)
 	}
 }

@@ -139,6 +139,9 @@ func TestSimilar_Forms(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", text, err, want)
 		}
 	}
+	if _, err := query.ParseCondition("vector.search(V, $v)", map[string]any{"v": slices.Repeat([][]float32{{1}}, query.MaxSimilars+1)}); !errors.Is(err, query.ErrSyntax) || !strings.Contains(err.Error(), "more than 64 vectors") {
+		t.Errorf("many vectors: got %v", err)
+	}
 	one, err := query.ParseCondition("vector.search(embedding.i1(V), [3], 0.5)", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -112,6 +113,10 @@ func run(ctx context.Context, s settings) (err error) {
 	if err := db.Compact(ctx); err != nil {
 		return err
 	}
+	var memory runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&memory)
+	fmt.Printf("memory: %d MB of Go's heap, beside the cache of blocks\n", memory.HeapAlloc>>20)
 	usage, err := db.DiskUsage(ctx)
 	if err != nil {
 		return err
