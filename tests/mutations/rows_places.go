@@ -124,7 +124,7 @@ var placed = []mutation{
 	},
 	{
 		name:  "places: tags of another struct make a pair",
-		edits: []edit{{"internal/catalog/tags_places.go", "key := path[:strings.LastIndexByte(path, '.')+1] + \"\\x00\" + name", "key := name"}},
+		edits: []edit{{"internal/catalog/tags_places.go", "key := path[:strings.LastIndexByte(path, '.')+1] + \"\\x00\" + name", "key := path[:max(0, strings.IndexByte(path, '\\x00'))] + name"}},
 		tests: []tests{{".", "TestEnsureIndexes_Places"}},
 	},
 	{
