@@ -1,11 +1,12 @@
 // Command groups measures groups that are made along an index, beside those of a scan.
 //
-//	go run ./groups [-n DOCUMENTS] [-groups G] [-pairs P] [-dir DIR] [-builds] [-loads] [-rebuilds] [-smoke]
+//	go run ./groups [-n DOCUMENTS] [-groups G] [-pairs P] [-dir DIR] [-builds] [-loads] [-rebuilds] [-peers] [-smoke]
 //
 // One database has an index on the customer and the total of each order. Each query runs with the index and without it in turns, and both must
 // answer alike, to the last byte. Behind that, computed indexes are built and dropped, in turn with an ordinary index on the same field. The figures are
 // medians, and those of the ratios of the pairs. With -loads an index that loads the documents of a reference is measured beside one of the
-// reference, in two databases. With -rebuilds an index of each kind is built, as after a restore.
+// reference, in two databases. With -rebuilds an index of each kind is built, as after a restore. With -peers
+// kept counts and sums are read beside those of SQLite.
 package main
 
 import (
@@ -32,6 +33,7 @@ func main() {
 	onlyBuilds := flag.Bool("builds", false, "only the table of builds")
 	onlyLoads := flag.Bool("loads", false, "only the table of an index that loads documents")
 	onlyRebuilds := flag.Bool("rebuilds", false, "only the table of builds of each kind of index")
+	onlyPeers := flag.Bool("peers", false, "only the table of kept counts and sums beside SQLite")
 	smoke := flag.Bool("smoke", false, "few documents and one pair, to see that it works")
 	flag.Parse()
 	if *smoke {
@@ -40,6 +42,9 @@ func main() {
 	measure := func() error { return run(context.Background(), *n, *groups, *pairs, *dir, *onlyBuilds) }
 	if *onlyLoads {
 		measure = func() error { return loads(context.Background(), *dir, *n, *pairs) }
+	}
+	if *onlyPeers {
+		measure = func() error { return peers(context.Background(), *dir, *n, *groups, *pairs) }
 	}
 	if *onlyRebuilds {
 		measure = func() error { return rebuilds(context.Background(), *dir, *n, max(1, *pairs/10)) }
