@@ -16,17 +16,6 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// convertFile is there while a directory is converted. It says to what: convertedPlain or convertedEncrypted. No engine
-// opens the directory until a conversion to the same has ended.
-// Part of the on-disk format. Must not change.
-const convertFile = "JAY.convert"
-
-// What a conversion makes of a directory. Part of the on-disk format. Must not change.
-const (
-	convertedPlain     = "plain\n"
-	convertedEncrypted = "encrypted\n"
-)
-
 // convertTemporary is the copy of the file that is being converted.
 const convertTemporary = convertFile + ".tmp"
 
@@ -291,21 +280,4 @@ func (c *conversion) finish() error {
 		return err
 	}
 	return syncDir(c.fs, c.path)
-}
-
-// readConversion returns what a directory is being converted to, or "".
-func readConversion(fs vfs.FS, path string) (string, error) {
-	f, err := openRegular(fs, fs.PathJoin(path, convertFile))
-	if errors.Is(err, os.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxIdentity))
-	if err == nil && string(text) != convertedPlain && string(text) != convertedEncrypted {
-		err = &storage.DamageError{Dir: path, File: convertFile, Offset: 0, Problem: "it does not say to what the database is converted", Loss: lossAll}
-	}
-	return string(text), err
 }

@@ -20,6 +20,11 @@ import (
 // Part of the on-disk format. Must not change.
 const formatFileName = "JAY"
 
+// identityFile is there in the directory of an encrypted database, and of no other. It says which database it is, and shows whether a key
+// is the right one: see sealed.OpenIdentity. It is written before any other file of a new database.
+// Part of the on-disk format. Must not change.
+const identityFile = "JAY.keys"
+
 // Part of the on-disk format. Must not change.
 const formatFilePrefix = "jay database, format "
 

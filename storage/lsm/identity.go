@@ -13,10 +13,16 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// identityFile is there in the directory of an encrypted database, and of no other. It says which database it is, and shows whether a key
-// is the right one: see sealed.OpenIdentity. It is written before any other file of a new database.
+// convertFile is there while a directory is converted. It says to what: convertedPlain or convertedEncrypted. No engine
+// opens the directory until a conversion to the same has ended.
 // Part of the on-disk format. Must not change.
-const identityFile = "JAY.keys"
+const convertFile = "JAY.convert"
+
+// What a conversion makes of a directory. Part of the on-disk format. Must not change.
+const (
+	convertedPlain     = "plain\n"
+	convertedEncrypted = "encrypted\n"
+)
 
 // unlocking decides whether a directory is encrypted, and opens it with its keys.
 type unlocking struct {
@@ -145,4 +151,21 @@ func writeIdentity(fs vfs.FS, dir string, ring *sealed.Ring) error {
 		return err
 	}
 	return replaceFile(fs, dir, identityFile, identity)
+}
+
+// readConversion returns what a directory is being converted to, or "".
+func readConversion(fs vfs.FS, path string) (string, error) {
+	f, err := openRegular(fs, fs.PathJoin(path, convertFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxIdentity))
+	if err == nil && string(text) != convertedPlain && string(text) != convertedEncrypted {
+		err = &storage.DamageError{Dir: path, File: convertFile, Offset: 0, Problem: "it does not say to what the database is converted", Loss: lossAll}
+	}
+	return string(text), err
 }
