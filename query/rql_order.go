@@ -47,7 +47,7 @@ func (p orders) one(q *Query) error {
 		return err
 	}
 	if key.field.Meta == MetaScore {
-		err = scores{p.parser}.order(&order, key.offset)
+		err = scores(p).order(&order, key.offset)
 	} else {
 		order.Descending = p.descending()
 	}

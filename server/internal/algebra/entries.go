@@ -190,7 +190,7 @@ func (t gathering) method(n *node, of value, name string, args []*node, s *scope
 			if t.script {
 				which = "first"
 			}
-			v, err = ordering{t.translator}.first(n.at, v, which)
+			v, err = ordering(t).first(n.at, v, which)
 		}
 	case sharp && (name == "Count" || name == "LongCount") && len(args) <= 1:
 		if len(args) == 1 {
