@@ -88,7 +88,7 @@ func TestPlan_Sizes(t *testing.T) {
 	first := explained(t, db, "from Orders where At >= 6000 and Company >= 'companies/0'")
 	w, err := db.BulkInsert(nil)
 	must(t, err)
-	for i := range 30_000 {
+	for i := range 60_000 {
 		_, err := w.Put(ctx, fmt.Sprintf("orders/x%05d", i), fmt.Appendf(nil, `{"At":1,"Company":"x","Text":%q}`, strings.Repeat("x", 300)), jay.InCollection("Orders"))
 		must(t, err)
 	}
