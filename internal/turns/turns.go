@@ -47,10 +47,10 @@ const (
 
 	// maxOvertaken is the number of losses in a turn after which it becomes exclusive.
 	maxOvertaken = 2
-
-	// exclusiveShare is the least time that an exclusive run may take, as a part of Limit.
-	exclusiveShare = 50
 )
+
+// minExclusive is the least time that an exclusive run may take. A variable for tests.
+var minExclusive = 20 * time.Millisecond
 
 // Caller is a call that may have to wait for its turn. It must end with Leave.
 type Caller struct {
@@ -194,9 +194,9 @@ func (k Key) appliesTo(d Doc) bool { return k == Document(d.ID) || k.covers(d, t
 // use.
 type Lines struct {
 	// Limit is how long one run of a turn's holder may take before the turn passes to the
-	// next caller; the run continues without the turn. An exclusive run may take a
-	// fiftieth of it plus four times the duration of the run before, but at most Limit. 0
-	// means DefaultLimit. It must not be changed once there are callers.
+	// next caller; the run continues without the turn. An exclusive run may take 20 ms
+	// plus four times the duration of the run before it, but at most Limit. 0 means
+	// DefaultLimit. It must not be changed once there are callers.
 	Limit time.Duration
 
 	runs       atomic.Uint64                  // runs of users' functions that began in a turn
@@ -456,7 +456,7 @@ func (l *Lines) runAgain(p *place, lost []Key) (again, used bool) {
 	}
 	limit := l.limit()
 	if p.overtaken++; p.overtaken >= maxOvertaken {
-		limit = min(limit, limit/exclusiveShare+4*time.Since(p.began))
+		limit = min(limit, minExclusive+4*time.Since(p.began))
 		l.exclude(p)
 	}
 	l.begin(p, limit)
