@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 
@@ -27,23 +25,14 @@ type sides struct {
 var referred = []int{0, 10, 1000}
 
 // loads prints what an index that loads documents costs beside one that does not: n orders of n/10 customers, and those of referred.
-func loads(ctx context.Context, parent string, n, pairs int) (err error) {
-	s := &sides{of: [2]jay.Index{{Name: "of", Fields: []string{"Customer"}}, {Name: "of", Fields: []string{"load(Customer).Name"}}}}
-	for i := range s.db {
-		dir, err := os.MkdirTemp(parent, "jay-loads-")
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-		if s.db[i], err = jay.Open(filepath.Join(dir, "db"), nil); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, s.db[i].Close()) }()
-		if err := fillLoads(ctx, s.db[i], n); err != nil {
+func loads(ctx context.Context, dbs [2]*jay.DB, dir string, n, pairs int) error {
+	s := &sides{db: dbs, of: [2]jay.Index{{Name: "of", Fields: []string{"Customer"}}, {Name: "of", Fields: []string{"load(Customer).Name"}}}}
+	for _, db := range s.db {
+		if err := fillLoads(ctx, db, n); err != nil {
 			return err
 		}
 	}
-	machine, err := report.ThisMachine(parent)
+	machine, err := report.ThisMachine(dir)
 	if err != nil {
 		return err
 	}

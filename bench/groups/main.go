@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -39,17 +40,20 @@ func main() {
 	if *smoke {
 		*n, *groups, *pairs = 2000, 50, 1
 	}
-	measure := func() error { return run(context.Background(), *n, *groups, *pairs, *dir, *onlyBuilds) }
+	ctx := context.Background()
+	measure := func(dir string, db *jay.DB) error { return run(ctx, db, *n, *groups, *pairs, dir, *onlyBuilds) }
 	if *onlyLoads {
-		measure = func() error { return loads(context.Background(), *dir, *n, *pairs) }
+		measure = func(_ string, one *jay.DB) error {
+			return inDatabase(*dir, func(_ string, other *jay.DB) error { return loads(ctx, [2]*jay.DB{one, other}, *dir, *n, *pairs) })
+		}
 	}
 	if *onlyPeers {
-		measure = func() error { return peers(context.Background(), *dir, *n, *groups, *pairs) }
+		measure = func(dir string, db *jay.DB) error { return peers(ctx, db, dir, *n, *groups, *pairs) }
 	}
 	if *onlyRebuilds {
-		measure = func() error { return rebuilds(context.Background(), *dir, *n, max(1, *pairs/10)) }
+		measure = func(dir string, db *jay.DB) error { return rebuilds(ctx, db, dir, *n, max(1, *pairs/10)) }
 	}
-	if err := measure(); err != nil {
+	if err := inDatabase(*dir, measure); err != nil {
 		fmt.Fprintln(os.Stderr, "groups:", err)
 		os.Exit(1)
 	}
@@ -74,17 +78,22 @@ var kept = []struct{ name, text string }{
 	{"kept count and sum, last in an order beside", "from Orders group by Customer order by Customer select Customer, count() as n, sum(Total) as s, last(Total order by At) as last"},
 }
 
-func run(ctx context.Context, n, groups, pairs int, parent string, onlyBuilds bool) (err error) {
+// inDatabase calls fn with a new database below parent, in a directory that is removed when fn has returned, and that fn may use, too.
+func inDatabase(parent string, fn func(dir string, db *jay.DB) error) (err error) {
 	dir, err := os.MkdirTemp(parent, "jay-groups-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	db, err := jay.Open(dir, nil)
+	db, err := jay.Open(filepath.Join(dir, "db"), nil)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	return fn(dir, db)
+}
+
+func run(ctx context.Context, db *jay.DB, n, groups, pairs int, dir string, onlyBuilds bool) error {
 	if err := fill(ctx, db, n, groups); err != nil {
 		return err
 	}

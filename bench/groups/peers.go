@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 
@@ -25,17 +24,7 @@ type group struct {
 
 // peers prints how long reading all groups with their counts and sums takes, of an index that keeps them, beside two ways in which SQLite answers: a table
 // that triggers keep, and a GROUP BY along an index that has both columns.
-func peers(ctx context.Context, parent string, n, groups, pairs int) (err error) {
-	dir, err := os.MkdirTemp(parent, "jay-groups-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	db, err := jay.Open(filepath.Join(dir, "jay"), nil)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+func peers(ctx context.Context, db *jay.DB, dir string, n, groups, pairs int) (err error) {
 	if err := db.EnsureIndex(ctx, "Orders", jay.Index{Kind: "groups", Fields: []string{"Customer"}, Options: map[string]string{"sums": "Total"}}); err != nil {
 		return err
 	}

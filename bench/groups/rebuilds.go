@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -41,17 +39,7 @@ var rebuilt = []rebuiltIndex{
 }
 
 // rebuilds prints how long each kind of index takes to be built over n documents, as after a restore or a repair.
-func rebuilds(ctx context.Context, parent string, n, times int) (err error) {
-	dir, err := os.MkdirTemp(parent, "jay-rebuilds-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	db, err := jay.Open(filepath.Join(dir, "db"), nil)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+func rebuilds(ctx context.Context, db *jay.DB, dir string, n, times int) error {
 	if err := fillRebuilds(ctx, db, n); err != nil {
 		return err
 	}
