@@ -102,16 +102,25 @@ func (e *Engine) bounded() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(e.ctx, e.timeout)
 }
 
-// retried calls fn with a connection of the pool. If that turns out to be lost, as the server was restarted, all others of the
-// pool may be so, too: then it calls fn once more with a new one. If fn returns no error, the connection is its own.
+// retried calls fn with a connection of the pool, as acquire does, and gives the connection back.
 func (e *Engine) retried(ctx context.Context, fn func(c *pgxpool.Conn) error) error {
+	c, err := e.acquire(ctx, fn)
+	if err == nil {
+		c.Release()
+	}
+	return err
+}
+
+// acquire returns a connection of the pool for which fn has returned no error. If one turns out to be lost, as the server was
+// restarted, all others of the pool may be so, too: then it calls fn once more with a new one.
+func (e *Engine) acquire(ctx context.Context, fn func(c *pgxpool.Conn) error) (*pgxpool.Conn, error) {
 	for attempt := 0; ; attempt++ {
 		c, err := e.pool.Acquire(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err = fn(c); err == nil {
-			return nil
+			return c, nil
 		}
 		gone := lost(err) && err != storage.ErrNotFound
 		if gone || c.Conn().PgConn().TxStatus() != 'I' {
@@ -119,7 +128,7 @@ func (e *Engine) retried(ctx context.Context, fn func(c *pgxpool.Conn) error) er
 		}
 		c.Release()
 		if !gone || attempt > 0 || ctx.Err() != nil {
-			return err
+			return nil, err
 		}
 		e.pool.Reset()
 	}
@@ -151,9 +160,7 @@ func (e *Engine) Get(key []byte) ([]byte, io.Closer, error) {
 	defer cancel()
 	var value []byte
 	err := e.retried(ctx, func(c *pgxpool.Conn) (err error) {
-		if value, err = e.sql.value(ctx, c, key); err == nil {
-			c.Release()
-		}
+		value, err = e.sql.value(ctx, c, key)
 		return err
 	})
 	if err != nil && err != storage.ErrNotFound {
@@ -195,9 +202,7 @@ func (e *Engine) record() (r record, err error) {
 	ctx, cancel := e.bounded()
 	defer cancel()
 	err = e.retried(ctx, func(c *pgxpool.Conn) (err error) {
-		if r, err = e.sql.record(ctx, c); err == nil {
-			c.Release()
-		}
+		r, err = e.sql.record(ctx, c)
 		return err
 	})
 	return r, e.address.explain(err)
@@ -223,9 +228,6 @@ func (e *Engine) FinishCreation() error {
 	defer cancel()
 	err := e.retried(ctx, func(c *pgxpool.Conn) error {
 		_, err := c.Exec(ctx, e.sql.finish) // which may be done twice
-		if err == nil {
-			c.Release()
-		}
 		return err
 	})
 	if err != nil {

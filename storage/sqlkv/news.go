@@ -68,11 +68,7 @@ func (e *Engine) latest() (number uint64, err error) {
 	ctx, cancel := e.bounded()
 	defer cancel()
 	err = e.retried(ctx, func(c *pgxpool.Conn) error {
-		err := c.QueryRow(ctx, e.sql.newest).Scan(&number)
-		if err == nil {
-			c.Release()
-		}
-		return err
+		return c.QueryRow(ctx, e.sql.newest).Scan(&number)
 	})
 	return number, e.address.explain(err)
 }

@@ -1,7 +1,6 @@
 package sqlkv
 
 import (
-	"context"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -41,24 +40,16 @@ func (e *Engine) pruneAfter(number int64) (last int64, count int, err error) {
 	ctx, cancel := e.bounded()
 	defer cancel()
 	err = e.retried(ctx, func(c *pgxpool.Conn) error {
-		numbers, err := prunedRows(ctx, c, e.sql.prune, number, prunedAtOnce, e.retention)
+		rows, err := c.Query(ctx, e.sql.prune, number, prunedAtOnce, e.retention)
 		if err != nil {
 			return err
 		}
-		c.Release()
+		numbers, err := pgx.CollectRows(rows, pgx.RowTo[int64])
 		count = len(numbers)
 		for _, n := range numbers {
 			last = max(last, n)
 		}
-		return nil
+		return err
 	})
 	return last, count, e.address.explain(err)
-}
-
-func prunedRows(ctx context.Context, c rower, sql string, args ...any) ([]int64, error) {
-	rows, err := c.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[int64])
 }

@@ -47,7 +47,8 @@ func (e *Engine) snapshot() *snapshot {
 			Do:    "close snapshots and iterators sooner, or raise Driver.Connections"}
 		return s
 	}
-	err := e.retried(ctx, func(c *pgxpool.Conn) error {
+	var err error
+	s.conn, err = e.acquire(ctx, func(c *pgxpool.Conn) error {
 		var b pgx.Batch
 		b.Queue(e.reads)
 		b.Queue(e.sql.newest)
@@ -56,11 +57,7 @@ func (e *Engine) snapshot() *snapshot {
 		if err == nil {
 			err = answers.QueryRow().Scan(&s.number)
 		}
-		if err = errors.Join(err, answers.Close()); err != nil {
-			return err
-		}
-		s.conn = c
-		return nil
+		return errors.Join(err, answers.Close())
 	})
 	if err != nil {
 		<-e.snapshots
