@@ -276,8 +276,7 @@ func (g *group) queueWrites(b *pgx.Batch, current map[string][]byte) (keys [][]b
 		keys = append(keys, key)
 		keysBytes += len(key)
 		if c.add != nil {
-			value := sum(current[name], c.add)
-			c = change{value: value, gone: value == nil}
+			c = c.addedTo(current[name])
 		}
 		if c.gone {
 			remove.add(key, nil)

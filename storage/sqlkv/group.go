@@ -118,10 +118,8 @@ func (g *group) value(ctx context.Context, key []byte) ([]byte, error) {
 	if !changed || err != nil && err != storage.ErrNotFound {
 		return value, err
 	}
-	if value = sum(value, c.add); value == nil {
-		return nil, storage.ErrNotFound
-	}
-	return value, nil
+	value, _, err = c.addedTo(value).got()
+	return value, err
 }
 
 // committed returns what was committed at key before the group, or storage.ErrNotFound. It counts as read.

@@ -24,10 +24,15 @@ func (c change) over(before change, changed bool) change {
 		return c
 	}
 	if before.add == nil {
-		value := sum(before.value, c.add)
-		return change{value: value, gone: value == nil}
+		return c.addedTo(before.value)
 	}
 	return change{add: plus(before.add, c.add)}
+}
+
+// addedTo returns what an addition makes of a value, which is nil for a key that is not there.
+func (c change) addedTo(value []byte) change {
+	value = sum(value, c.add)
+	return change{value: value, gone: value == nil}
 }
 
 // size is that of the value that it stages.
@@ -96,8 +101,7 @@ func (tx *transaction) Get(key []byte) ([]byte, io.Closer, error) {
 		return nil, nil, err
 	}
 	if changed {
-		value := sum(value, own.add)
-		return change{value: value, gone: value == nil}.got()
+		return own.addedTo(value).got()
 	}
 	return withCloser(value, err)
 }

@@ -74,7 +74,7 @@ var onPostgres = []mutation{
 	},
 	{
 		name:  "sqlkv: what another process has added to a sum is lost",
-		edits: []edit{{"storage/sqlkv/commit.go", "\t\t\tvalue := sum(current[name], c.add)\n", "\t\t\tvalue := sum(g.cache[name], c.add)\n"}},
+		edits: []edit{{"storage/sqlkv/commit.go", "\t\t\tc = c.addedTo(current[name])\n", "\t\t\tc = c.addedTo(g.cache[name])\n"}},
 		tests: []tests{{"storage/sqlkv", "TestEngine_Two"}},
 	},
 	{
