@@ -240,30 +240,39 @@ func (g *group) lock(ctx context.Context) (map[string][]byte, error) {
 // compare reads the commits from that of the group on, and reports whether they wrote nothing that the group has read. It
 // leaves the number of the newest one in the group.
 func (g *group) compare(rows pgx.Rows) (unchanged bool, err error) {
-	defer rows.Close()
 	unchanged = true
-	first := true
-	count := 0
-	for rows.Next() {
-		var number uint64
-		var keys [][]byte
-		if err := rows.Scan(&number, &keys); err != nil {
-			return false, err
-		}
-		switch {
-		case first && number != g.number: // the row is too old to be there
-			unchanged = false
-		case first:
-		case keys == nil:
+	all, err := eachSince(rows, g.number, func(number uint64, keys [][]byte) {
+		if keys == nil {
 			unchanged = unchanged && len(g.reads)+len(g.ranges) == 0 && !g.everything
-		default:
+		} else {
 			unchanged = unchanged && !slices.ContainsFunc(keys, g.hasRead)
 		}
-		first = false
 		g.number = number
-		count++
+	})
+	return unchanged && all, err
+}
+
+// eachSince calls see with each commit behind the one with a number, in their order; keys is nil if the row does not hold them. The rows are
+// those that statements.since returns for that number. It reports false if some commits may be missing: the row of that number is too old
+// to be there, or there are more than maxForeign.
+func eachSince(rows pgx.Rows, number uint64, see func(number uint64, keys [][]byte)) (all bool, err error) {
+	defer rows.Close()
+	begins := false
+	count := 0
+	for ; rows.Next(); count++ {
+		var n uint64
+		var keys [][]byte
+		if err := rows.Scan(&n, &keys); err != nil {
+			return false, err
+		}
+		if count == 0 {
+			begins = n == number
+		} else {
+			see(n, keys)
+		}
 	}
-	return unchanged && count > 0 && count < maxForeign+2, rows.Err()
+	err = rows.Err()
+	return err == nil && begins && count < maxForeign+2, err
 }
 
 // queueWrites queues the statements that write what the group has staged. It returns the keys, or nil if there are too many.

@@ -42,34 +42,17 @@ func (w *tracker) learn(ctx context.Context, c *pgx.Conn, number uint64) error {
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
-	count := 0
-	for rows.Next() {
-		var n uint64
-		var keys [][]byte
-		if err := rows.Scan(&n, &keys); err != nil {
-			return err
-		}
-		if count++; count == 1 {
-			w.all = n != w.upto // the row is too old to be there
-			continue
-		}
+	all, err := eachSince(rows, w.upto, func(_ uint64, keys [][]byte) {
 		w.all = w.all || keys == nil || len(w.written)+len(keys) > maxWritten
 		for _, key := range keys {
 			w.written[string(key)] = struct{}{}
 		}
-	}
-	if err := rows.Err(); err != nil {
-		w.all = true
-		return err
-	}
-	if w.upto = number; count == maxForeign+2 || count == 0 {
-		w.all = true
-	}
-	if w.all {
+	})
+	w.upto = number
+	if w.all = w.all || !all; w.all {
 		w.written = nil
 	}
-	return nil
+	return err
 }
 
 // wrote reports whether a key was written, as far as is known.
