@@ -143,21 +143,18 @@ func tablesIn(ctx context.Context, c rower, schema string) (map[string]bool, err
 func (o *options) create(ctx context.Context, c *pgx.Conn, s *statements) error {
 	id := make([]byte, 16)
 	rand.Read(id)
-	tx, err := c.Begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback(ctx) // does nothing after the commit
-	for _, sql := range s.create {
-		var args []any
-		if strings.Contains(sql, "$1") {
-			args = []any{layout, id}
+	return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+		for _, sql := range s.create {
+			var args []any
+			if strings.Contains(sql, "$1") {
+				args = []any{layout, id}
+			}
+			if _, err := tx.Exec(ctx, sql, args...); err != nil {
+				return err
+			}
 		}
-		if _, err := tx.Exec(ctx, sql, args...); err != nil {
-			return err
-		}
-	}
-	return tx.Commit(ctx)
+		return nil
+	})
 }
 
 // checkRecord returns an error for a store that this program does not know, or cannot write.

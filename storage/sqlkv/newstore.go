@@ -2,6 +2,7 @@ package sqlkv
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 
 	"github.com/jackc/pgx/v5"
@@ -23,9 +24,9 @@ func (d *Driver) Prepare(name string) (storage.NewStore, error) {
 	if n.made, err = a.inSchema(a.schema + unfinished); err != nil {
 		return nil, err
 	}
-	return n, n.do(func(ctx context.Context, c *pgx.Conn) error {
+	return n, n.do(func(ctx context.Context, tx pgx.Tx) error {
 		for _, schema := range []string{a.schema, a.schema + unfinished} {
-			tables, err := tablesIn(ctx, c, schema)
+			tables, err := tablesIn(ctx, tx, schema)
 			if err != nil {
 				return err
 			}
@@ -44,8 +45,8 @@ type newStore struct {
 	made    string
 }
 
-// do calls fn with a connection.
-func (n *newStore) do(fn func(ctx context.Context, c *pgx.Conn) error) error {
+// do calls fn with a transaction, which it commits if fn returns no error.
+func (n *newStore) do(fn func(ctx context.Context, tx pgx.Tx) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), n.options.timeout)
 	defer cancel()
 	c, err := n.options.connect(ctx, n.address.config, n.options.timeout)
@@ -53,10 +54,7 @@ func (n *newStore) do(fn func(ctx context.Context, c *pgx.Conn) error) error {
 		return n.address.explain(err)
 	}
 	defer c.Close(ctx)
-	if err := fn(ctx, c); err != nil {
-		return n.address.explain(err)
-	}
-	return nil
+	return n.address.explain(pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error { return fn(ctx, tx) }))
 }
 
 // exists is the error of a schema that has tables.
@@ -71,29 +69,21 @@ func (n *newStore) Name() string { return n.made }
 
 // Commit implements storage.NewStore.
 func (n *newStore) Commit() error {
-	exists := false
-	err := n.do(func(ctx context.Context, c *pgx.Conn) error {
-		tx, err := c.Begin(ctx)
-		if err != nil {
-			return err
-		}
-		defer tx.Rollback(ctx) // does nothing after the commit
+	err := n.do(func(ctx context.Context, tx pgx.Tx) error {
 		tables, err := tablesIn(ctx, tx, n.address.schema)
 		if err != nil {
 			return err
 		}
-		if exists = len(tables) > 0; exists {
+		if len(tables) > 0 {
 			return n.exists(n.address.schema)
 		}
 		if _, err := tx.Exec(ctx, "drop schema if exists "+quoted(n.address.schema)); err != nil { // an empty one
 			return err
 		}
-		if _, err := tx.Exec(ctx, "alter schema "+quoted(n.address.schema+unfinished)+" rename to "+quoted(n.address.schema)); err != nil {
-			return err
-		}
-		return tx.Commit(ctx)
+		_, err = tx.Exec(ctx, "alter schema "+quoted(n.address.schema+unfinished)+" rename to "+quoted(n.address.schema))
+		return err
 	})
-	if exists {
+	if errors.Is(err, fs.ErrExist) {
 		if abandoned := n.Abandon(); abandoned != nil {
 			return abandoned
 		}
@@ -105,13 +95,8 @@ func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }
 
 // Abandon implements storage.NewStore.
 func (n *newStore) Abandon() error {
-	return n.do(func(ctx context.Context, c *pgx.Conn) error {
+	return n.do(func(ctx context.Context, tx pgx.Tx) error {
 		schema := quoted(n.address.schema + unfinished)
-		tx, err := c.Begin(ctx)
-		if err != nil {
-			return err
-		}
-		defer tx.Rollback(ctx) // does nothing after the commit
 		tables, err := tablesIn(ctx, tx, n.address.schema+unfinished)
 		if err != nil {
 			return err
@@ -123,9 +108,7 @@ func (n *newStore) Abandon() error {
 				}
 			}
 		}
-		if _, err := tx.Exec(ctx, "drop schema if exists "+schema); err != nil { // refused if there is something else in it
-			return err
-		}
-		return tx.Commit(ctx)
+		_, err = tx.Exec(ctx, "drop schema if exists "+schema) // refused if there is something else in it
+		return err
 	})
 }
