@@ -230,9 +230,6 @@ func (tx *transaction) decided() {
 
 // check returns an error for what the transaction may not commit.
 func (tx *transaction) check() error {
-	if tx.engine.readOnly {
-		return storage.ErrReadOnly
-	}
 	var sizes storage.Sizes
 	for key, c := range tx.staged {
 		sizes.Add(len(key), c.size())
