@@ -14,30 +14,30 @@ import (
 	"time"
 )
 
-// Environment variables. With URL, tests use that server, and those that stop a server are skipped. With Need, tests fail where there is none.
+// Environment variables. With atURL, tests use that server, and those that stop a server are skipped. With need, tests fail where there is none.
 const (
-	URL  = "JAY_SQL_URL"
-	Need = "JAY_NEED_POSTGRES"
+	atURL = "JAY_SQL_URL"
+	need  = "JAY_NEED_POSTGRES"
 )
 
 // Server is a server for tests.
 type Server struct {
-	url  string
-	own  bool
-	bin  string
-	dir  string // its data directory, and its socket
-	args []string
+	url string // of one that does not belong to the tests; or empty
+	bin string
+	dir string // its data directory, and its socket
 
 	process *exec.Cmd
 	stop    io.Closer
 }
 
-// ErrNone is returned when there is no PostgreSQL on this machine.
-var ErrNone = errors.New("no PostgreSQL: install it (make postgres), or point " + URL + " at a server")
+// ErrNone is returned when there is no PostgreSQL on this machine, and need be none: the test is skipped.
+var ErrNone = errors.New(none)
 
-// Start starts a server, whose files are in a directory that Stop removes. args are added to those of the program.
-func Start(args ...string) (*Server, error) {
-	if url := os.Getenv(URL); url != "" {
+const none = "no PostgreSQL: install it (make postgres), or point " + atURL + " at a server"
+
+// Start starts a server, whose files are in a directory that Stop removes.
+func Start() (*Server, error) {
+	if url := os.Getenv(atURL); url != "" {
 		return &Server{url: url}, nil
 	}
 	bin, err := find()
@@ -48,7 +48,7 @@ func Start(args ...string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{own: true, bin: bin, dir: dir, args: args}
+	s := &Server{bin: bin, dir: dir}
 	if err := s.init(); err != nil {
 		os.RemoveAll(dir)
 		return nil, err
@@ -67,7 +67,12 @@ func find() (string, error) {
 		return filepath.Dir(file), err
 	}
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
-	if err != nil || len(found) == 0 {
+	switch {
+	case err != nil:
+		return "", err
+	case len(found) == 0 && os.Getenv(need) != "":
+		return "", errors.New(none + "; " + need + " is set")
+	case len(found) == 0:
 		return "", ErrNone
 	}
 	version := func(file string) int {
@@ -111,9 +116,8 @@ func (s *Server) Restart() error {
 		return err
 	}
 	defer log.Close()
-	args := append([]string{"-c", guard, "sh", filepath.Join(s.bin, "postgres"), "-D", filepath.Join(s.dir, "data"), "-k", s.dir, "-c", "listen_addresses=",
-		"-c", "max_connections=800", "-c", "fsync=on"}, s.args...)
-	c := s.command("/bin/sh", args...)
+	c := s.command("/bin/sh", "-c", guard, "sh", filepath.Join(s.bin, "postgres"), "-D", filepath.Join(s.dir, "data"), "-k", s.dir, "-c", "listen_addresses=",
+		"-c", "max_connections=800", "-c", "fsync=on")
 	c.Env = append(os.Environ(), "JAY_DIR="+s.dir, "JAY_KEEP="+s.keep())
 	c.Stdout, c.Stderr = log, log
 	stop, err := c.StdinPipe()
@@ -140,7 +144,7 @@ func (s *Server) Restart() error {
 func (s *Server) keep() string { return filepath.Join(s.dir, "keep") }
 
 // Own reports whether the server belongs to the tests, so that they may stop it.
-func (s *Server) Own() bool { return s.own }
+func (s *Server) Own() bool { return s.url == "" }
 
 // URL returns the address of a database, with parameters such as "a=b".
 func (s *Server) URL(parameters ...string) string {
@@ -190,7 +194,7 @@ func (s *Server) release() {
 
 // Stop ends the server and removes its files.
 func (s *Server) Stop() error {
-	if !s.own {
+	if !s.Own() {
 		return nil
 	}
 	s.release()

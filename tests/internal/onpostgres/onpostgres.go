@@ -17,13 +17,12 @@ import (
 func init() { jaytest.Engines["postgres"] = newDriver }
 
 // The server ends with the process.
-var server = sync.OnceValues(func() (*pgtest.Server, error) { return pgtest.Start() })
+var server = sync.OnceValues(pgtest.Start)
 
 var drivers atomic.Int64
 
 func newDriver() storage.Driver {
-	// Many tests run at once, each with databases of its own.
-	return &driver{Driver: sqlkv.Driver{Connections: 16}, prefix: fmt.Sprintf("t%d_%d_", os.Getpid(), drivers.Add(1))}
+	return &driver{prefix: fmt.Sprintf("t%d_%d_", os.Getpid(), drivers.Add(1))}
 }
 
 // driver opens stores on the server, each in a schema of its own.
