@@ -206,27 +206,20 @@ func (c *conversion) file(name string) error {
 }
 
 // create makes the file that takes the place of another one.
-func (c *conversion) create(name string) (vfs.File, error) {
+func (c *conversion) create(name string) (f vfs.File, err error) {
 	path := c.fs.PathJoin(c.path, convertTemporary)
 	if name == controlName { // which is written at offsets
 		if err := c.fs.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
-		f, err := c.fs.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
-		if err != nil || c.to == nil {
-			return f, err
-		}
-		return c.into.begin(f, name)
+		f, err = c.fs.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
+	} else {
+		f, err = c.fs.Create(path, vfs.WriteCategoryUnspecified)
 	}
-	f, err := c.fs.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil || c.to == nil {
 		return f, err
 	}
-	out, err := c.into.begin(f, name)
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return out, nil
+	return c.into.begin(f, name)
 }
 
 // copyText copies what is in a file.

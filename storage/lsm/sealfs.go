@@ -63,24 +63,26 @@ func (s *sealFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, 
 	case isClear(base):
 		return f, nil
 	}
-	out, err := s.begin(f, base)
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return out, nil
+	return s.begin(f, base)
 }
 
-// begin begins a new file.
+// begin begins a new file, and closes it if that fails.
 func (s *sealFS) begin(f vfs.File, base string) (vfs.File, error) {
 	switch layoutOfFile(base) {
 	case sealed.Slots:
 		return s.slots(f, base, f), nil
 	case sealed.Frames:
 		w, err := s.ring.NewFrames(f, base)
-		return &frameFile{writeOnly{f}, w}, err
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		return &frameFile{writeOnly{f}, w}, nil
 	}
 	w, err := s.ring.NewPages(f, base)
-	return &pageFile{writeOnly: writeOnly{f}, w: w}, err
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &pageFile{writeOnly: writeOnly{f}, w: w}, nil
 }
 
 func (s *sealFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
