@@ -81,14 +81,12 @@ func (u unlocking) existing(format fileFormat, known storage.Features) (encrypte
 	case u.keys == nil:
 		return true, fmt.Errorf("%w: the database is encrypted, and no keys were given", storage.ErrKey)
 	case !found:
-		return true, &storage.DamageError{Dir: u.dir, File: identityFile, Offset: -1, Problem: "the file is missing", Loss: lossAll,
-			Remedy: "copy " + identityFile + " from any copy of this directory: it never changes but when keys are rotated"}
+		return true, u.damage(-1, "the file is missing")
 	}
 	u.fs.ring, err = sealed.OpenIdentity(identity, identityFile, u.keys)
 	var damage *sealed.Damage
 	if errors.As(err, &damage) {
-		return true, &storage.DamageError{Dir: u.dir, File: identityFile, Offset: damage.Offset, Problem: damage.Problem, Loss: lossAll,
-			Remedy: "copy " + identityFile + " from any copy of this directory: it never changes but when keys are rotated"}
+		return true, u.damage(damage.Offset, damage.Problem)
 	}
 	if err != nil {
 		return true, err
@@ -97,6 +95,12 @@ func (u unlocking) existing(format fileFormat, known storage.Features) (encrypte
 		return true, &storage.DamageError{Dir: u.dir, File: formatFileName, Offset: 0, Problem: "it does not say that the database is encrypted", Loss: lossUntouched}
 	}
 	return true, nil
+}
+
+// damage is the error of an identity that is missing or damaged.
+func (u unlocking) damage(offset int64, problem string) error {
+	return &storage.DamageError{Dir: u.dir, File: identityFile, Offset: offset, Problem: problem, Loss: lossAll,
+		Remedy: "copy " + identityFile + " from any copy of this directory: it never changes but when keys are rotated"}
 }
 
 // create makes a new database an encrypted one, if there are keys. What an earlier creation has left is replaced.
@@ -109,7 +113,7 @@ func (u unlocking) create(known storage.Features) error {
 		return err
 	}
 	if encryptedBit(known) == 0 {
-		return (&storage.FormatError{What: "database", Found: storage.FeatureEncrypted.Format, Newest: known.Newest(), Features: []string{storage.FeatureEncrypted.Name}})
+		return &storage.FormatError{What: "database", Found: storage.FeatureEncrypted.Format, Newest: known.Newest(), Features: []string{storage.FeatureEncrypted.Name}}
 	}
 	ring, err := sealed.NewRing(sealed.NewDatabaseID(), u.keys)
 	if err != nil {
