@@ -48,9 +48,6 @@ const (
 	slotSum   = slotBytes - 4
 )
 
-// HeaderBytes is how many bytes of a file are its header.
-const HeaderBytes = headerBytes
-
 // MaxNameBytes is the longest name of a file, in bytes.
 // Part of the on-disk format. Must not change.
 const MaxNameBytes = 64
@@ -188,7 +185,7 @@ func (r *Ring) readHeader(header []byte, l Layout, name string) (fileKey []byte,
 }
 
 // Rename returns what must be written into a file, and where, before it gets another name, as a hard link or by a
-// rename. Under its old name the file stays readable. The bytes are nil if the file has a key for the new name already.
+// rename. Under its old name the file stays readable. The bytes are nil if the two names are the same.
 //
 // The key is wrapped with the newest encryption key.
 func (r *Ring) Rename(header []byte, l Layout, name, newName string) (offset int64, slot []byte, err error) {
