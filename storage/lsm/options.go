@@ -67,9 +67,9 @@ type Options struct {
 	// to the next.
 	TableBounds [][]byte
 
-	// EncryptionKeys makes everything on disk encrypted, with the newest of these keys. The default, nil, is a database that is not encrypted. A
-	// database is encrypted from its creation on, or never: Open returns ErrKey for keys that are
-	// missing, wrong, or not needed.
+	// EncryptionKeys makes everything on disk encrypted, with the newest of these keys. The default, nil, is a database that is not encrypted. Open
+	// does not change whether a database is encrypted: it returns ErrKey for keys that are missing, wrong, or not needed. Convert
+	// changes it.
 	EncryptionKeys sealed.Keys
 
 	// Features are those that the engine knows. The default is storage.AllFeatures; others are
