@@ -66,6 +66,18 @@ func (x *Expression) Fields() []Field {
 	return fields
 }
 
+// Operands returns the fields from whose values f is computed, with those that the conditions of its expression compute with: f itself, if it is
+// no expression.
+func (f Field) Operands() (all []Field) {
+	if f.Expression == nil {
+		return []Field{f}
+	}
+	for _, inner := range f.Expression.Fields() {
+		all = append(all, inner.Operands()...)
+	}
+	return all
+}
+
 // operation is an operator or a function with its operands, a field or a constant.
 type operation struct {
 	function  *function // or nil
@@ -340,11 +352,7 @@ var errComputes = errors.New("it computes")
 // eachWithin calls fn with the fields of documents that a field of the elements at a path is, or is computed from, until
 // it returns an error. It returns ErrCondition for a field that no element has.
 func eachWithin(of jsonpath.Path, f Field, fn func(Field) error) error {
-	fields := []Field{f}
-	if f.Expression != nil {
-		fields = f.Expression.Fields()
-	}
-	for _, f := range fields {
+	for _, f := range f.Operands() {
 		f, err := Within(of, f)
 		if err == nil {
 			err = fn(f)

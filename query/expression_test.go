@@ -201,6 +201,8 @@ func TestExpression_InQueries(t *testing.T) {
 		{"exists(Price / 1)", true},
 		{"elemMatch(Lines, p * q > 5)", true},
 		{"elemMatch(Lines, p * q > 6)", false},
+		{"elemMatch(Lines, if(p * q > 5, 1, 0) = 1)", true},
+		{"elemMatch(Lines, if(p * q > 6, 1, 0) = 1)", false},
 		{"dateTrunc('day', At) = '2026-03-01T00:00:00.0000000Z'", true},
 		{"if(Price > 2, 'dear', 'cheap') = 'dear'", true},
 		{"Price > -2", true},

@@ -264,11 +264,8 @@ func (q *Query) roots() (roots []string) {
 
 // roots returns the first names of the paths of a field.
 func (f Field) roots() (roots []string) {
-	if f.Expression == nil {
-		return []string{f.Path.Root()}
-	}
-	for _, inner := range f.Expression.Fields() {
-		roots = append(roots, inner.roots()...)
+	for _, operand := range f.Operands() {
+		roots = append(roots, operand.Path.Root())
 	}
 	return roots
 }

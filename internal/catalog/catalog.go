@@ -182,8 +182,8 @@ func (c *Catalog) require(f storage.Feature) {
 
 // isUTC reports whether the index takes text without an offset as an instant in UTC.
 func (ix *Index) isUTC() bool {
-	return slices.ContainsFunc(ix.Fields, func(f Field) bool { return slices.ContainsFunc(operandsOf(f.Query()), isUTC) }) ||
-		slices.ContainsFunc(query.Fields(ix.Filter), func(f query.Field) bool { return slices.ContainsFunc(operandsOf(f), isUTC) })
+	return slices.ContainsFunc(ix.Fields, func(f Field) bool { return slices.ContainsFunc(f.Query().Operands(), isUTC) }) ||
+		slices.ContainsFunc(query.Fields(ix.Filter), func(f query.Field) bool { return slices.ContainsFunc(f.Operands(), isUTC) })
 }
 
 // Only returns a Collection of these indexes, which are of one collection, all among Indexes.

@@ -203,18 +203,6 @@ func computedNotKept(e query.Expr) string {
 	return ""
 }
 
-// operandsOf returns the fields that a field is computed from: itself, if it is no expression.
-func operandsOf(f query.Field) []query.Field {
-	if f.Expression == nil {
-		return []query.Field{f}
-	}
-	var all []query.Field
-	for _, operand := range f.Expression.Fields() {
-		all = append(all, operandsOf(operand)...)
-	}
-	return all
-}
-
 func isUTC(f query.Field) bool { return f.UTC }
 
 // computes reports whether the index is ordered and has an expression, as a field or in its condition.

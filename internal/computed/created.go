@@ -38,11 +38,7 @@ func (d *Definition) conditionOf(i int, e query.Expr) (query.Expr, error) {
 func (d *Definition) createdIn(e query.Expr) (name string, err error) {
 	others := false
 	for _, f := range query.Fields(e) {
-		fields := []query.Field{f}
-		if f.Expression != nil {
-			fields = f.Expression.Fields()
-		}
-		for _, f := range fields {
+		for _, f := range f.Operands() {
 			root := f.Path.Root()
 			switch {
 			case f.Meta != query.MetaNone || slices.Contains(d.members, root) || f.Path.Loads():

@@ -56,8 +56,9 @@ func TestCreated_History(t *testing.T) {
 		"Color all in (0, 1)": func(p product) bool {
 			return has(p, "Color", func(v int) bool { return v == 0 }) && has(p, "Color", func(v int) bool { return v == 1 })
 		},
-		"Color * 2 = 4": func(p product) bool { return has(p, "Color", func(v int) bool { return v == 2 }) },
-		"color = 2":     func(product) bool { return false },
+		"Color * 2 = 4":               func(p product) bool { return has(p, "Color", func(v int) bool { return v == 2 }) },
+		"if(Color * 2 = 4, 1, 0) = 1": func(p product) bool { return has(p, "Color", func(v int) bool { return v == 2 }) },
+		"color = 2":                   func(product) bool { return false },
 	}
 	check := func(from interface {
 		RQL(string, map[string]any) (jay.Query[jay.Row], error)
@@ -132,7 +133,7 @@ func TestCreated_History(t *testing.T) {
 func TestCreated_Refused(t *testing.T) {
 	db := jaytest.Memory(t, nil)
 	jaytest.Must(t, jay.ComputedOf(db).Ensure(t.Context(), attributes()))
-	for _, text := range []string{"order by Color", "select Color", "where Color = Size", "where Color = N", "where Color + N = 3", "where Color = @metadata.Other"} {
+	for _, text := range []string{"order by Color", "select Color", "where Color = Size", "where Color = N", "where Color + N = 3", "where if(Color * 2 = N * 4, 1, 0) = 1", "where Color = @metadata.Other"} {
 		q, err := db.RQL("from index 'Attributes' "+text, nil)
 		if err == nil {
 			_, err = q.All(t.Context())

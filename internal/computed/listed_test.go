@@ -33,6 +33,7 @@ func listing(elements bool) jay.Computed {
 			{Name: "Worth", Expression: "sum(N * Price)"},
 			{Name: "Mean", Expression: "if(sum(N) = 0, null, sum(N * Price) / sum(N))"},
 			{Name: "Any", Expression: "if(sum(if(N > 2, 1, 0)) > 0, true, false)"},
+			{Name: "Dear", Expression: "if(sum(N) * 10 < sum(N * Price), true, false)"},
 			{Name: "Most", Expression: "max(if(N < 3, N))"},
 			{Name: "Least", Expression: "min(if(N > 0, N))"},
 			{Name: "Count", Expression: "count()"},
@@ -114,8 +115,8 @@ func listed(all []sold, elements bool) (rows []string) {
 				mean = text(json.Number(strings.TrimSuffix(fmt.Sprintf("%.1f", float64(worth)/float64(n)), ".0")))
 			}
 		}
-		row := fmt.Sprintf(`{"Product":%s,"Different":%s,"Text":%s,"Some":%d,"Worth":%d,"Mean":%s,"Any":%v,"Most":%s,"Least":%s,"Count":%d`,
-			text(product), text(slices.Compact(slices.Clone(who))), joined, more, worth, mean, largest > 2, text(most), text(least), len(entries))
+		row := fmt.Sprintf(`{"Product":%s,"Different":%s,"Text":%s,"Some":%d,"Worth":%d,"Mean":%s,"Any":%v,"Dear":%v,"Most":%s,"Least":%s,"Count":%d`,
+			text(product), text(slices.Compact(slices.Clone(who))), joined, more, worth, mean, largest > 2, n*10 < worth, text(most), text(least), len(entries))
 		if !elements {
 			row += fmt.Sprintf(`,"Whole":%s,"Joined":%s`, text(who), text(strings.Join(dashed, ", ")))
 		}
@@ -244,6 +245,7 @@ func TestListed_NotAsked(t *testing.T) {
 	jaytest.Equal(t, fmt.Sprint(jaytest.Rows(t, db, "from index 'Listing' where Count > 2 select Product, Count")), `[{"Product":"p","Count":3}]`)
 	jaytest.Equal(t, fmt.Sprint(jaytest.Rows(t, db, "from index 'Listing' where Whole = 'b' select Whole, Different")), `[{"Whole":["a","b","b"],"Different":["a","b"]}]`)
 	jaytest.Equal(t, fmt.Sprint(jaytest.Rows(t, db, "from index 'Listing' where Some = 1 order by Worth select Product")), `[{"Product":"p"}]`)
+	jaytest.Equal(t, fmt.Sprint(jaytest.Rows(t, db, "from index 'Listing' where if(Some * 2 = 2, 1, 0) = 1 select if(Count * 2 = 6, 'three', 'others') as N")), `[{"N":"three"}]`)
 	if text := strings.Join(explainOf(t, db, "from index 'Listing' where Count > 2 select Product, Count"), "\n"); strings.Contains(text, "scan") || strings.Contains(text, "when asked") && !strings.Contains(text, "not kept") {
 		t.Errorf("got %s", text)
 	}

@@ -287,11 +287,7 @@ func (d *Definition) columnsOf(results []query.Column) (columns []query.Column) 
 func rootsOf(fields []query.Field) map[string]bool {
 	names := make(map[string]bool)
 	for _, f := range fields {
-		if f.Expression == nil {
-			names[f.Path.Root()] = true
-			continue
-		}
-		for _, of := range f.Expression.Fields() {
+		for _, of := range f.Operands() {
 			names[of.Path.Root()] = true
 		}
 	}
