@@ -88,6 +88,29 @@ func TestLoads_RestoreAndRepair(t *testing.T) {
 	}
 }
 
+// Ensure that a change by query whose condition loads a document that has expired, and is not deleted, is no conflict.
+func TestLoads_ChangesOfExpired(t *testing.T) {
+	clock := jaytest.NewClock()
+	db := jaytest.Memory(t, &jay.Options{ExactExpiry: true, Now: clock.Now})
+	jaytest.Put(t, db, "orders/1", `{"Customer":"customers/1"}`, jay.InCollection("Orders"))
+	jaytest.Put(t, db, "customers/1", `{"Name":"bob"}`, jay.ExpiresAt(clock.Now().Add(time.Minute)))
+	q, err := db.RQL("from Orders where load(Customer).Name = 'bob'", nil)
+	jaytest.Must(t, err)
+	m, err := q.Matcher()
+	jaytest.Must(t, err)
+	order, err := db.Get(t.Context(), "orders/1")
+	jaytest.Must(t, err)
+	clock.Advance(2 * time.Minute)
+	jaytest.Must(t, db.Update(t.Context(), func(tx *jay.Tx) error {
+		matches, err := m.MatchIn(t.Context(), tx, order)
+		if !matches {
+			t.Error("a document that has expired is not loaded")
+		}
+		jaytest.Must(t, err)
+		return tx.Delete(t.Context(), "orders/1")
+	}))
+}
+
 // Ensure that changes by query go by what documents load when they are changed: they join the read set of the transaction, so that it is in conflict if they change.
 func TestLoads_Changes(t *testing.T) {
 	ctx, db := t.Context(), jaytest.Memory(t, nil)

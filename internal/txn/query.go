@@ -10,7 +10,6 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/exec"
 	"github.com/jaydb/jay/internal/format"
-	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/query"
 )
 
@@ -62,16 +61,13 @@ func (t *Tx) Loads(ctx context.Context) func(folded string) ([]byte, error) {
 			}
 			return nil, nil
 		}
-		doc, err := t.docs.ReadFolded(t.snapshot, folded)
+		doc, err := t.stored(folded)
 		if err == errs.ErrNotFound {
-			t.saw(folded, write.Version{})
 			return nil, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		node, etag := doc.Version()
-		t.saw(folded, write.Version{Node: node, Etag: etag})
 		return doc.JSON(), nil
 	}
 }

@@ -178,13 +178,18 @@ func (t *Tx) lookup(folded string) (*docs.Document, error) {
 // base returns a document as it was before the transaction, or errs.ErrNotFound
 // unwrapped, and adds it to the read set.
 func (t *Tx) base(folded string) (*docs.Document, error) {
+	doc, err := t.stored(folded)
+	return docs.AliveAt(t.moment.At, doc, err)
+}
+
+// stored is base with a document that has expired, too. To the read set that one is missing, as it is to the check of the commit.
+func (t *Tx) stored(folded string) (*docs.Document, error) {
 	doc, err := t.docs.ReadFolded(t.snapshot, folded)
-	doc, err = docs.AliveAt(t.moment.At, doc, err)
-	if err == nil {
+	switch _, alive := docs.AliveAt(t.moment.At, doc, err); alive {
+	case nil:
 		node, etag := doc.Version()
 		t.saw(folded, write.Version{Node: node, Etag: etag})
-	}
-	if err == errs.ErrNotFound {
+	case errs.ErrNotFound:
 		t.saw(folded, write.Version{})
 	}
 	return doc, err
