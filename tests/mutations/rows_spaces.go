@@ -64,7 +64,7 @@ var spaces = []mutation{
 	},
 	{
 		name:  "an index that is a condition as utc does not raise the format",
-		edits: []edit{{"internal/catalog/catalog.go", "\t\tslices.ContainsFunc(query.Fields(ix.Filter), func(f query.Field) bool { return slices.ContainsFunc(operandsOf(f), isUTC) })\n", "\t\tfalse\n"}},
+		edits: []edit{{"internal/catalog/catalog.go", "\t\tslices.ContainsFunc(query.Fields(ix.Filter), func(f query.Field) bool { return slices.ContainsFunc(f.Operands(), isUTC) })\n", "\t\tfalse\n"}},
 		tests: []tests{{"internal/indexer", "TestUTC_Format"}},
 	},
 	{
