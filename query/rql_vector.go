@@ -182,15 +182,13 @@ func (p vectors) raw(form vector.Form) ([]byte, error) {
 
 // rawOf returns numbers as JSON that has them in a form. Those that are no vector are refused where it is read.
 func rawOf(form vector.Form, numbers []float32) []byte {
-	text := []byte{'"'}
-	if form.IsPacked() && vector.Check(numbers) == nil {
-		text = base64.StdEncoding.AppendEncode(text, form.Pack(numbers))
-	} else if form.IsPacked() {
+	switch {
+	case !form.IsPacked():
+		return append(vector.AppendBase64([]byte{'"'}, numbers), '"')
+	case vector.Check(numbers) != nil:
 		return []byte("null")
-	} else {
-		text = vector.AppendBase64(text, numbers)
 	}
-	return append(text, '"')
+	return append(base64.StdEncoding.AppendEncode([]byte{'"'}, form.Pack(numbers)), '"')
 }
 
 // brackets parses numbers in brackets.

@@ -8,8 +8,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-
-	"github.com/jaydb/jay/internal/jsonpath"
 )
 
 // Form is how documents have the numbers of a vector. The forms besides Singles are those of RavenDB's clients.
@@ -55,11 +53,9 @@ func (f Form) ReadPacked(raw []byte) (packed []byte, err error) {
 		most, least = MaxDimensions+bytesBehind, bytesBehind+1
 	}
 	if len(raw) > 0 && raw[0] == '{' {
-		inner, there := jsonpath.FindMember(raw, member)
-		if !there || len(inner) == 0 || inner[0] != '[' {
-			return nil, &Error{"an object that is a vector has its numbers in " + member, shorten(raw)}
+		if raw, err = arrayIn(raw); err != nil {
+			return nil, err
 		}
-		raw = inner
 	}
 	switch {
 	case len(raw) > 0 && raw[0] == '[':
@@ -84,7 +80,7 @@ func (f Form) ReadPacked(raw []byte) (packed []byte, err error) {
 		return nil, &Error{"a vector has at least one number", shorten(raw)}
 	}
 	if f == Int8 {
-		if greatest := greatestOf(packed); !(greatest >= 0) || math.IsInf(float64(greatest), 0) {
+		if greatest := greatestOf(packed); greatest < 0 || !isFinite(float64(greatest)) {
 			return nil, &Error{"a vector of i8 ends with four bytes, its greatest number as float32", fmt.Sprintf("they are %v", greatest)}
 		}
 	}

@@ -47,9 +47,9 @@ func Read(dst []float32, raw []byte) ([]float32, error) {
 		}
 		dst, err = readBase64(dst, raw[1:len(raw)-1])
 	case len(raw) > 0 && raw[0] == '{':
-		inner, there := jsonpath.FindMember(raw, member)
-		if !there || len(inner) == 0 || inner[0] != '[' {
-			return dst, &Error{"an object that is a vector has its numbers in " + member, shorten(raw)}
+		inner, bad := arrayIn(raw)
+		if bad != nil {
+			return dst, bad
 		}
 		dst, err = readArray(dst, inner)
 	default:
@@ -62,6 +62,15 @@ func Read(dst []float32, raw []byte) ([]float32, error) {
 		return dst[:start], err
 	}
 	return dst, nil
+}
+
+// arrayIn returns the array of an object that is a vector.
+func arrayIn(raw []byte) ([]byte, error) {
+	inner, there := jsonpath.FindMember(raw, member)
+	if !there || len(inner) == 0 || inner[0] != '[' {
+		return nil, &Error{"an object that is a vector has its numbers in " + member, shorten(raw)}
+	}
+	return inner, nil
 }
 
 // readArray reads a JSON array.
