@@ -14,7 +14,7 @@ const MaxListed = 1_000_000
 type ListError struct {
 	Index  string // the computed index that was queried; "" for a query of documents
 	Column string // the column, such as "list(Name)"
-	Group  string // its members, as JSON
+	Group  string // its members, as JSON, of which the first 200 bytes
 	What   string // "values" or "bytes"
 	Limit  int
 }
@@ -91,15 +91,9 @@ func (g *Groups) ofGroup(err error, of *group, column int) error {
 	}
 	c := g.columns[column]
 	e.Column = funcText(c.Func, c.Field)
-	key := []byte{'['}
-	for i, v := range of.keys {
-		if i > 0 {
-			key = append(key, ',')
-		}
-		key = v.AppendJSON(key)
-	}
+	key := arrayOf(of.keys)
 	const most = 200 // bytes of a group that are shown
-	if key = append(key, ']'); len(key) > most {
+	if len(key) > most {
 		key = append(key[:most], "..."...)
 	}
 	e.Group = string(key)
@@ -109,12 +103,17 @@ func (g *Groups) ofGroup(err error, of *group, column int) error {
 // list returns the values of a list, in their order, as an array.
 func (c *cell) list() Value {
 	slices.SortStableFunc(c.listed, Value.Compare)
+	return ValueOf(arrayOf(c.listed))
+}
+
+// arrayOf returns values as a JSON array.
+func arrayOf(values []Value) []byte {
 	raw := []byte{'['}
-	for i, v := range c.listed {
+	for i, v := range values {
 		if i > 0 {
 			raw = append(raw, ',')
 		}
 		raw = v.AppendJSON(raw)
 	}
-	return ValueOf(append(raw, ']'))
+	return append(raw, ']')
 }
