@@ -91,14 +91,11 @@ func (t creating) ofElements(of value, f *node, s *scope) (v value, is bool, err
 	if f.kind != nodeLambda || len(f.names) != 1 {
 		return v, false, nil
 	}
-	body := f.kids
-	if f.block && len(f.body) == 1 && f.body[0].kind == "return" && f.body[0].of != nil {
-		body = []*node{f.body[0].of}
-	}
-	if len(body) != 1 || !isCreated(body[0]) {
+	n := f.returned()
+	if n == nil || !isCreated(n) {
 		return v, false, nil
 	}
-	n, args := body[0], body[0].kids[1:]
+	args := n.kids[1:]
 	if err := t.checkCall(n, n.kids[0].text, args); err != nil {
 		return v, true, err
 	}

@@ -17,15 +17,27 @@ func (t gathering) each(f *node, s *scope, name string, item value) (value, erro
 	return t.apply(f, s, name, item)
 }
 
+// ofEntry returns what a node is of one entry.
+func (t gathering) ofEntry(n *node, s *scope) (value, error) {
+	t.entry++
+	defer func() { t.entry-- }()
+	return t.eval(n, s)
+}
+
+// isTrue returns the condition that a value of one entry is.
+func (t gathering) isTrue(v value) (condition, error) {
+	t.entry++
+	defer func() { t.entry-- }()
+	return t.translator.condition(v)
+}
+
 // condition returns the condition that a function is of one entry.
 func (t gathering) condition(f *node, s *scope, name string, item value) (condition, error) {
 	v, err := t.each(f, s, name, item)
 	if err != nil {
 		return condition{}, err
 	}
-	t.entry++
-	defer func() { t.entry-- }()
-	return t.translator.condition(v)
+	return t.isTrue(v)
 }
 
 // operand returns what a function of groups is of: a member of the maps, or an expression over them.
@@ -62,7 +74,7 @@ func (t gathering) member(v value) (value, error) {
 }
 
 // among returns an operand of the entries that satisfy a condition.
-func (t gathering) among(c condition, text string) string {
+func among(c condition, text string) string {
 	if c.always() {
 		return text
 	}
@@ -94,7 +106,7 @@ func (t gathering) count(n *node, of value) (value, error) {
 	if err != nil {
 		return v, err
 	}
-	text := "count(distinct " + t.among(of.rows.where, v.text) + ")"
+	text := "count(distinct " + among(of.rows.where, v.text) + ")"
 	if !v.maybe {
 		return value{text: text, kind: integerKind}, nil
 	}
@@ -128,7 +140,7 @@ func (t gathering) list(at int, of value) (value, error) {
 	if r.distinct {
 		distinct = "distinct "
 	}
-	return value{at: at, text: "list(" + distinct + t.among(r.where, text) + ")"}, nil
+	return value{at: at, text: "list(" + distinct + among(r.where, text) + ")"}, nil
 }
 
 // joined returns the texts of rows with another text between them.

@@ -434,6 +434,17 @@ func (t *translator) apply(n *node, s *scope, what string, args ...value) (value
 	return got, nil
 }
 
+// returned returns the expression that a function is, or nil if there are further statements.
+func (f *node) returned() *node {
+	switch {
+	case !f.block:
+		return f.kids[0]
+	case len(f.body) == 1 && f.body[0].kind == "return":
+		return f.body[0].of
+	}
+	return nil
+}
+
 // function returns a function of at most so many parameters.
 func (t *translator) function(n *node, what string, most int) (*node, error) {
 	for n.kind == nodeCast {

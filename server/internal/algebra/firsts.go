@@ -114,7 +114,7 @@ func (t ordering) member(at int, of, item value, which string) (value, error) {
 	}
 	if order == "" || order == name || isKey(order) >= 0 {
 		end := map[string]string{"first": "min", "last": "max"}[which]
-		return value{at: at, text: end + "(" + gathering(t).among(where, memberText(name)) + ")", kind: unknownKind, maybe: true}, nil
+		return value{at: at, text: end + "(" + among(where, memberText(name)) + ")", kind: unknownKind, maybe: true}, nil
 	}
-	return value{at: at, text: which + "(" + memberText(name) + " order by " + gathering(t).among(where, memberText(order)) + ")", kind: unknownKind, maybe: true}, nil
+	return value{at: at, text: which + "(" + memberText(name) + " order by " + among(where, memberText(order)) + ")", kind: unknownKind, maybe: true}, nil
 }

@@ -26,18 +26,12 @@ func (t *translator) folded(n *node, of value, args []*node, s *scope) (value, e
 	if err != nil {
 		return of, err
 	}
-	body := f.kids
-	if f.block {
-		if len(f.body) != 1 || f.body[0].kind != "return" || f.body[0].of == nil {
-			return of, t.fail(f.at, onlyFolds)
-		}
-		body = []*node{f.body[0].of}
-	}
-	if len(f.names) != 2 || of.rows.distinct {
+	body := f.returned()
+	if body == nil || len(f.names) != 2 || of.rows.distinct {
 		return of, t.fail(f.at, onlyFolds)
 	}
 	fold := folding{t, f.names[0], from.kind == textKind}
-	return fold.of(body[0], of, from, s.with(f.names[0], value{shape: isNothing}).with(f.names[1], of.rows.item))
+	return fold.of(body, of, from, s.with(f.names[0], value{shape: isNothing}).with(f.names[1], of.rows.item))
 }
 
 // isSum reports whether a node is the sum itself.
@@ -64,13 +58,12 @@ func (t folding) of(n *node, of, from value, s *scope) (value, error) {
 
 // chosen returns what a body makes of the entries that satisfy a condition, if it leaves the sum as it is for the others.
 func (t folding) chosen(n *node, of, from value, s *scope) (value, error) {
-	t.entry++
-	v, err := t.eval(n.kids[0], s)
+	g := gathering{t.translator}
+	v, err := g.ofEntry(n.kids[0], s)
 	c := condition{}
 	if err == nil {
-		c, err = t.condition(v)
+		c, err = g.isTrue(v)
 	}
-	t.entry--
 	if err != nil {
 		return v, err
 	}
@@ -111,8 +104,23 @@ func (t folding) plusOf(n *node, of, from value, s *scope) (value, error) {
 
 // added returns the sum of what is added for each entry, or the text of them.
 func (t folding) added(n *node, parts []*node, of value, s *scope) (value, error) {
+	item, err := t.item(n, parts, s)
+	if err != nil {
+		return item, err
+	}
+	r := copied(of.rows)
+	r.item = item
+	rows := value{shape: isRows, at: n.at, rows: r}
+	if t.text {
+		return gathering{t.translator}.joined(n.at, rows, textConstant("", n.at))
+	}
+	return t.aggregate(n, rows, "Sum", nil, s)
+}
+
+// item returns what is added for one entry.
+func (t folding) item(n *node, parts []*node, s *scope) (item value, err error) {
 	t.entry++
-	var item value
+	defer func() { t.entry-- }()
 	var texts []string
 	for i, part := range parts {
 		v, err := t.eval(part, s)
@@ -124,22 +132,14 @@ func (t folding) added(n *node, parts []*node, of value, s *scope) (value, error
 			v, err = t.plus(n, item, v)
 		}
 		if err != nil {
-			t.entry--
 			return v, err
 		}
 		item = v
 	}
-	t.entry--
 	if t.text {
 		item = joined(texts)
 	}
-	r := copied(of.rows)
-	r.item = item
-	rows := value{shape: isRows, at: n.at, rows: r}
-	if t.text {
-		return gathering{t.translator}.joined(n.at, rows, textConstant("", n.at))
-	}
-	return t.aggregate(n, rows, "Sum", nil, s)
+	return item, nil
 }
 
 // extreme returns what Math.max(sum, x.n) makes, from a number.
@@ -152,9 +152,7 @@ func (t folding) extreme(n *node, of, from value, s *scope) (value, error) {
 	if which == "" || !t.isSum(args[0]) || t.text {
 		return of, t.fail(n.at, onlyFolds)
 	}
-	t.entry++
-	item, err := t.eval(args[1], s)
-	t.entry--
+	item, err := gathering{t.translator}.ofEntry(args[1], s)
 	if err != nil {
 		return item, err
 	}

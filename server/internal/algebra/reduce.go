@@ -220,7 +220,7 @@ func (t *translator) aggregate(n *node, of value, name string, f *node, s *scope
 	case name == "Sum" && of != anyKind, of == numberKind:
 		kind = of
 	}
-	return value{text: aggregates[name] + "(" + (gathering{t}).among(of.rows.where, operand.text) + ")", kind: kind, maybe: name != "Sum"}, nil
+	return value{text: aggregates[name] + "(" + among(of.rows.where, operand.text) + ")", kind: kind, maybe: name != "Sum"}, nil
 }
 
 // scriptMap follows map('Users', x => ...).
