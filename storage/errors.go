@@ -25,8 +25,8 @@ var (
 	ErrNewerFormat = errors.New("database has a newer format")
 
 	// ErrKey is returned when an encryption key is missing or wrong, when an encrypted database is opened without
-	// keys, and when keys are given for one that is not encrypted. Nothing was changed. The value is also that of
-	// a file that was encrypted with a key that is not there any more.
+	// keys, and when keys are given for one that is not encrypted. Nothing was changed. A file that was
+	// encrypted with a key that is not among those given is refused with it, too.
 	ErrKey = errs.ErrKey
 
 	// ErrNotWritable is returned when the directory, or the disk it is on,

@@ -15,7 +15,7 @@ import (
 
 const (
 	maxForeign     = 1000    // commits of others that a group is compared with
-	maxKeysBytes   = 1 << 20 // keys of a commit that its row holds; of a larger one it holds none, and it is in conflict with all
+	maxKeysBytes   = 1 << 20 // keys that the row of a commit holds; if they are larger, it holds none, and every group that has read anything runs again
 	statementBytes = 4 << 20 // of keys and values in one statement
 )
 
@@ -354,7 +354,7 @@ func (e *Engine) send(ctx context.Context, b *pgx.Batch) error {
 // undecided reports whether a commit that ended with an error may have been made.
 func undecided(err error) bool { return lost(err) || state(err) == "40003" }
 
-// doubt is a commit whose answer was lost. It held the lock of the store, so that it is decided as soon as another transaction has that.
+// doubt is a commit whose answer was lost. It held the lock of the store, so that it is decided as soon as another transaction holds the lock.
 type doubt struct {
 	after   uint64 // the number of the commit before it
 	token   []byte

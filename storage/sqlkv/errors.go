@@ -106,7 +106,7 @@ var reasons = map[string]struct {
 	"42P01": {storage.ErrNotDatabase, "tables of the store are missing: restore the store from a backup"},
 }
 
-// explain returns err, which a server or the network caused, as an *Error. It leaves errors of contexts, and of storage, as they are.
+// explain returns err, which a server or the network caused, as an *Error; one that has been explained already stays as it is.
 func (a address) explain(err error) error {
 	if err == nil {
 		return nil

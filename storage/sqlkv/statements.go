@@ -12,7 +12,7 @@ import (
 // Part of the on-disk format. Must not change.
 const layout = 1
 
-// statements are the SQL for the store in one schema. A parameter of a page is its first bound, then the other bound if there is
+// statements are the SQL for the store in one schema. The parameters of a page are its lower bound, then the upper one if there is
 // one, then how many rows it has at most and after how many bytes of values it ends.
 type statements struct {
 	create []string // tables of a new store
@@ -26,12 +26,12 @@ type statements struct {
 	getMany string // the keys and values of many keys
 	any     string // is any of many keys there?
 
-	forward, forwardTo   string // a page of keys from a bound on, and up to another
-	backward, backwardTo string // a page of keys below a bound, and down to another
+	forward, forwardTo   string // a page of keys from a bound on, and up to another one
+	backward, backwardTo string // the same from the end down: without an upper bound, and below one
 
 	lock       string // makes committers take turns; returns the features
 	since      string // number and keys of the commits from one on
-	sinceToken string // is there a commit from one on with a token?
+	sinceToken string // is there a commit behind one with a token?
 	oldest     string // is there a commit with this number?
 
 	set    string // many keys to their values
