@@ -44,7 +44,8 @@ type Groups struct {
 	axisOf   []int  // for each field of the group by, the index of its axis
 	choice   []int  // for each axis, the index of the current value
 	pace     *Pace
-	entry    *group // the group of the entries that come: see Choose
+	entry    *group  // the group of the entries that come: see Choose
+	spare    []group // memory of the next groups: see newGroup
 }
 
 // group is one group.
@@ -199,14 +200,30 @@ func (g *Groups) chosen(value func(field int) Value) *group {
 		return found
 	}
 
-	made := &group{cells: make([]cell, len(g.columns))}
+	made := g.newGroup()
 	for i := range g.by {
-		made.keys = append(made.keys, canonical(value(i)))
+		made.keys[i] = canonical(value(i))
 	}
 	g.groups[string(g.key)] = made
 	g.ordered = append(g.ordered, made)
 	const perGroup, perCell = 160, 96
 	g.used += perGroup + 3*len(g.key) + perCell*len(g.columns)
+	return made
+}
+
+// newGroup returns a group without values. Memory is taken for several at once, at most for as many as there are and for 64.
+func (g *Groups) newGroup() *group {
+	if len(g.spare) == 0 {
+		n := min(len(g.ordered)+1, 64)
+		keys, cells := make([]Value, n*g.by), make([]cell, n*len(g.columns))
+		g.spare = make([]group, n)
+		for i := range g.spare {
+			g.spare[i].keys = keys[i*g.by : (i+1)*g.by : (i+1)*g.by]
+			g.spare[i].cells = cells[i*len(g.columns) : (i+1)*len(g.columns) : (i+1)*len(g.columns)]
+		}
+	}
+	made := &g.spare[0]
+	g.spare = g.spare[1:]
 	return made
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"strconv"
 )
 
 // maxDigits is the greatest number of digits of a number that an expression computes, leading and trailing
@@ -220,6 +221,17 @@ func (l leading) round(digits int, count *big.Int) Value {
 		quotient.Neg(quotient)
 	}
 	return decimal(quotient, exp)
+}
+
+// smallSum returns units / 10^scale as a value: decimal without a big.Int.
+func smallSum(units int64, scale int) Value {
+	var buf [20]byte
+	abs := uint64(units)
+	if units < 0 {
+		abs = -abs
+	}
+	n := number{head: strconv.AppendUint(buf[:0], abs, 10), exp: -int64(scale), neg: units < 0}
+	return ValueOf(n.trimmed().append(nil))
 }
 
 // decimal returns units × 10^exp as a value.

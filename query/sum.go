@@ -217,7 +217,7 @@ func (t *total) carry() []int64 {
 // sum returns the sum; 0 for no numbers.
 func (t *total) sum() Value {
 	if len(t.windows) == 0 {
-		return decimal(big.NewInt(t.small), -int64(t.scale))
+		return smallSum(t.small, t.scale)
 	}
 	return t.leading().round(maxSumDigits, big.NewInt(1))
 }

@@ -290,7 +290,9 @@ func canonical(v Value) Value {
 			return ValueOf(n.append(nil))
 		}
 	case KindText:
-		return TextValue(v.Text())
+		if !v.plain {
+			return TextValue(v.Text())
+		}
 	}
 	return v.Clone()
 }

@@ -106,6 +106,7 @@ func (e *entryGroups) answers(keep func(row []query.Value) bool) (answers, error
 			return nil, fmt.Errorf("%w: %w", errs.ErrQuery, err)
 		}
 	}
+	shown := rowMaker{columns: e.r.q.Select}
 	return func(ctx context.Context) (*Row, error) {
 		for {
 			for len(e.ready) > 0 {
@@ -115,7 +116,7 @@ func (e *entryGroups) answers(keep func(row []query.Value) bool) (answers, error
 					return nil, e.r.pace.Err()
 				}
 				if keep(row) {
-					return &Row{JSON: query.AppendRow(nil, e.r.q.Select, row)}, nil
+					return shown.of(row), nil
 				}
 			}
 			if e.ended {

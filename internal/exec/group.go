@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -73,14 +74,26 @@ func (r *Run) groupAnswers(ctx context.Context) (answers, error) {
 	if err := r.pace.Err(); err != nil {
 		return nil, err
 	}
+	shown := rowMaker{columns: r.q.Select}
 	return func(context.Context) (*Row, error) {
 		if len(rows) == 0 {
 			return nil, nil
 		}
 		row := rows[0]
 		rows = rows[1:]
-		return &Row{JSON: query.AppendRow(nil, r.q.Select, row)}, nil
+		return shown.of(row), nil
 	}, nil
+}
+
+// rowMaker makes rows with these columns, each in memory of its own.
+type rowMaker struct {
+	columns []query.Column
+	text    []byte // scratch
+}
+
+func (m *rowMaker) of(values []query.Value) *Row {
+	m.text = query.AppendRow(m.text[:0], m.columns, values)
+	return &Row{JSON: bytes.Clone(m.text)}
 }
 
 // newGroups returns the groups of a run, with these columns, and what makes them of the entries of an index; nil if nothing does.
@@ -130,6 +143,7 @@ const groupWork = 1 << 10
 // larger than what they are made of.
 func (r *Run) rowsOf(groups *query.Groups, keep func(row []query.Value) bool) answers {
 	i := 0
+	shown := rowMaker{columns: r.q.Select}
 	return func(context.Context) (*Row, error) {
 		for ; i < groups.Len(); i++ {
 			row := groups.Row(i)
@@ -139,7 +153,7 @@ func (r *Run) rowsOf(groups *query.Groups, keep func(row []query.Value) bool) an
 			}
 			if kept {
 				i++
-				return &Row{JSON: query.AppendRow(nil, r.q.Select, row)}, nil
+				return shown.of(row), nil
 			}
 		}
 		return nil, nil

@@ -28,6 +28,7 @@ type answer struct {
 	keys   int64
 	body   []byte // scratch
 	picked []query.Value
+	given  []query.SumShare
 }
 
 // AnswerGroups implements catalog.GroupAnswerer. It answers groups by all members of the index, or by some of them, and
@@ -187,13 +188,15 @@ func (a *answer) give(members []query.Value, documents int64, sums []query.SumSh
 		}
 		a.picked = append(a.picked, members[at])
 	}
-	s := query.Share{Documents: documents, Sums: make([]query.SumShare, len(a.sums))}
-	for i, at := range a.sums {
+	a.given = a.given[:0]
+	for _, at := range a.sums {
+		var s query.SumShare
 		if at >= 0 {
-			s.Sums[i] = sums[at]
+			s = sums[at]
 		}
+		a.given = append(a.given, s)
 	}
-	return a.groups.AddShare(a.picked, s)
+	return a.groups.AddShare(a.picked, query.Share{Documents: documents, Sums: a.given})
 }
 
 // tally is what a group has, or what a query sees of it beside that.
@@ -338,6 +341,8 @@ func (a *answer) giveRest(s *share) error {
 func (a *answer) walkGroups(r storage.Reader, beside map[string]*tally) error {
 	var group []byte // the current one; nil before the first
 	var t *tally
+	var numbers []int64 // of a key
+	own := a.k.newTally()
 	end := func() error {
 		if t == nil {
 			return nil
@@ -346,17 +351,20 @@ func (a *answer) walkGroups(r storage.Reader, beside map[string]*tally) error {
 		return a.giveGroup(group, t)
 	}
 	err := a.walk(r, keyGroup, func(key, value []byte) error {
-		next, numbers, i, err := a.k.groupAt(key, value)
+		next, decoded, i, err := a.k.groupAt(key, value, numbers)
 		if err != nil {
 			return err
 		}
+		numbers = decoded
 		if t == nil || !bytes.Equal(next, group) {
 			if err := end(); err != nil {
 				return err
 			}
 			group = append(group[:0], next...)
 			if t = beside[string(group)]; t == nil {
-				t = a.k.newTally()
+				t = own
+				t.documents = 0
+				clear(t.sums)
 			}
 		}
 		t.add(i, numbers, 1)

@@ -68,7 +68,7 @@ func (k keeper) StoredFacts(key, value []byte, add func(fact []byte, weight int6
 	}
 	switch key[5] {
 	case keyGroup:
-		group, numbers, i, err := k.groupAt(key, value)
+		group, numbers, i, err := k.groupAt(key, value, nil)
 		if err != nil {
 			return err
 		}
@@ -112,8 +112,9 @@ func (k keeper) StoredFacts(key, value []byte, add func(fact []byte, weight int6
 	return bad
 }
 
-// groupAt decodes a key of a group and its numbers.
-func (k keeper) groupAt(key, value []byte) (group []byte, numbers []int64, i int, err error) {
+// groupAt decodes a key of a group and its numbers, which it writes into the memory of scratch.
+func (k keeper) groupAt(key, value []byte, scratch []int64) (group []byte, numbers []int64, i int, err error) {
+	numbers = scratch[:0]
 	group, rest, ok := k.cutKey(key[6:])
 	if ok = ok && len(rest) == 1 && len(value)%8 == 0 && len(value) > 0; ok {
 		i = int(rest[0])
