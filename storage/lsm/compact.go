@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -38,7 +39,7 @@ func newCompactor(run func(ctx context.Context, lo, hi []byte) error) compactor 
 }
 
 // Compact implements storage.Engine. Pebble merges each level into the next, in one
-// piece of the key space after the other.
+// piece of the key space after the other, and then drops what is deleted in the last one.
 func (e *Engine) Compact(ctx context.Context) error {
 	if e.readOnly {
 		return storage.ErrReadOnly
@@ -56,6 +57,37 @@ func (e *Engine) Compact(ctx context.Context) error {
 	for _, p := range pieces {
 		if err := e.compactPiece(ctx, p.lo, p.hi); err != nil {
 			return err
+		}
+	}
+	return e.awaitElisions(ctx)
+}
+
+// elisionPause is how long an elision may take before awaitElisions takes it that none goes on.
+const elisionPause = 5 * time.Second
+
+// awaitElisions returns when Pebble has nothing left to compact. A merge of levels leaves the last level as it is, and with it the deletions that a
+// snapshot kept there; once the snapshot is gone, Pebble drops them by itself, a table at a time. While others write there may always be
+// something to compact: then it returns when no such table has been dropped for elisionPause.
+func (e *Engine) awaitElisions(ctx context.Context) error {
+	elisions, last := int64(-1), time.Now()
+	for quiet := 0; quiet < 3; { // between two compactions there is a moment without one
+		m := e.db.Metrics()
+		if m.Compact.NumInProgress == 0 && m.Table.InitialStatsCollectionComplete && m.Table.PendingStatsCollectionCount == 0 {
+			quiet++
+		} else {
+			quiet = 0
+		}
+		if n := m.Compact.ElisionOnlyCount; n != elisions {
+			elisions, last = n, time.Now()
+		} else if time.Since(last) > elisionPause {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-e.failed:
+			return e.failedError()
+		case <-time.After(2 * time.Millisecond):
 		}
 	}
 	return nil

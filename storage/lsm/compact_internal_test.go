@@ -186,6 +186,67 @@ func TestCompact_Views(t *testing.T) {
 	}
 }
 
+// Ensure that a compaction frees what a snapshot kept that is gone: when its tables were written, deletions stayed in the last level, beside what they delete.
+func TestCompact_Elisions(t *testing.T) {
+	disk := storagetest.NewDisk()
+	e, err := Open("db", Options{FS: disk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { e.Close() }()
+	value := make([]byte, 4<<10)
+	rand.New(rand.NewSource(37)).Read(value)
+	const keys = 4000
+	write := func(stage func(tx storage.Tx, key []byte)) {
+		for i := 0; i < keys; i += 100 {
+			if err := e.Update(t.Context(), true, func(tx storage.Tx) error {
+				for j := range 100 {
+					stage(tx, fmt.Appendf(nil, "k%05d", i+j))
+				}
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	compacted := func() uint64 {
+		if err := e.Compact(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		size, err := e.DiskBytes([]byte("k"), []byte("l"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return size
+	}
+	write(func(tx storage.Tx, key []byte) { tx.Set(key, value, nil) })
+	s := e.Snapshot()
+	write(func(tx storage.Tx, key []byte) { tx.Delete(key) })
+	if size := compacted(); size < keys*1<<10 {
+		t.Fatalf("%d bytes: the snapshot keeps nothing", size)
+	}
+	s.Close()
+	if size := compacted(); size > keys*1<<10/10 {
+		t.Errorf("%d bytes are left after the snapshot", size)
+	}
+
+	// The same by a program that opens the database to compact it.
+	write(func(tx storage.Tx, key []byte) { tx.Set(key, value, nil) })
+	s = e.Snapshot()
+	write(func(tx storage.Tx, key []byte) { tx.Delete(key) })
+	compacted()
+	s.Close()
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if e, err = Open("db", Options{FS: disk}); err != nil {
+		t.Fatal(err)
+	}
+	if size := compacted(); size > keys*1<<10/10 {
+		t.Errorf("%d bytes are left in a new run", size)
+	}
+}
+
 // slowManifests is a file system on which the sync of a manifest takes a while.
 type slowManifests struct{ vfs.FS }
 
