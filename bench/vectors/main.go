@@ -1,16 +1,20 @@
 // Command vectors measures an index of vectors: how fast documents are written into it, how large it is, and how many of the ten nearest it finds, in
 // which time.
 //
-//	go run ./vectors [-n DOCUMENTS] [-dimensions D] [-kind clustered|uniform] [-queries Q] [-dir DIR] [-smoke]
+//	go run ./vectors [-n DOCUMENTS] [-dimensions D] [-kind clustered|uniform] [-queries Q] [-dir DIR | -keep DATABASE] [-smoke]
 //
 // Clustered vectors lie around centers, one for each hundred documents, at a spread that makes those of a cluster as alike as texts of one subject are (a cosine of about 0.7);
 // uniform ones lie in all directions. Both are made with a fixed seed. Vectors are stored in base64. 32 goroutines write, each one document at a time, durably. Queries are
 // vectors of the same kind that are not stored, one after another, on one goroutine; the truth is what exact() answers, and a scan confirms it for some.
+//
+// With -keep the database stays. If it is there already, with so many documents, nothing is written, and only the queries are measured: a large one is made once, and asked when the
+// machine has nothing else to do.
 package main
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -30,7 +34,7 @@ import (
 
 type settings struct {
 	n, dimensions, queries int
-	kind, dir              string
+	kind, dir, keep        string
 }
 
 func main() {
@@ -40,6 +44,7 @@ func main() {
 	flag.IntVar(&s.queries, "queries", 100, "queries of each number of candidates")
 	flag.StringVar(&s.kind, "kind", "clustered", "clustered or uniform")
 	flag.StringVar(&s.dir, "dir", os.TempDir(), "where the database is put, and removed")
+	flag.StringVar(&s.keep, "keep", "", "a database that is kept, and only asked if it is there")
 	smoke := flag.Bool("smoke", false, "few documents, to see that it works")
 	flag.Parse()
 	if *smoke {
@@ -90,21 +95,43 @@ func (m *maker) make(i int) []float32 {
 }
 
 func run(ctx context.Context, s settings) (err error) {
-	dir, err := os.MkdirTemp(s.dir, "vectors")
+	path := s.keep
+	if path == "" {
+		dir, err := os.MkdirTemp(s.dir, "vectors")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		path = filepath.Join(dir, "jay")
+	}
+	db, err := jay.Open(path, &jay.Options{CacheBytes: 512 << 20})
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	db, err := jay.Open(filepath.Join(dir, "jay"), &jay.Options{CacheBytes: 512 << 20})
+	defer func() { err = errors.Join(err, db.Close()) }()
+	m := newMaker(s)
+	there, err := db.Query("Notes").Count(ctx)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
+	switch there {
+	case 0:
+		if err := write(ctx, db, s, m); err != nil {
+			return err
+		}
+	case int64(s.n):
+	default:
+		return fmt.Errorf("%s has %d documents, and not %d: remove it, or say -n %d", path, there, s.n, there)
+	}
+	return ask(ctx, db, s, m)
+}
+
+// write makes what the queries are asked of, and prints what it costs.
+func write(ctx context.Context, db *jay.DB, s settings, m *maker) error {
 	ix := jay.Index{Name: "Alike", Kind: "vectors", Fields: []string{"Embedding"}, Options: map[string]string{"dimensions": fmt.Sprint(s.dimensions)}}
 	if err := db.EnsureIndex(ctx, "Notes", ix); err != nil {
 		return err
 	}
-	m := newMaker(s)
 	for _, collection := range []string{"Bare", "Notes"} { // without the index, and with it
 		if err := load(ctx, db, s, m, collection); err != nil {
 			return err
@@ -122,7 +149,7 @@ func run(ctx context.Context, s settings) (err error) {
 		return err
 	}
 	fmt.Printf("%s, %d × %d: the index has %.2f of the bytes of int8 vectors\n", s.kind, s.n, s.dimensions, float64(usage.Indexes[0].Bytes)/float64(s.n*s.dimensions))
-	return ask(ctx, db, s, m)
+	return nil
 }
 
 // load writes all documents, and waits until those of Notes are in partitions.
