@@ -27,6 +27,11 @@ var (
 	// Nothing was changed in it.
 	ErrNewerFormat = storage.ErrNewerFormat
 
+	// ErrKey is returned when an encryption key is missing or wrong: an encrypted database is opened without
+	// Options.EncryptionKeys or with others, a key cannot be had, or keys are given for a database that is not encrypted. So do backups.
+	// Nothing was changed. The message names the key.
+	ErrKey = storage.ErrKey
+
 	// ErrNotWritable is returned when the directory or its disk refuses
 	// writes.
 	ErrNotWritable = storage.ErrNotWritable

@@ -15,6 +15,7 @@ import (
 	"github.com/jaydb/jay/internal/look"
 	"github.com/jaydb/jay/internal/observe"
 	"github.com/jaydb/jay/internal/recovery"
+	"github.com/jaydb/jay/internal/sealed"
 	"github.com/jaydb/jay/internal/settings"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
@@ -29,7 +30,7 @@ import (
 // the working directory or of a symbolic link does not matter.
 //
 // Open returns ErrNotDatabase for a directory of other files, ErrNewerFormat for a
-// database that a newer Jay wrote, ErrFixed for options that contradict those the
+// database that a newer Jay wrote, ErrKey for encryption keys that are missing, wrong or not needed, ErrFixed for options that contradict those the
 // database was created with, ErrOption for invalid values, and ErrNotWritable if
 // nothing can be written there. Every error names dir.
 func Open(dir string, opts *Options) (*DB, error) {
@@ -124,6 +125,9 @@ func open(dir string, given *Options, how opening) (*DB, error) {
 	if how.inMemory && opts.Engine != nil && err == nil {
 		err = fmt.Errorf("%w: a database in memory has an Engine of its own", ErrOption)
 	}
+	if how.inMemory && opts.EncryptionKeys != nil && err == nil {
+		err = fmt.Errorf("%w: a database in memory has no files that EncryptionKeys could encrypt", ErrOption)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open %q: %w", storage.Shown(opts.Engine, dir), err)
 	}
@@ -195,7 +199,8 @@ func (o *Options) driver() storage.Driver {
 
 // engine returns the options of the default engine.
 func (o *Options) engine() lsm.Options {
-	return lsm.Options{CacheBytes: o.CacheBytes, MemTableBytes: o.MemTableBytes, Loads: (*lsm.Loads)(o.Loads), FS: o.FS, GroupReadable: o.GroupReadable}
+	return lsm.Options{CacheBytes: o.CacheBytes, MemTableBytes: o.MemTableBytes, Loads: (*lsm.Loads)(o.Loads), FS: o.FS, GroupReadable: o.GroupReadable,
+		EncryptionKeys: sealed.From(o.EncryptionKeys)}
 }
 
 // newWatch returns what operations are reported to; nil for nothing.

@@ -395,10 +395,23 @@ type Options struct {
 	// own ID. What is said of Now holds for it. The default is crypto/rand.
 	Rand io.Reader
 
+	// EncryptionKeys encrypts all that the database writes to its directory, by AES-256-GCM: documents, indexes, logs and temporary files. What is read is
+	// authenticated. The keys are yours: without them, nothing can be read, and nobody can help.
+	//
+	// A database is encrypted from its creation on, or by EncryptDir. Open returns ErrKey, and changes nothing, for an encrypted database without
+	// keys, for keys that are missing or wrong, and for keys with a database that is not encrypted. The same keys are needed wherever a
+	// directory is opened: VerifyDir, Repair, Promote, checkpoints. Backups are streams in the clear: encrypt them on their way.
+	//
+	// Names and sizes of files stay in the clear, and so does what leaves the database: exports, what a server sends, memory, core dumps.
+	// RotateDir changes the key.
+	//
+	// It is an option of the default engine, in a directory: with Engine, and in OpenMemory, it is ErrOption. The default is
+	// none: files are not encrypted.
+	EncryptionKeys EncryptionKeys
+
 	// FS replaces the operating system's files. Tests use it for a disk that
-	// fails or loses its power (storagetest.Disk is one in memory); a file system
-	// that wraps another one can encrypt what is written. OpenMemory, which makes
-	// its own, refuses it with ErrOption.
+	// fails or loses its power (storagetest.Disk is one in memory). To encrypt files, use EncryptionKeys.
+	// OpenMemory, which makes its own, refuses it with ErrOption.
 	//
 	// An implementation must be safe for concurrent use, and keep these promises:
 	//
@@ -427,7 +440,7 @@ type Options struct {
 	// VerifyDir and Repair need one that is a storage.Salvager, and Checkpoint an engine
 	// that is a storage.Checkpointer: ErrUsage otherwise.
 	//
-	// FS, CacheBytes, MemTableBytes, GroupReadable and Loads belong to the default engine: with
+	// FS, CacheBytes, MemTableBytes, GroupReadable, Loads and EncryptionKeys belong to the default engine: with
 	// another, set its own options. OpenMemory refuses it with ErrOption.
 	//
 	// If others may write to the store (storage.Engine.Shared), any number of processes can have the
@@ -444,6 +457,31 @@ type Options struct {
 	//
 	// The default is the engine of package storage/lsm: Pebble, in files of a directory.
 	Engine storage.Driver
+}
+
+// EncryptionKey is a key with which files are encrypted. A key never changes: another secret needs another ID.
+type EncryptionKey struct {
+	ID     string // its name, 1 to 64 bytes; it is stored in the clear in each file
+	Secret []byte // 32 random bytes
+}
+
+// String returns the ID and not the secret, so that no log has it.
+func (k EncryptionKey) String() string { return fmt.Sprintf("key %q", k.ID) }
+
+// GoString is String, for %#v.
+func (k EncryptionKey) GoString() string { return k.String() }
+
+// EncryptionKeys return the keys of an encrypted database: see Options.EncryptionKeys. Package keys has some that read a file or an environment
+// variable. An implementation of your own can ask a key management service.
+//
+// Its methods may be called by several goroutines at once, and while the database is in use. Each key is asked for once and then
+// remembered until Close. An error makes the call that needs the key fail with ErrKey, which wraps it.
+type EncryptionKeys interface {
+	// Newest returns the key with which new files are encrypted. It is called by Open.
+	Newest() (EncryptionKey, error)
+
+	// Key returns the key with this ID. A file needs the key with which it was encrypted for as long as the file exists.
+	Key(id string) (EncryptionKey, error)
 }
 
 // Conventions say how Go types become collections and IDs. Every field has a
@@ -578,6 +616,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("%w: MemTableBytes must be between %d and %d, got %d", ErrOption, 64<<10, 1<<30, o.MemTableBytes)
 	case o.Engine != nil && (o.FS != nil || o.CacheBytes != 0 || o.MemTableBytes != 0 || o.GroupReadable || o.Loads != nil):
 		return fmt.Errorf("%w: FS, CacheBytes (%d), MemTableBytes (%d), GroupReadable (%v) and Loads are options of the default engine: another Engine has its own", ErrOption, o.CacheBytes, o.MemTableBytes, o.GroupReadable)
+	case o.Engine != nil && o.EncryptionKeys != nil:
+		return fmt.Errorf("%w: EncryptionKeys encrypt the files of the default engine: another Engine, such as a store on a server, keeps its data itself, and has to encrypt it by its own means", ErrOption)
 	case o.MaxIDBytes < 64 || o.MaxIDBytes > ids.MaxBytes:
 		return fmt.Errorf("%w: MaxIDBytes must be between 64 and %d, got %d", ErrOption, ids.MaxBytes, o.MaxIDBytes)
 	}

@@ -5,7 +5,9 @@ import (
 	"fmt"
 
 	"github.com/jaydb/jay/internal/recovery"
+	"github.com/jaydb/jay/internal/sealed"
 	"github.com/jaydb/jay/storage"
+	"github.com/jaydb/jay/storage/lsm"
 )
 
 // VerifyOptions are options of Verify and VerifyDir. Nil options mean the defaults.
@@ -211,4 +213,87 @@ func repairReport(r recovery.Repaired) RepairReport {
 		out.Lost[i] = LostItem(l)
 	}
 	return out
+}
+
+// ConvertProgress is how far EncryptDir, DecryptDir or RotateDir is.
+type ConvertProgress struct {
+	Files  int   `json:"files"`  // that are as they are to be
+	Copied int   `json:"copied"` // of them, by this call; the others were so already
+	Bytes  int64 `json:"bytes"`  // of the files so far, as they were
+	Total  int64 `json:"total"`  // bytes of all files of the directory
+}
+
+// EncryptDir encrypts the database in directory dir, which must not be in use, with the newest of opts.EncryptionKeys. From then on it is opened with those keys.
+// opts are those that the database is opened under; FS may be set, Engine must not.
+//
+// Each file is copied, and the copy takes its place. So the disk needs room for the largest file, and a checkpoint that shares
+// files with the database stays as it is. If the call returns an error or its process ends, Open refuses the directory with ErrKey until
+// the same call has ended well; it goes on where it was. The plaintext of the old files is removed, not erased: a disk and a file system may keep it.
+// A database that is encrypted already is ErrUsage. progress, if not nil, is called after each file, from the goroutine of the call.
+func EncryptDir(ctx context.Context, dir string, opts *Options, progress func(ConvertProgress)) (ConvertProgress, error) {
+	return convertDir(ctx, "encrypt", dir, opts, progress, func(found lsm.Encryption, keys sealed.Keys) (from, to sealed.Keys, err error) {
+		if found.Encrypted && found.Converting == "" {
+			return nil, nil, fmt.Errorf("%w: the database is encrypted already: RotateDir (jay encrypt --rotate) encrypts it anew with the newest key", ErrUsage)
+		}
+		return nil, keys, nil
+	})
+}
+
+// DecryptDir decrypts the database in directory dir, which must not be in use. opts.EncryptionKeys are those that it was opened with; from then on it is
+// opened without. All else is as with EncryptDir. A database that is not encrypted is ErrUsage.
+func DecryptDir(ctx context.Context, dir string, opts *Options, progress func(ConvertProgress)) (ConvertProgress, error) {
+	return convertDir(ctx, "decrypt", dir, opts, progress, func(found lsm.Encryption, keys sealed.Keys) (from, to sealed.Keys, err error) {
+		if !found.Encrypted && found.Converting == "" {
+			return nil, nil, fmt.Errorf("%w: the database is not encrypted", ErrUsage)
+		}
+		return keys, nil, nil
+	})
+}
+
+// RotateDir encrypts every file of an encrypted database anew that is not encrypted with the newest of opts.EncryptionKeys. Afterwards no file needs
+// an older key. All else is as with EncryptDir. While a database is in use, each table that it writes has the key that was the newest when it was opened. A database that is not encrypted is ErrUsage.
+func RotateDir(ctx context.Context, dir string, opts *Options, progress func(ConvertProgress)) (ConvertProgress, error) {
+	return convertDir(ctx, "rotate the key of", dir, opts, progress, func(found lsm.Encryption, keys sealed.Keys) (from, to sealed.Keys, err error) {
+		if !found.Encrypted && found.Converting == "" {
+			return nil, nil, fmt.Errorf("%w: the database is not encrypted: EncryptDir (jay encrypt) encrypts it", ErrUsage)
+		}
+		return keys, keys, nil
+	})
+}
+
+// convertDir converts a directory from and to the keys that choose returns.
+func convertDir(ctx context.Context, verb, dir string, opts *Options, progress func(ConvertProgress), choose func(lsm.Encryption, sealed.Keys) (from, to sealed.Keys, err error)) (done ConvertProgress, err error) {
+	o, err := salvageOptions(dir, opts)
+	if err != nil {
+		return done, err
+	}
+	wrap := func(err error) error { return fmt.Errorf("%s %q: %w", verb, storage.Shown(o.Engine, dir), err) }
+	switch {
+	case o.Engine != nil:
+		return done, wrap(fmt.Errorf("%w: another Engine keeps its files as it does", ErrOption))
+	case o.EncryptionKeys == nil:
+		return done, wrap(fmt.Errorf("%w: set Options.EncryptionKeys", ErrKey))
+	case o.ReadOnly || o.AcceptLoss != nil:
+		return done, wrap(fmt.Errorf("%w: goes without ReadOnly and AcceptLoss", ErrOption))
+	}
+	engine := o.engine()
+	found, err := lsm.ReadEncryption(o.files(), dir)
+	if err != nil {
+		return done, wrap(err)
+	}
+	from, to, err := choose(found, engine.EncryptionKeys)
+	if err != nil {
+		return done, wrap(err)
+	}
+	engine.EncryptionKeys, engine.Logger = from, o.Logger
+	err = lsm.Convert(ctx, dir, engine, to, func(p lsm.ConvertProgress) {
+		done = ConvertProgress(p)
+		if progress != nil {
+			progress(done)
+		}
+	})
+	if err != nil {
+		return done, wrap(err)
+	}
+	return done, nil
 }

@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/sealed"
 	"github.com/jaydb/jay/storage/lsm"
 )
 
 // Options configure Open. The zero value is a good default.
 type Options struct {
-	// Database are the options that the standby is read under: FS, CacheBytes, Logger, Observer, MaxQueryBytes and the like. Engine,
+	// Database are the options that the standby is read under: FS, CacheBytes, Logger, Observer, MaxQueryBytes and the like. With EncryptionKeys, the files
+	// of the standby are encrypted, with keys of its own; whether those of its source are does not matter. Engine,
 	// ReadOnly and all that says how IDs are made must not be set. Nil means the defaults.
 	Database *jay.Options
 
@@ -46,7 +48,8 @@ func (o Options) withDefaults() (Options, error) {
 // engine takes the options of the engine out of those of the database.
 func (o *Options) engine() lsm.Options {
 	d := o.Database
-	e := lsm.Options{FS: d.FS, CacheBytes: d.CacheBytes, MemTableBytes: d.MemTableBytes, Loads: (*lsm.Loads)(d.Loads), GroupReadable: d.GroupReadable}
-	d.FS, d.CacheBytes, d.MemTableBytes, d.Loads, d.GroupReadable = nil, 0, 0, nil, false
+	e := lsm.Options{FS: d.FS, CacheBytes: d.CacheBytes, MemTableBytes: d.MemTableBytes, Loads: (*lsm.Loads)(d.Loads), GroupReadable: d.GroupReadable,
+		EncryptionKeys: sealed.From(d.EncryptionKeys)}
+	d.FS, d.CacheBytes, d.MemTableBytes, d.Loads, d.GroupReadable, d.EncryptionKeys = nil, 0, 0, nil, false, nil
 	return e
 }

@@ -65,6 +65,7 @@ func TestImports(t *testing.T) {
 			leaf("internal/relay"),
 			leaf("internal/requests"),
 			leaf("internal/revisions"),
+			leaf("internal/sealed"),
 			leaf("internal/session"),
 			leaf("internal/settings"),
 			leaf("internal/shared"),
@@ -111,7 +112,8 @@ func TestImports(t *testing.T) {
 		{"internal/lint/house", nil},
 		{"internal/lint/systems", nil},
 		{"internal/child", nil},
-		{"standby", []string{module, leaf("internal/follow"), leaf("internal/look"), leaf("internal/format"), leaf("internal/parts"), leaf("internal/recovery"), leaf("storage"), leaf("storage/lsm")}},
+		{"keys", []string{module}},
+		{"standby", []string{module, leaf("internal/sealed"), leaf("internal/follow"), leaf("internal/look"), leaf("internal/format"), leaf("internal/parts"), leaf("internal/recovery"), leaf("storage"), leaf("storage/lsm")}},
 		{"internal/follow", []string{leaf("storage"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/knobs"), leaf("internal/settings")}},
 		{"backups", []string{module, leaf("internal/files"), leaf("storage/lsm")}},
 		{"jaytest", []string{module, leaf("storage/storagetest")}},
@@ -210,7 +212,7 @@ func TestImports(t *testing.T) {
 	}
 
 	// Programs see the root, and public packages for what they are about.
-	public := []string{leaf("backups"), leaf("standby"), leaf("server"), leaf("transfer"), leaf("transfer/smuggler"), leaf("ids"), leaf("index"), leaf("query"), leaf("storage/sqlkv")}
+	public := []string{leaf("backups"), leaf("keys"), leaf("standby"), leaf("server"), leaf("transfer"), leaf("transfer/smuggler"), leaf("ids"), leaf("index"), leaf("query"), leaf("storage/sqlkv")}
 	inner := map[string]string{
 		"server":        leaf("internal/script"), // which has no state, and sees no database
 		"jayprometheus": leaf("backups"),         // whose figures it shows

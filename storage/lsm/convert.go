@@ -25,11 +25,11 @@ const convertTemporary = convertFile + ".tmp"
 //
 // Each file is copied, and the copy takes its place; so the disk needs room for the largest file, and a checkpoint that shares files with the database
 // stays as it is. When Convert has failed, or its process has ended, the database is refused until
-// Convert is called again with the same arguments; it goes on where it was.
+// Convert is called again with the same arguments; it goes on where it was. progress, if not nil, is called after each file.
 //
 // What a file system or a disk keeps of the files that were replaced is not erased.
-func Convert(ctx context.Context, dir string, opts Options, to sealed.Keys) error {
-	c := &conversion{target: convertedPlain, to: to, opts: opts}
+func Convert(ctx context.Context, dir string, opts Options, to sealed.Keys, progress func(ConvertProgress)) error {
+	c := &conversion{target: convertedPlain, to: to, opts: opts, progress: progress}
 	if to != nil {
 		c.target = convertedEncrypted
 	}
@@ -44,16 +44,26 @@ func Convert(ctx context.Context, dir string, opts Options, to sealed.Keys) erro
 	return nil
 }
 
+// ConvertProgress is how far a Convert is.
+type ConvertProgress struct {
+	Files  int   // that are as they are to be
+	Copied int   // of them, by this call
+	Bytes  int64 // of the files so far, as they were
+	Total  int64 // bytes of all files
+}
+
 // conversion is a Convert under way.
 type conversion struct {
-	fs     vfs.FS
-	path   string
-	opts   Options
-	to     sealed.Keys
-	target string
-	format fileFormat
-	from   *sealFS // reads encrypted files
-	into   *sealFS // writes them
+	fs       vfs.FS
+	path     string
+	opts     Options
+	to       sealed.Keys
+	target   string
+	progress func(ConvertProgress) // nil for none
+	done     ConvertProgress
+	format   fileFormat
+	from     *sealFS // reads encrypted files
+	into     *sealFS // writes them
 }
 
 func (c *conversion) run(ctx context.Context, dir string) (err error) {
@@ -114,21 +124,8 @@ func (c *conversion) locked(ctx context.Context, resumed bool) error {
 			return err
 		}
 	}
-	names, err := c.fs.List(c.path)
-	if err != nil {
+	if err := c.files(ctx); err != nil {
 		return err
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if kind, _ := parseName(name); kind == otherFile && name != controlName {
-			continue
-		}
-		if err := c.file(name); err != nil {
-			return err
-		}
 	}
 	if err := syncDir(c.fs, c.path); err != nil {
 		return err
@@ -164,45 +161,84 @@ func (c *conversion) openKeys(resumed bool) error {
 	return err
 }
 
-// file converts a file, unless it is as it is to be.
-func (c *conversion) file(name string) error {
-	path := c.fs.PathJoin(c.path, name)
-	f, err := openRegular(c.fs, path)
+// files converts the files.
+func (c *conversion) files(ctx context.Context) error {
+	names, err := c.fs.List(c.path)
 	if err != nil {
 		return err
 	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		kind, _ := parseName(name)
+		return kind == otherFile && name != controlName
+	})
+	slices.Sort(names)
+	sizes := make([]int64, len(names))
+	for i, name := range names {
+		info, err := c.fs.Stat(c.fs.PathJoin(c.path, name))
+		if err != nil {
+			return err
+		}
+		sizes[i] = info.Size()
+		c.done.Total += sizes[i]
+	}
+	for i, name := range names {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		copied, err := c.file(name)
+		if err != nil {
+			return err
+		}
+		c.done.Files, c.done.Bytes = c.done.Files+1, c.done.Bytes+sizes[i]
+		if copied {
+			c.done.Copied++
+		}
+		if c.progress != nil {
+			c.progress(c.done)
+		}
+	}
+	return nil
+}
+
+// file converts a file, unless it is as it is to be. It returns whether it was not.
+func (c *conversion) file(name string) (copied bool, err error) {
+	path := c.fs.PathJoin(c.path, name)
+	f, err := openRegular(c.fs, path)
+	if err != nil {
+		return false, err
+	}
 	header, err := sealed.ReadHeader(f)
 	if err = errors.Join(err, f.Close()); err != nil {
-		return err
+		return false, err
 	}
 	source := c.fs
 	if sealed.IsHeader(header) {
 		if c.from.ring == nil {
-			return fmt.Errorf("%w: %s is encrypted, and %s is missing", storage.ErrKey, name, identityFile)
+			return false, fmt.Errorf("%w: %s is encrypted, and %s is missing", storage.ErrKey, name, identityFile)
 		}
 		if c.to != nil {
 			newest, err := c.into.ring.WrappedByNewest(header, layoutOfFile(name), name)
 			if err != nil || newest {
-				return err
+				return false, err
 			}
 		}
 		source = c.from
 	} else if c.to == nil {
-		return nil
+		return false, nil
 	}
 	in, err := source.Open(path)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer in.Close()
 	out, err := c.create(name)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := errors.Join(copyText(name, in, out), out.Sync(), out.Close()); err != nil {
-		return err
+		return false, err
 	}
-	return c.fs.Rename(c.fs.PathJoin(c.path, convertTemporary), path)
+	return true, c.fs.Rename(c.fs.PathJoin(c.path, convertTemporary), path)
 }
 
 // create makes the file that takes the place of another one.

@@ -43,7 +43,7 @@ func TestConvert(t *testing.T) {
 			if err := errors.Join(e.Checkpoint(ctx, copied), e.Close()); err != nil {
 				t.Fatal(err)
 			}
-			if err := lsm.Convert(ctx, dir, lsm.Options{EncryptionKeys: row.from}, row.to); err != nil {
+			if err := lsm.Convert(ctx, dir, lsm.Options{EncryptionKeys: row.from}, row.to, nil); err != nil {
 				t.Fatal(err)
 			}
 			for name, text := range imageOf(t, dir) {
@@ -72,7 +72,7 @@ func TestConvert(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := lsm.Convert(ctx, dir, lsm.Options{EncryptionKeys: newest}, newest); err != nil {
+			if err := lsm.Convert(ctx, dir, lsm.Options{EncryptionKeys: newest}, newest, nil); err != nil {
 				t.Errorf("a conversion that changes nothing: %v", err)
 			}
 		})
@@ -106,7 +106,7 @@ func TestConvert_PowerCut(t *testing.T) {
 					after = disk.Crash(random.IntN(101), random)
 				}
 			})
-			if err := lsm.Convert(ctx, "db", lsm.Options{FS: disk, EncryptionKeys: row.from}, row.to); err != nil {
+			if err := lsm.Convert(ctx, "db", lsm.Options{FS: disk, EncryptionKeys: row.from}, row.to, nil); err != nil {
 				t.Fatal(err)
 			}
 			mu.Lock()
@@ -142,9 +142,9 @@ func finishConversion(t *testing.T, where string, disk *storagetest.Disk, from, 
 			}
 		}
 	}
-	err := lsm.Convert(ctx, "db", lsm.Options{FS: disk, EncryptionKeys: from}, to)
+	err := lsm.Convert(ctx, "db", lsm.Options{FS: disk, EncryptionKeys: from}, to, nil)
 	if errors.Is(err, storage.ErrKey) { // it had ended: the database has its new keys
-		err = lsm.Convert(ctx, "db", lsm.Options{FS: disk, EncryptionKeys: to}, to)
+		err = lsm.Convert(ctx, "db", lsm.Options{FS: disk, EncryptionKeys: to}, to, nil)
 	}
 	if err != nil {
 		t.Fatalf("%s: called again: %v", where, err)
@@ -177,7 +177,7 @@ func TestConvert_Refused(t *testing.T) {
 		"plain to plain":     {nil, nil},
 		"keys of the target": {nil, keysOf("a")},
 	} {
-		err := lsm.Convert(ctx, dir, lsm.Options{EncryptionKeys: keys[0]}, keys[1])
+		err := lsm.Convert(ctx, dir, lsm.Options{EncryptionKeys: keys[0]}, keys[1], nil)
 		if !errors.Is(err, storage.ErrKey) {
 			t.Errorf("%s: got %v, want ErrKey", name, err)
 		}
@@ -188,16 +188,16 @@ func TestConvert_Refused(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	if err := lsm.Convert(ended, dir, lsm.Options{EncryptionKeys: keysOf("a")}, nil); !errors.Is(err, context.Canceled) {
+	if err := lsm.Convert(ended, dir, lsm.Options{EncryptionKeys: keysOf("a")}, nil, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("with a context that has ended: got %v", err)
 	}
 	if _, err := lsm.Open(dir, lsm.Options{EncryptionKeys: keysOf("a")}); !errors.Is(err, storage.ErrKey) || !strings.Contains(err.Error(), "has not ended") {
 		t.Errorf("opened in between: got %v, want ErrKey", err)
 	}
-	if err := lsm.Convert(ctx, dir, lsm.Options{EncryptionKeys: keysOf("a")}, keysOf("a")); err == nil {
+	if err := lsm.Convert(ctx, dir, lsm.Options{EncryptionKeys: keysOf("a")}, keysOf("a"), nil); err == nil {
 		t.Error("another conversion was begun in between")
 	}
-	if err := lsm.Convert(ctx, dir, lsm.Options{EncryptionKeys: keysOf("a")}, nil); err != nil {
+	if err := lsm.Convert(ctx, dir, lsm.Options{EncryptionKeys: keysOf("a")}, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "JAY.keys")); !errors.Is(err, os.ErrNotExist) {

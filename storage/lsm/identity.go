@@ -66,7 +66,7 @@ func (u unlocking) existing(format fileFormat, known storage.Features) (encrypte
 	if target, err := readConversion(u.fs.FS, u.dir); err != nil {
 		return false, err
 	} else if target != "" {
-		return false, fmt.Errorf("%w: its conversion to %s has begun and has not ended: call Convert again", storage.ErrKey, strings.TrimSpace(target))
+		return false, fmt.Errorf("%w: its conversion to %s has begun and has not ended: call it again, and it goes on (jay encrypt, jay decrypt)", storage.ErrKey, strings.TrimSpace(target))
 	}
 	says := format.number != damagedFormat && format.features&encryptedBit(known) != 0
 	identity, err := readIdentity(u.fs.FS, u.dir)
@@ -134,6 +134,40 @@ func encryptedBit(known storage.Features) storage.FeatureSet {
 		}
 	}
 	return 0
+}
+
+// Encryption says whether the database in a directory is encrypted.
+type Encryption struct {
+	Encrypted  bool   // the format file, or the identity file, says so
+	Converting string // to what Convert has begun to convert it, "plain" or "encrypted"; "" if it has not
+}
+
+// ReadEncryption reads whether the database in dir is encrypted. It needs no key, and changes nothing. A nil file system is that of the machine. The errors
+// are those of Open, ErrNoDatabase among them.
+func ReadEncryption(fs FS, dir string) (found Encryption, err error) {
+	if fs == nil {
+		fs = vfs.Default
+	}
+	known := storage.Features(storage.AllFeatures[:])
+	format, err := checkFormatFile(fs, dir, known)
+	if err == nil && format.number == 0 {
+		err = storage.ErrNoDatabase
+	}
+	if err != nil && format.number != damagedFormat {
+		return found, openError(err)
+	}
+	target, err := readConversion(fs, dir)
+	if err != nil {
+		return found, openError(err)
+	}
+	found.Converting = strings.TrimSpace(target)
+	found.Encrypted = format.number != damagedFormat && format.features&encryptedBit(known) != 0
+	if _, err := readIdentity(fs, dir); err == nil {
+		found.Encrypted = true
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return found, openError(err)
+	}
+	return found, nil
 }
 
 // maxIdentity is how much of an identity is read: more than it has.
