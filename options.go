@@ -403,7 +403,7 @@ type Options struct {
 	// directory is opened: VerifyDir, Repair, Promote, checkpoints. Backups are streams in the clear: encrypt them on their way.
 	//
 	// Names and sizes of files stay in the clear, and so does what leaves the database: exports, what a server sends, memory, core dumps.
-	// RotateDir changes the key.
+	// RotateDir changes the key. docs/encryption.md says what is protected.
 	//
 	// It is an option of the default engine, in a directory: with Engine, and in OpenMemory, it is ErrOption. The default is
 	// none: files are not encrypted.

@@ -90,7 +90,7 @@ func lookInto(dir string, options jay.Options, locked error) (*jay.DB, error) {
 
 // ofOwner returns the options without those that are of the program that has the database open.
 func ofOwner(options jay.Options) *jay.Options {
-	options.CacheBytes, options.MemTableBytes, options.GroupReadable = 0, 0, false
+	options.CacheBytes, options.MemTableBytes, options.GroupReadable, options.EncryptionKeys = 0, 0, false, nil
 	return &options
 }
 

@@ -79,6 +79,7 @@ func (c *backupCommand) write(ctx context.Context, a *app, fn func(w io.Writer, 
 		if c.Verify {
 			return usageError{text: "--verify reads the file again, which standard output does not allow"}
 		}
+		a.noteClearBackup()
 		_, err := fn(a.stdout, func(int64) {})
 		return err
 	}
@@ -93,6 +94,7 @@ func (c *backupCommand) write(ctx context.Context, a *app, fn func(w io.Writer, 
 	if err != nil {
 		return err
 	}
+	a.noteClearBackup()
 	r.Seconds = time.Since(start).Seconds()
 	if c.Verify {
 		if _, err := a.verifyFiles(ctx, []string{c.File}); err != nil {

@@ -66,6 +66,8 @@ func (a *app) explainOpen(err error) error {
 		}
 	case errors.Is(err, jay.ErrNoDatabase):
 		text = fmt.Sprintf(`no database in %q: name one with --db or $JAY_DB, or create it with "jay put" or "jay import"`, a.dir)
+	case errors.Is(err, jay.ErrKey) && a.options.EncryptionKeys == nil:
+		text = fmt.Sprintf("%s; name its file of keys with --key-file or $JAY_KEY_FILE", err)
 	case errors.Is(err, jay.ErrNotWritable):
 		text = fmt.Sprintf("%s; check its permissions and its disk, or name another directory with --db", err)
 	case errors.Is(err, jay.ErrOption):
@@ -98,6 +100,7 @@ var kinds = []struct {
 	{jay.ErrRestoring, "restoring"},
 	{jay.ErrBackupBase, "backup-base"},
 	{jay.ErrBackup, "backup"},
+	{jay.ErrKey, "key"},
 	{jay.ErrNotWritable, "not-writable"},
 	{jay.ErrUnknownOutcome, "unknown-outcome"}, // wraps its cause, which may be one of these
 	{jay.ErrNoMajority, "no-majority"},

@@ -53,7 +53,7 @@ func (c *followCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	begun := time.Now()
-	s, err := standby.Open(c.Dir, source, standby.Options{Database: &jay.Options{CacheBytes: a.options.CacheBytes}})
+	s, err := standby.Open(c.Dir, source, standby.Options{Database: &jay.Options{CacheBytes: a.options.CacheBytes, EncryptionKeys: a.options.EncryptionKeys}})
 	if err != nil {
 		return err
 	}

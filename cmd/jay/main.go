@@ -40,6 +40,7 @@ type commandLine struct {
 	DB               *string          `group:"every" name:"db" placeholder:"DIR" help:"Directory of the database, or postgres://USER@HOST/DATABASE; $$JAY_DB or else ${dir}."`
 	URL              string           `group:"every" name:"url" placeholder:"URL" help:"A database of a running server, in place of a directory: http://HOST/databases/NAME."`
 	Access           remoteFlags      `embed:""`
+	Keys             keyFlags         `embed:""`
 	JSON             bool             `group:"every" name:"json" help:"Print results and errors as JSON, for machines."`
 	MaxDocumentBytes int              `group:"rare" placeholder:"N" default:"${bytes}" help:"Refuse documents of more bytes of JSON. The default is 32 MiB."`
 	MaxDepth         int              `group:"rare" placeholder:"N" default:"${depth}" help:"Refuse documents with objects and arrays nested deeper. The default is ${depth}."`
@@ -88,6 +89,9 @@ type commandLine struct {
 	HiLo          hiloCommand          `cmd:"" name:"hilo" help:"Grant HiLo ranges and take them back."`
 	Check         checkCommand         `cmd:"" help:"Check everything that is stored, and list each damage."`
 	Repair        repairCommand        `cmd:"" help:"Save what is left of a damaged database into a new directory."`
+	Encrypt       encryptCommand       `cmd:"" help:"Encrypt the files of a database, or give them the newest key."`
+	Decrypt       decryptCommand       `cmd:"" help:"Decrypt the files of a database."`
+	Key           keyCommand           `cmd:"" help:"Make keys for encrypted databases."`
 	Demo          demoCommand          `cmd:"" help:"Show it all, with real documents, in a few seconds."`
 	Completion    completionCommand    `cmd:"" help:"Print the script with which bash, zsh or fish completes jay."`
 	Complete      completeCommand      `cmd:"" name:"__complete" hidden:"" help:"Print what may stand at the cursor, for the script of completion."`
@@ -314,6 +318,7 @@ func (a *app) configure(line *commandLine, getenv func(string) string) {
 		HiLoCapacity:      line.HiLoCapacity,
 		ReadOnly:          line.ReadOnly,
 		GroupReadable:     line.GroupReadable,
+		EncryptionKeys:    line.Keys.keys(getenv),
 	}
 }
 

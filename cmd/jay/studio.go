@@ -210,7 +210,7 @@ func isDataDirectory(dir string) bool {
 // without changing any file.
 func (a *app) databasesOf(ctx context.Context, data string) (map[string]string, error) {
 	path := filepath.Join(data, "system")
-	system, err := jay.Open(path, &jay.Options{MustExist: true, ReadOnly: true})
+	system, err := jay.Open(path, &jay.Options{MustExist: true, ReadOnly: true, EncryptionKeys: a.options.EncryptionKeys})
 	if errors.Is(err, jay.ErrLocked) {
 		system, err = lookInto(path, jay.Options{}, err)
 	}

@@ -126,7 +126,7 @@ func openSystem(o Options) (*jay.DB, error) {
 			return nil, fmt.Errorf("server: %w: %w", jay.ErrNotWritable, err)
 		}
 	}
-	own.GroupReadable = o.Database.GroupReadable
+	own.GroupReadable, own.EncryptionKeys = o.Database.GroupReadable, o.Database.EncryptionKeys
 	system, err := jay.Open(filepath.Join(o.Data, systemDir), own)
 	if err != nil {
 		return nil, fmt.Errorf("server: data directory %q: %w", o.Data, err)
