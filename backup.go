@@ -432,10 +432,11 @@ func (o *RestoreOptions) inner() (out recovery.RestoreOptions, err error) {
 		}
 	}
 	given.CopyTag = o.CopyTag
-	if given, err = given.withDefaults(); err != nil {
+	given, shares, err := given.withDefaults()
+	if err != nil {
 		return out, err
 	}
-	out = recovery.RestoreOptions{Open: *given.inner(), SameTag: o.SameTag, Floors: core.Counters(o.Floors), Progress: o.Progress}
+	out = recovery.RestoreOptions{Open: *given.inner(shares), SameTag: o.SameTag, Floors: core.Counters(o.Floors), Progress: o.Progress}
 	if o.Damage != nil {
 		out.Damage = func(d recovery.Damage) { o.Damage(Damage(d)) }
 	}

@@ -3,6 +3,7 @@ package jay
 import (
 	"context"
 
+	"github.com/jaydb/jay/internal/budget"
 	"github.com/jaydb/jay/internal/core"
 	"github.com/jaydb/jay/internal/observe"
 	"github.com/jaydb/jay/internal/parts"
@@ -12,6 +13,8 @@ import (
 type DB struct {
 	core core.Database
 	opts Options
+
+	shares budget.Shares // of the memory
 }
 
 // Tests of the packages below, and package standby, look into a database by this.

@@ -211,6 +211,9 @@ var (
 	// engine takes: a storage.LimitError says what.
 	ErrTooLarge = storage.ErrTooLarge
 
+	// ErrMemory is what every *MemoryError is.
+	ErrMemory = storage.ErrMemory
+
 	// ErrUnavailable is returned when the store of Options.Engine cannot be reached at the
 	// moment, such as a server that is being restarted. The call did nothing, and may be
 	// made again later. The default engine never returns it.
@@ -264,6 +267,16 @@ type FormatError = storage.FormatError
 //	Loss     string  what opening with Options.AcceptLoss would lose; "" for nothing
 //	Remedy   string  what to do, where that is not to restore a backup or to repair; else ""
 type DamageError = storage.DamageError
+
+// MemoryError is returned by queries and bulk writers that find too little memory in the share of Options.MaxMemory that work draws on. Nothing was
+// changed. What can never fit is refused at once; anything else has waited for up to 5 seconds. Its fields (see package storage):
+//
+//	What    string  that was to be done, such as "query"
+//	Wanted  int64   bytes that it asked for
+//	Held    int64   bytes that it had
+//	Used    int64   bytes that all work had
+//	Most    int64   bytes that all work may have
+type MemoryError = storage.MemoryError
 
 // DiskFullError is returned by writes that are refused because less is free on the disk
 // than Options.MinFreeBytes. errors.Is(err, ErrDiskFull) is true. Nothing was changed.

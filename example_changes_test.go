@@ -380,6 +380,45 @@ func ExampleDiskFullError() {
 	// <nil>
 }
 
+// A query that needs more memory than all work may have is refused, and says so.
+func ExampleMemoryError() {
+	ctx := context.Background()
+	db, err := jay.OpenMemory(&jay.Options{MaxMemory: 64 << 20})
+	check(err)
+	defer db.Close()
+	s, err := db.Stats(ctx)
+	check(err)
+	for _, share := range s.Memory.Shares {
+		if share.Name == "work" {
+			fmt.Println(share.Name, share.UsedBytes)
+		}
+	}
+	_, err = db.BulkInsert(&jay.BulkOptions{BatchBytes: 64 << 20})
+	var e *jay.MemoryError
+	if errors.As(err, &e) {
+		fmt.Printf("the %s asked for %d MiB\n", e.What, e.Wanted>>20)
+	}
+	// Output:
+	// work 0
+	// the bulk writer asked for 192 MiB
+}
+
+// The figures say how the memory of a database is divided.
+func ExampleMemoryStats() {
+	ctx := context.Background()
+	db, err := jay.OpenMemory(&jay.Options{MaxMemory: 64 << 20, CacheBytes: 8 << 20})
+	check(err)
+	defer db.Close()
+	s, err := db.Stats(ctx)
+	check(err)
+	fmt.Println(s.Memory.BoundBytes>>20, "MiB")
+	blocks := s.Memory.Shares[0]
+	fmt.Println(blocks.Name, blocks.Bytes>>20, "MiB")
+	// Output:
+	// 64 MiB
+	// blocks 8 MiB
+}
+
 // operationPrinter is an Observer that prints what was done.
 type operationPrinter struct{}
 
@@ -428,4 +467,11 @@ func ExampleOperation() {
 	}))
 	fmt.Println(s.Verb, s.Duration >= 50*time.Millisecond)
 	// Output: view true
+}
+
+// A share has a name, a size, and what is used of it.
+func ExampleMemoryShare() {
+	share := jay.MemoryShare{Name: "work", Bytes: 16 << 20, UsedBytes: 4 << 20}
+	fmt.Printf("%s: %d of %d MiB\n", share.Name, share.UsedBytes>>20, share.Bytes>>20)
+	// Output: work: 4 of 16 MiB
 }

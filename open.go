@@ -1,7 +1,6 @@
 package jay
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"net"
 
 	"github.com/jaydb/jay/internal/accord"
+	"github.com/jaydb/jay/internal/budget"
 	"github.com/jaydb/jay/internal/calls"
 	"github.com/jaydb/jay/internal/core"
 	"github.com/jaydb/jay/internal/hilo"
@@ -115,7 +115,7 @@ type opening struct {
 }
 
 func open(dir string, given *Options, how opening) (*DB, error) {
-	opts, err := given.withDefaults()
+	opts, shares, err := given.withDefaults()
 	if dir == "" && err == nil {
 		err = fmt.Errorf("%w: no directory is named", ErrOption)
 	}
@@ -131,8 +131,8 @@ func open(dir string, given *Options, how opening) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %q: %w", storage.Shown(opts.Engine, dir), err)
 	}
-	db := &DB{opts: opts}
-	inner := opts.inner()
+	db := &DB{opts: opts, shares: shares}
+	inner := opts.inner(shares)
 	inner.Restoring, inner.Rebuilding = how.restoring, how.rebuilding
 	inner.CacheAsked = given != nil && given.DocumentCacheBytes > 0
 	if how.inMemory {
@@ -147,7 +147,7 @@ func open(dir string, given *Options, how opening) (*DB, error) {
 }
 
 // inner returns the options as the packages below have them.
-func (o *Options) inner() *core.Options {
+func (o *Options) inner(shares budget.Shares) *core.Options {
 	return &core.Options{
 		Driver:    o.driver(),
 		OnMachine: o.Engine == nil && o.FS == nil,
@@ -179,8 +179,7 @@ func (o *Options) inner() *core.Options {
 
 		MaxAttachmentBytes: o.MaxAttachmentBytes,
 		MaxAttachments:     o.MaxAttachments,
-		DocumentCacheBytes: o.DocumentCacheBytes,
-		CacheBytes:         cmp.Or(o.CacheBytes, lsm.DefaultCacheBytes),
+		Shares:             shares,
 		MinFreeBytes:       uint64(o.MinFreeBytes),
 
 		Now:   o.Now,

@@ -11,8 +11,8 @@ import (
 	"github.com/jaydb/jay/cluster"
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/accord"
+	"github.com/jaydb/jay/internal/budget"
 	"github.com/jaydb/jay/internal/catalog"
-	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/lsm"
 )
@@ -277,9 +277,28 @@ type Options struct {
 	// Conventions say how Go types become collections and IDs.
 	Conventions Conventions
 
+	// MaxMemory bounds the memory that the database takes, in bytes. It is divided among the cache of blocks, the write buffers, the
+	// cache of documents, what updates need to know of documents that were written lately, the work (what queries sort and group, builds of indexes,
+	// bulk writers), and the garbage that Go's heap may hold beside them: with GOGC=100, the default, as much as is in use of it. DB.Stats has the shares, and what is used of each.
+	//
+	// CacheBytes, DocumentCacheBytes, MemTableBytes and MaxQueryBytes, if they are set, are taken out of it first. If they leave too
+	// little, Open returns ErrOption, which names them. The least is 32 MiB. A bound also limits the blocks that are read from the disk at
+	// a time, unless Loads is set.
+	//
+	// Work that finds its share in use waits for up to 5 seconds, and then fails with a *MemoryError; so does at once what could never fit.
+	//
+	// On top of it come the program itself, the documents that calls read and write at the moment, and results that the program keeps.
+	// Jay never sets the limit of Go's heap (GOMEMLIMIT), which counts only the heap: docs/operations.md says which limit goes along
+	// with MaxMemory. Each open database has a bound of its own. The files of a database in memory do not count.
+	//
+	// The default is a quarter of the memory of the machine, or of the process if its control group (Linux) or GOMEMLIMIT allow it less,
+	// and at least 32 MiB: of that the caches take what a bound of 512 MiB gives them, at most, and the work takes the rest. Options that are
+	// set then come on top of it, and none is refused. Outside of Linux the machine counts as one of 2 GiB.
+	MaxMemory int64
+
 	// MaxQueryBytes bounds the memory that one query takes for what it cannot
 	// stream: documents to be sorted, groups, distinct rows, IDs seen. A query that
-	// needs more fails with ErrQuery. The default is 64 MiB.
+	// needs more fails with ErrQuery. The default is 64 MiB, or half of the work's share of MaxMemory if that is less.
 	MaxQueryBytes int
 
 	// AutoIndexes is how many indexes queries may create automatically: when a
@@ -306,11 +325,11 @@ type Options struct {
 	ExpirationDisabled, RefreshDisabled bool
 
 	// DocumentCacheBytes bounds the cache of frequently read documents, decoded and
-	// ready to be returned by Get. Below 0 there is no cache. The default is 16
-	// MiB.
+	// ready to be returned by Get. Below 0 there is no cache. The default is a share of MaxMemory, and
+	// 16 MiB without that.
 	DocumentCacheBytes int64
 
-	// CacheBytes bounds the cache of table blocks. The default is 64 MiB. Up to an eighth
+	// CacheBytes bounds the cache of table blocks. The default is a share of MaxMemory, and 64 MiB without that. Up to an eighth
 	// of it is taken in addition for what updates need to know of documents that were
 	// written lately, unless DocumentCacheBytes is below 0.
 	CacheBytes int64
@@ -320,8 +339,8 @@ type Options struct {
 	Loads *Loads
 
 	// MemTableBytes is how much new data gathers in memory before it is
-	// written to a table; up to four times as much can be waiting. The default
-	// is 32 MiB.
+	// written to a table; up to four times as much can be waiting. The default is a share of MaxMemory, and 32 MiB
+	// without that.
 	MemTableBytes int64
 
 	// MinFreeBytes is how much must stay free on the disk of the database. As long as less
@@ -524,7 +543,6 @@ const (
 	limitMaxDocumentBytes   = 512 << 20
 	defaultMaxDepth         = 256
 	limitMaxDepth           = 10_000
-	defaultMaxQueryBytes    = 64 << 20
 
 	defaultMaxAttachmentBytes = 16 << 30
 	limitMaxAttachmentBytes   = 1 << 40
@@ -533,8 +551,8 @@ const (
 )
 
 // withDefaults returns a copy of o, which may be nil, with every default
-// filled in but those that the stored database decides.
-func (o *Options) withDefaults() (Options, error) {
+// filled in but those that the stored database decides, and how the memory is divided.
+func (o *Options) withDefaults() (Options, budget.Shares, error) {
 	var out Options
 	if o != nil {
 		out = *o
@@ -547,12 +565,6 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	if out.MaxDepth == 0 {
 		out.MaxDepth = defaultMaxDepth
-	}
-	if out.DocumentCacheBytes == 0 {
-		out.DocumentCacheBytes = docs.DefaultDocumentCacheBytes
-	}
-	if out.MaxQueryBytes == 0 {
-		out.MaxQueryBytes = defaultMaxQueryBytes
 	}
 	if out.MaxAttachmentBytes == 0 {
 		out.MaxAttachmentBytes = defaultMaxAttachmentBytes
@@ -573,7 +585,30 @@ func (o *Options) withDefaults() (Options, error) {
 		out.ClusterPeriod = accord.DefaultPeriod
 	}
 	out.Logger = guardLogger(out.Logger)
-	return out, out.check()
+	if err := out.check(); err != nil {
+		return out, budget.Shares{}, err
+	}
+	shares, err := out.divide()
+	return out, shares, err
+}
+
+// divide divides the memory, and sets the options that are shares of it.
+func (o *Options) divide() (budget.Shares, error) {
+	s, err := budget.Divide(budget.Asked{
+		Bound: o.MaxMemory, Blocks: o.CacheBytes, MemTable: o.MemTableBytes, Documents: o.DocumentCacheBytes, Query: int64(o.MaxQueryBytes),
+		OtherEngine: o.Engine != nil,
+	}, budget.Machine())
+	if err != nil {
+		return s, fmt.Errorf("%w: %w", ErrOption, err)
+	}
+	if o.MaxMemory > 0 && o.Loads == nil && o.Engine == nil {
+		o.Loads = NewLoads(s.Loads(int64(o.MaxDocumentBytes)))
+	}
+	o.MaxMemory, o.CacheBytes, o.MemTableBytes, o.DocumentCacheBytes = s.Bound, s.Blocks, s.MemTable, s.Documents
+	if o.MaxQueryBytes == 0 {
+		o.MaxQueryBytes = int(s.QueryBytes())
+	}
+	return s, nil
 }
 
 func (o *Options) check() error {
@@ -592,7 +627,9 @@ func (o *Options) check() error {
 		return fmt.Errorf("%w: HiLoCapacity must be between 1 and %d, got %d", ErrOption, ids.MaxRangeSize, o.HiLoCapacity)
 	case o.HiLoMode == HiLo2010 && o.HiLoCapacity == 0:
 		return fmt.Errorf("%w: HiLo2010 needs its HiLoCapacity, the same for every client (RavenDB's was 1024 in 2010, later 32)", ErrOption)
-	case o.MaxQueryBytes < 1:
+	case o.MaxMemory < 0:
+		return fmt.Errorf("%w: MaxMemory must not be negative, got %d", ErrOption, o.MaxMemory)
+	case o.MaxQueryBytes < 0:
 		return fmt.Errorf("%w: MaxQueryBytes must be at least 1, got %d", ErrOption, o.MaxQueryBytes)
 	case o.AutoIndexes < 0 || o.AutoIndexes > catalog.MaxPerCollection:
 		return fmt.Errorf("%w: AutoIndexes must be between 0 and %d, got %d", ErrOption, catalog.MaxPerCollection, o.AutoIndexes)

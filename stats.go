@@ -39,6 +39,9 @@ type Stats struct {
 	Attachments   AttachmentStats   `json:"attachments"`
 	Subscriptions SubscriptionStats `json:"subscriptions"`
 
+	// Memory is how Options.MaxMemory is divided, and what is used of it.
+	Memory MemoryStats `json:"memory"`
+
 	// DiskFull is true while writes are refused, but for deletions: see Options.MinFreeBytes.
 	DiskFull bool `json:"diskFull,omitempty"`
 
@@ -50,6 +53,42 @@ type Stats struct {
 	// background. Documents that were not counted yet are missing in Collections then, or
 	// their bytes are.
 	Counting bool `json:"counting,omitempty"`
+}
+
+// MemoryStats are figures about the memory of a database: see Options.MaxMemory.
+type MemoryStats struct {
+	BoundBytes int64         `json:"boundBytes"` // Options.MaxMemory, or its default
+	Shares     []MemoryShare `json:"shares"`     // which add up to it, but for some bytes
+
+	// OutsideBytes is what the database uses outside of Go's heap, where GOMEMLIMIT does not count it: blocks and write buffers, if the
+	// program is built with cgo; 0 without.
+	OutsideBytes int64 `json:"outsideBytes"`
+}
+
+// MemoryShare is a share of the memory of a database.
+type MemoryShare struct {
+	Name      string `json:"name"`      // "blocks", "write buffers", "documents", "heads", "work" or "garbage"
+	Bytes     int64  `json:"bytes"`     // that it may have
+	UsedBytes int64  `json:"usedBytes"` // that it has; 0 for "garbage", which Go's runtime knows
+}
+
+// memoryStats returns the figures of the memory.
+func memoryStats(db *DB, engine *EngineStats) MemoryStats {
+	s := db.shares
+	work, _, _ := db.core.Env.Work.Load()
+	buffers := int64(engine.MemTableBytes)
+	m := MemoryStats{BoundBytes: s.Bound, Shares: []MemoryShare{
+		{"blocks", s.Blocks, engine.CacheBytes},
+		{"write buffers", s.MemTablesBytes(), buffers},
+		{"documents", max(0, s.Documents), db.core.Docs.Cache.Used()},
+		{"heads", s.Heads, db.core.Writer.Heads.Bytes()},
+		{"work", s.Work, work},
+		{"garbage", s.Collector, 0},
+	}}
+	if budget.Outside {
+		m.OutsideBytes = engine.CacheBytes + buffers
+	}
+	return m
 }
 
 // AttachmentStats are figures about attachments. A content that several attachments
@@ -168,6 +207,7 @@ func readStats(ctx context.Context, db *DB, s *Stats) (err error) {
 		return err
 	}
 	s.Engine = db.core.Env.Engine.Stats()
+	s.Memory = memoryStats(db, &s.Engine)
 	s.DiskFull = db.core.Env.Room.IsLow()
 	s.Cluster = clusterStats(db)
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/jaydb/jay/internal/budget"
 	"github.com/jaydb/jay/internal/recovery"
 	"github.com/jaydb/jay/internal/sealed"
 	"github.com/jaydb/jay/storage"
@@ -133,24 +134,24 @@ func damages(found []recovery.Damage) []Damage {
 // It takes memory for the logs of the database, twice: a few times Options.MemTableBytes
 // of the program that wrote it. The errors are those of Open, but for damage, which is in the report.
 func VerifyDir(ctx context.Context, dir string, opts *Options, how *VerifyOptions) (VerifyReport, error) {
-	o, err := salvageOptions(dir, opts)
+	o, shares, err := salvageOptions(dir, opts)
 	if err != nil {
 		return VerifyReport{}, err
 	}
-	found, err := recovery.CheckDirectory(ctx, dir, o.inner(), how.inner())
+	found, err := recovery.CheckDirectory(ctx, dir, o.inner(shares), how.inner())
 	return verifyReport(found), err
 }
 
 // salvageOptions returns the options with which a directory is read.
-func salvageOptions(dir string, opts *Options) (Options, error) {
-	o, err := opts.withDefaults()
+func salvageOptions(dir string, opts *Options) (Options, budget.Shares, error) {
+	o, shares, err := opts.withDefaults()
 	if dir == "" && err == nil {
 		err = fmt.Errorf("%w: no directory is named", ErrOption)
 	}
 	if err != nil {
 		err = fmt.Errorf("open %q: %w", storage.Shown(o.Engine, dir), err)
 	}
-	return o, err
+	return o, shares, err
 }
 
 // RepairReport is what Repair has done.
@@ -190,7 +191,7 @@ type LostItem struct {
 // ".unfinished" behind it; a process that ends meanwhile leaves that, to be removed. opts are those of Open, and of the new
 // database if its settings are lost.
 func Repair(ctx context.Context, dir, into string, opts *Options, how *VerifyOptions) (RepairReport, error) {
-	o, err := salvageOptions(dir, opts)
+	o, shares, err := salvageOptions(dir, opts)
 	if err == nil && o.ReadOnly {
 		err = fmt.Errorf("repair %q: %w: ReadOnly is no option of the database that Repair writes", dir, ErrOption)
 	}
@@ -199,7 +200,7 @@ func Repair(ctx context.Context, dir, into string, opts *Options, how *VerifyOpt
 	}
 	made := o
 	made.FS = nil // opts.FS is that of dir
-	done, err := recovery.Repair(ctx, dir, into, o.inner(), made.inner(), how.inner())
+	done, err := recovery.Repair(ctx, dir, into, o.inner(shares), made.inner(shares), how.inner())
 	return repairReport(done), err
 }
 

@@ -88,6 +88,9 @@ var (
 	// DiskFullError. Nothing was changed.
 	ErrDiskFull = errors.New("disk is almost full")
 
+	// ErrMemory is returned when work finds too little memory: see MemoryError.
+	ErrMemory = errors.New("not enough memory for this work")
+
 	// ErrSequenceExhausted is returned when the commit sequence has no number
 	// left.
 	ErrSequenceExhausted = errors.New("commit sequence is exhausted")

@@ -53,6 +53,7 @@ var sentinels = map[string]error{
 	"corrupt":         storage.ErrCorrupt,
 	"unreadable":      storage.ErrUnreadable,
 	"too-large":       storage.ErrTooLarge,
+	"memory":          storage.ErrMemory,
 	"unavailable":     storage.ErrUnavailable,
 	"unknown-outcome": storage.ErrUnknownOutcome,
 	"read-only":       storage.ErrReadOnly,

@@ -1,5 +1,5 @@
-// Package budget carries through a context who pays for the memory of a query, and of the
-// documents that are read.
+// Package budget divides the memory of a database among its parts (Divide), and bounds the part that work draws on (Pool). It
+// carries through a context who pays for the memory of a query, and of the documents that are read.
 package budget
 
 import "context"
@@ -37,31 +37,52 @@ const LeastRead = 64 << 10
 
 // Payer pays for memory that grows. The zero value pays for nothing.
 type Payer struct {
-	take Take
+	ctx  context.Context // of the query whose memory draw holds
+	draw Draw
+	take Take // or nil
 	paid int64
 }
 
 // NewPayer returns a Payer for the queries of a context.
 func NewPayer(ctx context.Context) Payer { return Payer{take: Of(ctx)} }
 
+// NewDrawing returns a Payer for a query, which draws on the pool besides. End gives that back.
+func NewDrawing(ctx context.Context, pool *Pool) Payer {
+	return Payer{ctx: ctx, draw: pool.NewDraw("query"), take: Of(ctx)}
+}
+
+// End gives back what was drawn on the pool.
+func (p *Payer) End() { p.draw.End() }
+
 // least is the least for which a Payer calls the function.
 const least = 64 << 10
 
 // Pay pays for what all parts together have grown by.
 func (p *Payer) Pay(n int) error {
-	if p.take == nil || n <= 0 {
+	if p.take == nil && p.draw.pool == nil || n <= 0 {
 		return nil
 	}
 	if p.paid -= int64(n); p.paid >= 0 {
 		return nil
 	}
 	more := max(-p.paid, least)
-	if err := p.take(more); err != nil {
+	if err := p.pay(more); err != nil {
 		p.paid += int64(n)
 		return err
 	}
 	p.paid += more
 	return nil
+}
+
+// pay pays for n bytes, on both sides. What was drawn stays with the query, which ends if the other side refuses.
+func (p *Payer) pay(n int64) error {
+	if err := p.draw.Take(p.ctx, n); err != nil {
+		return err
+	}
+	if p.take == nil {
+		return nil
+	}
+	return p.take(n)
 }
 
 // namedBytes is what an element of a list or a map takes beside its name, about.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/budget"
 	"github.com/jaydb/jay/internal/core"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/invariants"
@@ -51,6 +52,7 @@ type Writer struct {
 	closed  bool          // Guarded by mu.
 	timer   *time.Timer
 	pace    pace
+	memory  budget.Draw // of the batches, until the committer has ended
 
 	full chan *batch   // to the committer
 	free chan *batch   // back from it
@@ -79,7 +81,11 @@ func New(db *core.Database, o Options) (*Writer, error) {
 		started: time.Now(),
 	}
 	w.pace.begin(db, w.started)
+	given := w.opts.BatchBytes
 	if err := w.opts.fill(); err != nil {
+		return nil, err
+	}
+	if err := w.draw(given != 0); err != nil {
 		return nil, err
 	}
 	for range batches {
@@ -90,12 +96,28 @@ func New(db *core.Database, o Options) (*Writer, error) {
 	return w, nil
 }
 
+// draw draws the memory of all batches. Unless their size was asked for, they are smaller where little is free.
+func (w *Writer) draw(asked bool) error {
+	w.memory = w.db.Env.Work.NewDraw("bulk writer")
+	for {
+		wanted := batches * int64(w.opts.BatchBytes)
+		if w.memory.Try(wanted) {
+			return nil
+		}
+		if asked || w.opts.BatchBytes/2 < leastBytes {
+			return w.memory.Refused(wanted)
+		}
+		w.opts.BatchBytes /= 2
+	}
+}
+
 // Database returns the database that the writer writes to.
 func (w *Writer) Database() *core.Database { return w.db }
 
 const (
 	defaultDocuments = 1000
 	defaultBytes     = 4 << 20
+	leastBytes       = 64 << 10 // of the batches of a writer that finds little memory
 	defaultDelay     = time.Second
 	maxDocuments     = 100_000
 	maxBytes         = 256 << 20
@@ -357,6 +379,7 @@ func (w *Writer) commitAll() {
 	over := false
 	defer func() {
 		if over {
+			w.memory.End()
 			close(w.done)
 		} else {
 			go w.commitAll()

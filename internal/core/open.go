@@ -62,9 +62,8 @@ type Options struct {
 
 	MaxAttachmentBytes int64
 	MaxAttachments     int
-	DocumentCacheBytes int64 // below 0 for no cache
-	CacheAsked         bool  // the user has set DocumentCacheBytes, above 0
-	CacheBytes         int64 // of the engine's cache
+	Shares             budget.Shares // of the memory
+	CacheAsked         bool          // the user has set DocumentCacheBytes, above 0
 	MinFreeBytes       uint64
 
 	Now   func() time.Time
@@ -117,7 +116,7 @@ func (db *Database) Open(dir string, o *Options) (err error) {
 	if caller, is := engine.(ask.Caller); is {
 		db.Owner = &ask.Owner{Caller: caller}
 	}
-	db.Standbys = follow.NewSource(engine, rand.Text(), cmp.Or(knobs.FollowedBytes, follow.MemoryBytes))
+	db.Standbys = follow.NewSource(engine, rand.Text(), cmp.Or(knobs.FollowedBytes, min(follow.MemoryBytes, int(o.Shares.Work/4))))
 	if engine.Shared() {
 		if o, err = o.forShared(); err != nil {
 			return fmt.Errorf("jay: open %q: %w", shown, err)
@@ -182,7 +181,7 @@ func (db *Database) openOn(engine storage.Engine, o *Options) (err error) {
 			return err
 		}
 	}
-	db.Docs, db.Watch, db.Indexes, db.down = docs.NewReader(e, o.DocumentCacheBytes), o.Watch, new(catalog.Current), make(chan struct{})
+	db.Docs, db.Watch, db.Indexes, db.down = docs.NewReader(e, o.Shares.Documents), o.Watch, new(catalog.Current), make(chan struct{})
 	if err := checkRestored(e, o); err != nil {
 		return err
 	}
@@ -200,7 +199,7 @@ func (db *Database) openOn(engine storage.Engine, o *Options) (err error) {
 	if err := db.openContents(o); err != nil {
 		return err
 	}
-	db.Writer = &write.Writer{Env: e, Agenda: agenda.New(), Docs: db.Docs, Heads: headsOf(o), Resolver: db.Resolver, Reserved: db.Reserved, Indexes: db.Indexes, Horizon: db.Horizon, Attachments: db.Contents, Counts: db.Counts, Revisions: &db.Revisions, PrefixOf: o.PrefixOf, PrefixCollections: db.PrefixCollections}
+	db.Writer = &write.Writer{Env: e, Agenda: agenda.New(), Docs: db.Docs, Heads: heads.New(o.Shares.Heads), Resolver: db.Resolver, Reserved: db.Reserved, Indexes: db.Indexes, Horizon: db.Horizon, Attachments: db.Contents, Counts: db.Counts, Revisions: &db.Revisions, PrefixOf: o.PrefixOf, PrefixCollections: db.PrefixCollections}
 	db.Writer.Lines.Limit = knobs.TurnLimit
 	db.Writer.Agenda.Shared = db.shared != nil
 	db.HiLo, db.Ranges = o.HiLo, hilo.New(e, db.Docs, db.Writer, o.HiLo)
@@ -274,6 +273,7 @@ func newEnv(dir string, engine storage.Engine, o *Options) *env.Env {
 	e := env.New()
 	e.Dir, e.Engine, e.Synced = dir, engine, o.Engine.DurableReads
 	e.Limits, e.ExactExpiry = o.Limits, o.ExactExpiry
+	e.Work, e.SortBytes = budget.NewPool(o.Shares.Work), int(o.Shares.SortBytes())
 	e.MaxQueryBytes, e.Now, e.Rand, e.Logger = o.MaxQueryBytes, o.Now, o.Rand, o.Engine.Logger
 	return e
 }
@@ -307,15 +307,6 @@ func (db *Database) load(o *Options) error {
 		}
 	}
 	return indexer.Load(db.Env, db.Indexes)
-}
-
-// headsOf makes the table of the heads of documents that were written lately: an eighth of
-// the cache of blocks. Without a cache of documents there is none.
-func headsOf(o *Options) *heads.Table {
-	if o.DocumentCacheBytes < 0 {
-		return nil
-	}
-	return heads.New(o.CacheBytes / 8)
 }
 
 // checkRestored refuses a database that Restore has not made whole.

@@ -23,10 +23,10 @@ func (o *Options) forShared() (*Options, error) {
 	case o.Engine.AcceptLoss != nil:
 		return nil, fmt.Errorf("%w: AcceptLoss: others rely on what it would write anew", shared.ErrRefused)
 	case o.CacheAsked:
-		return nil, fmt.Errorf("%w: DocumentCacheBytes (%d): a document may change at any time", shared.ErrRefused, o.DocumentCacheBytes)
+		return nil, fmt.Errorf("%w: DocumentCacheBytes (%d): a document may change at any time", shared.ErrRefused, o.Shares.Documents)
 	}
 	own := *o
-	own.DocumentCacheBytes = -1
+	own.Shares.Documents, own.Shares.Heads = -1, 0
 	return &own, nil
 }
 

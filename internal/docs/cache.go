@@ -53,12 +53,9 @@ type cachedDocument struct {
 }
 
 const (
-	// DefaultDocumentCacheBytes is the size of the cache if Options do not set one.
 	cacheShards  = 16
 	cacheStripes = 4096
 	seenSlots    = 4096
-
-	DefaultDocumentCacheBytes = 16 << 20
 
 	// cachedBytes is what an entry needs beside the document's bytes, about.
 	cachedBytes = 320
@@ -263,6 +260,20 @@ func (c *Cache) End(hashes []uint64) {
 			invariants.Broken("%d transactions change a document", writing)
 		}
 	}
+}
+
+// Used returns how many bytes the cached documents take, as the cache accounts for them.
+func (c *Cache) Used() (n int64) {
+	if c == nil {
+		return 0
+	}
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.Lock()
+		n += int64(s.bytes)
+		s.mu.Unlock()
+	}
+	return n
 }
 
 // Bytes returns how many bytes the cached documents take. It is for tests.

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/budget"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/invariants"
@@ -42,6 +43,8 @@ type Env struct {
 	ExactExpiry   bool // see HidesExpired
 	Limits        metadata.Limits
 	MaxQueryBytes int
+	SortBytes     int              // memory of one sort of a build
+	Work          *budget.Pool     // the memory that work draws on; nil for no bound
 	Now           func() time.Time // the user's clock: never called under a lock
 	Rand          io.Reader        // the user's source, or nil
 	Logger        *slog.Logger     // or nil

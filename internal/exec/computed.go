@@ -31,6 +31,7 @@ func (s *noSource) next(context.Context, docs.Filter) (*docs.Document, error) { 
 
 func (s *noSource) close() (err error) {
 	for _, p := range s.parts {
+		p.payer.End()
 		err = errs.First(err, p.source.close())
 	}
 	return err
@@ -100,6 +101,7 @@ func startPart(ctx context.Context, db Database, p *computed.Part, overlay Overl
 	if err != nil || r.plan.Kept != nil {
 		return r, err
 	}
+	r.payer.End()
 	if err := r.source.close(); err != nil {
 		return nil, err
 	}

@@ -227,13 +227,15 @@ func Start(ctx context.Context, db Database, q *query.Query, overlay Overlay, o 
 		return startSuggestions(ctx, db, q, overlay, o)
 	}
 	r := newRun(ctx, db, q, overlay, o)
-	if err := r.loading.begin(r, &db); err != nil {
-		return nil, err
+	err := r.loading.begin(r, &db)
+	if err == nil {
+		err = r.findGone(db.DueFrom)
 	}
-	if err := r.findGone(db.DueFrom); err != nil {
-		return nil, err
+	if err == nil {
+		err = r.start(ctx, db.Catalog)
 	}
-	if err := r.start(ctx, db.Catalog); err != nil {
+	if err != nil {
+		r.payer.End()
 		return nil, err
 	}
 	return r, nil
@@ -241,7 +243,7 @@ func Start(ctx context.Context, db Database, q *query.Query, overlay Overlay, o 
 
 // newRun returns a run that has not begun.
 func newRun(ctx context.Context, db Database, q *query.Query, overlay Overlay, o Options) *Run {
-	r := &Run{env: db.Env, docs: db.Docs.For(ctx), q: q, snapshot: db.Snapshot, owned: db.Owned, overlay: overlay, options: o, moment: db.Moment, payer: budget.NewPayer(ctx)}
+	r := &Run{env: db.Env, docs: db.Docs.For(ctx), q: q, snapshot: db.Snapshot, owned: db.Owned, overlay: overlay, options: o, moment: db.Moment, payer: budget.NewDrawing(ctx, db.Env.Work)}
 	r.skip, r.left = q.Offset, -1
 	if q.HasLimit {
 		r.left = q.Limit
@@ -494,6 +496,7 @@ func (r *Run) Release(cause error) error {
 		return nil
 	}
 	r.closed = cause
+	r.payer.End()
 	r.stats.elapsed = time.Since(r.started)
 	r.plan.Walked(r.stats.keys - int64(r.plan.Keys))
 	err := r.source.close()

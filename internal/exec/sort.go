@@ -27,6 +27,7 @@ type sortedDocuments struct {
 	r       *Run
 	items   []sorted
 	bytes   int
+	paid    int  // the most that bytes was
 	inexact bool // one of the items has a key that is cut
 }
 
@@ -207,7 +208,7 @@ func (h *sortedDocuments) shorten(limit int) bool {
 // below 0 all are kept.
 func (h *sortedDocuments) add(doc *docs.Document, keep int) error {
 	r := h.r
-	item, held := sorted{doc: doc}, h.bytes
+	item := sorted{doc: doc}
 	item.key, item.exact = r.sorter.AppendKey(nil, r.doc(doc))
 	if r.options.After != nil && !r.isAfter(&Cursor{Key: item.key, ID: doc.FoldedID()}) {
 		return nil
@@ -231,5 +232,7 @@ func (h *sortedDocuments) add(doc *docs.Document, keep int) error {
 	if limit := r.env.MaxQueryBytes; h.bytes > limit && !(keep >= 0 && h.shorten(limit)) {
 		return fmt.Errorf("%w: %w (Options.MaxQueryBytes): use a limit, or an index on what it is ordered by%s", errs.ErrQuery, &query.LimitError{What: "bytes to be sorted", Limit: limit, Actual: h.bytes}, r.suggestionText())
 	}
-	return r.payer.Pay(h.bytes - held)
+	paid := h.paid
+	h.paid = max(paid, h.bytes)
+	return r.payer.Pay(h.paid - paid)
 }

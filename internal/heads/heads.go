@@ -187,6 +187,20 @@ func (s *shard) findIn(b int, hash uint64, folded string) int {
 	return -1
 }
 
+// Bytes returns about how many bytes the table takes.
+func (t *Table) Bytes() (n int64) {
+	if t == nil {
+		return 0
+	}
+	for i := range t.shards {
+		s := &t.shards[i]
+		s.mu.Lock()
+		n += int64(len(s.slots)) * slotBytes
+		s.mu.Unlock()
+	}
+	return n
+}
+
 // Find returns the head of a document. Inside a transaction that has not changed the
 // document, that is the head of the committed version.
 func (t *Table) Find(folded string) (Head, bool) {

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/internal/budget"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
@@ -66,7 +67,7 @@ var (
 	// an ingestion take longer than entering them. A variable for tests.
 	TableDocuments = 10_000
 
-	// SortBytes is the memory of one sort. A variable for tests.
+	// SortBytes is the most memory of one sort, if its share of Options.MaxMemory is not less. A variable for tests.
 	SortBytes = 32 << 20
 
 	// TableBytes is how large a table becomes. A variable for tests.
@@ -241,6 +242,11 @@ func (b *tableBuild) run() error {
 		return err
 	}
 	defer release()
+	memory := b.in.env.Work.NewDraw("build of an index")
+	if err := b.in.drawSort(b.ctx, &memory, int64(b.in.sortBytes()*min(len(b.parts), maxSorts))); err != nil {
+		return err
+	}
+	defer memory.End()
 	hold := b.in.writer.Horizon.Hold() // deletions that the snapshot does not see keep their records
 	defer hold.Release()
 
@@ -284,6 +290,19 @@ func (in *Indexer) startSort(ctx context.Context, several bool) (release func(),
 		}
 	}
 	return release, nil
+}
+
+// sortBytes is the memory of one sort.
+func (in *Indexer) sortBytes() int { return min(SortBytes, in.env.SortBytes) }
+
+// drawSort draws the memory of a build, which holds nothing while it waits, and so can wait until its end.
+func (in *Indexer) drawSort(ctx context.Context, memory *budget.Draw, n int64) error {
+	for {
+		err := memory.Take(ctx, n)
+		if !errors.Is(err, storage.ErrMemory) {
+			return err
+		}
+	}
 }
 
 // settle ends the parts that must not go on.
@@ -354,7 +373,7 @@ func (b *tableBuild) read() error {
 	}
 	onTables(b.ctx, TablesRead)
 
-	memory := SortBytes * min(len(b.parts), maxSorts) / len(b.parts)
+	memory := b.in.sortBytes() * min(len(b.parts), maxSorts) / len(b.parts)
 	for _, p := range b.parts {
 		p.sorter = sorter.New(memory, workers(), b.to.NewTemporary)
 	}

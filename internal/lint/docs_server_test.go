@@ -42,7 +42,7 @@ func TestGuideServer_Tables(t *testing.T) {
 		"ErrCollection": jay.ErrCollection, "ErrInvalidID": jay.ErrInvalidID, "ErrInvalidDocument": jay.ErrInvalidDocument, "*ComputeError": &jay.ComputeError{}, "*ValueError": &jay.ValueError{}, "ErrTooLarge": jay.ErrTooLarge,
 		"ErrInvalidPatch": jay.ErrInvalidPatch, "ErrPatchTest": errors.Join(jay.ErrInvalidPatch, jay.ErrPatchTest), "ErrPatchWork": jay.ErrPatchWork,
 		"ErrSyntax": jay.ErrSyntax, "ErrUpdateRQL": errors.Join(jay.ErrSyntax, jay.ErrUpdateRQL), "ErrQuery": jay.ErrQuery, "ErrNoIndex": jay.ErrNoIndex,
-		"ErrUnknownOutcome": errors.Join(jay.ErrUnknownOutcome, context.DeadlineExceeded), "ErrFailed": jay.ErrFailed, "ErrDiskFull": jay.ErrDiskFull,
+		"ErrUnknownOutcome": errors.Join(jay.ErrUnknownOutcome, context.DeadlineExceeded), "ErrFailed": jay.ErrFailed, "ErrDiskFull": jay.ErrDiskFull, "ErrMemory": &jay.MemoryError{},
 		"*DecodeError": &jay.DecodeError{Err: io.EOF}, "ErrCorrupt": jay.ErrCorrupt, "ErrUnreadable": jay.ErrUnreadable, "ErrClosed": jay.ErrClosed,
 		"context.Canceled": context.Canceled, "ErrIndex": jay.ErrIndex, "ErrIndexExists": jay.ErrIndexExists, "ErrType": jay.ErrType,
 		"ErrTxDone": jay.ErrTxDone, "ErrNeedsFloor": jay.ErrNeedsFloor, "ErrNeedsCapacity": jay.ErrNeedsCapacity,
@@ -217,6 +217,8 @@ func status(r *http.Request, err error) int {
 		return http.StatusGatewayTimeout
 	case is(jay.ErrDiskFull):
 		return http.StatusInsufficientStorage
+	case is(jay.ErrMemory):
+		return http.StatusTooManyRequests
 	case is(errNoMatch), conditional && is(jay.ErrConflict, jay.ErrNotFound):
 		return http.StatusPreconditionFailed
 	case is(jay.ErrConflict): // also of a document that is missing or exists

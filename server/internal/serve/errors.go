@@ -139,6 +139,8 @@ func ProblemOf(err error) *Problem {
 		p := hide(http.StatusInternalServerError, typeNoLeader, "no majority of the cluster's coordinator answers: identities, compare exchange and cluster-wide transactions wait for it, and everything else goes on")
 		p.Headers = map[string]string{"Retry-After": "1"}
 		return p
+	case is(jay.ErrMemory):
+		return overload("%s", strings.TrimPrefix(OneLine(err.Error()), "jay: "))
 	case is(jay.ErrUnavailable): // 503, unlike an overload: another node may have a store that answers
 		p := hide(http.StatusServiceUnavailable, typeDatabaseLoad, "the store of the database cannot be reached at the moment, and nothing was changed")
 		p.Headers = map[string]string{"Retry-After": "1"}

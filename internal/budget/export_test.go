@@ -1,0 +1,4 @@
+package budget
+
+// MachineBytes is machineBytes, for tests.
+var MachineBytes = machineBytes
