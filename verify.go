@@ -264,7 +264,7 @@ func RotateDir(ctx context.Context, dir string, opts *Options, progress func(Con
 
 // convertDir converts a directory from and to the keys that choose returns.
 func convertDir(ctx context.Context, verb, dir string, opts *Options, progress func(ConvertProgress), choose func(lsm.Encryption, sealed.Keys) (from, to sealed.Keys, err error)) (done ConvertProgress, err error) {
-	o, err := salvageOptions(dir, opts)
+	o, _, err := salvageOptions(dir, opts)
 	if err != nil {
 		return done, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/budget"
 	"github.com/jaydb/jay/internal/sealed"
 	"github.com/jaydb/jay/storage/lsm"
 )
@@ -45,11 +46,19 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// engine takes the options of the engine out of those of the database.
-func (o *Options) engine() lsm.Options {
+// engine takes the options of the engine out of those of the database, with its shares of the memory.
+func (o *Options) engine() (lsm.Options, error) {
 	d := o.Database
+	s, err := budget.Divide(budget.Asked{Bound: d.MaxMemory, Blocks: d.CacheBytes, MemTable: d.MemTableBytes, Documents: d.DocumentCacheBytes, Query: int64(d.MaxQueryBytes)}, budget.Machine())
+	if err != nil {
+		return lsm.Options{}, fmt.Errorf("%w: Options.Database: %w", jay.ErrOption, err)
+	}
+	if d.MaxMemory > 0 {
+		d.CacheBytes, d.MemTableBytes = s.Blocks, s.MemTable
+		d.MaxMemory = max(budget.Least, 2*(max(0, s.Documents)+s.Heads+s.Work)) // what the engine leaves
+	}
 	e := lsm.Options{FS: d.FS, CacheBytes: d.CacheBytes, MemTableBytes: d.MemTableBytes, Loads: (*lsm.Loads)(d.Loads), GroupReadable: d.GroupReadable,
 		EncryptionKeys: sealed.From(d.EncryptionKeys)}
 	d.FS, d.CacheBytes, d.MemTableBytes, d.Loads, d.GroupReadable, d.EncryptionKeys = nil, 0, 0, nil, false, nil
-	return e
+	return e, nil
 }

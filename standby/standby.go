@@ -88,9 +88,13 @@ func open(dir string, source Source, opts Options) (*Standby, error) {
 	if dir == "" || source == nil {
 		return nil, fmt.Errorf("%w: a standby needs a directory and a source", jay.ErrOption)
 	}
+	engine, err := o.engine()
+	if err != nil {
+		return nil, err
+	}
 	listens := o.Database.FS == nil && !o.Database.NoLook
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &Standby{listens: listens, dir: dir, source: source, driver: lsm.Driver{Options: o.engine()}, options: o, cancel: cancel, ended: make(chan struct{}), changed: make(chan struct{})}
+	s := &Standby{listens: listens, dir: dir, source: source, driver: lsm.Driver{Options: engine}, options: o, cancel: cancel, ended: make(chan struct{}), changed: make(chan struct{})}
 	if err := s.openStore(ctx); err != nil {
 		cancel()
 		return nil, err

@@ -13,8 +13,9 @@ import (
 
 // statsCommand shows figures about the database.
 type statsCommand struct {
-	Disk  bool          `help:"Also show what collections and indexes take on disk, about."`
-	Watch time.Duration `placeholder:"D" help:"Show it again after each D, such as 1s, until Ctrl-C: work in the background goes on."`
+	Disk   bool          `help:"Also show what collections and indexes take on disk, about."`
+	Memory bool          `help:"Also show how --max-memory is divided, and what is used of it."`
+	Watch  time.Duration `placeholder:"D" help:"Show it again after each D, such as 1s, until Ctrl-C: work in the background goes on."`
 }
 
 // Help is shown by jay stats --help.
@@ -66,6 +67,12 @@ func (c *statsCommand) show(ctx context.Context, a *app, db *jay.DB) error {
 		return err
 	}
 	r := newStatsResult(a.dir, s, indexes)
+	if c.Memory {
+		if a.looked {
+			return usageError{text: "--memory shows the memory of this command, and another program has the database open: DB.Stats of that program shows its own", command: a.command}
+		}
+		r.Memory = &s.Memory
+	}
 	if c.Disk {
 		usage, err := db.DiskUsage(ctx)
 		if err != nil {
@@ -169,8 +176,9 @@ type statsResult struct {
 	Attachments   jay.AttachmentStats   `json:"attachments"`
 	Subscriptions jay.SubscriptionStats `json:"subscriptions"`
 
-	Disk     *jay.DiskUsage `json:"disk,omitempty"`     // --disk
-	Counting bool           `json:"counting,omitempty"` // not all documents are counted yet
+	Disk     *jay.DiskUsage   `json:"disk,omitempty"`     // --disk
+	Memory   *jay.MemoryStats `json:"memory,omitempty"`   // --memory
+	Counting bool             `json:"counting,omitempty"` // not all documents are counted yet
 }
 
 // collectionResult is the part of statsResult about one collection.
@@ -207,6 +215,16 @@ func newStatsResult(dir string, s jay.Stats, indexes []jay.IndexInfo) statsResul
 		r.Bytes += one.Bytes
 	}
 	return r
+}
+
+// memoryTable is the table of the shares of the memory.
+func memoryTable(m *jay.MemoryStats) *figures {
+	t := newFigures("Memory", "Used", "At most")
+	for _, share := range m.Shares {
+		t.add(share.Name, size(share.UsedBytes), size(share.Bytes))
+	}
+	t.total("all", "", size(m.BoundBytes))
+	return t
 }
 
 func (a *app) printStats(s jay.Stats, all statsResult) error {
@@ -252,6 +270,9 @@ func (a *app) printStats(s jay.Stats, all statsResult) error {
 	}
 	if all.Counting {
 		onDisk += "Not all documents are counted yet.\n\n"
+	}
+	if all.Memory != nil {
+		onDisk += memoryTable(all.Memory).render(a.width) + "\n\n"
 	}
 	return a.print(fmt.Sprintf("%s\n\n%s\n\n%s%s%sDatabase %s: %s, separator %s, node tag %s, prefixes %s\n%s",
 		collections.render(a.width), counters.render(a.width), revisions, attached, onDisk, all.Dir, disk, s.Separator, s.NodeTag, prefixes, expiryText(s.Expiry)))

@@ -113,7 +113,7 @@ func TestImports(t *testing.T) {
 		{"internal/lint/systems", nil},
 		{"internal/child", nil},
 		{"keys", []string{module}},
-		{"standby", []string{module, leaf("internal/sealed"), leaf("internal/follow"), leaf("internal/look"), leaf("internal/format"), leaf("internal/parts"), leaf("internal/recovery"), leaf("storage"), leaf("storage/lsm")}},
+		{"standby", []string{module, leaf("internal/budget"), leaf("internal/sealed"), leaf("internal/follow"), leaf("internal/look"), leaf("internal/format"), leaf("internal/parts"), leaf("internal/recovery"), leaf("storage"), leaf("storage/lsm")}},
 		{"internal/follow", []string{leaf("storage"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/knobs"), leaf("internal/settings")}},
 		{"backups", []string{module, leaf("internal/files"), leaf("storage/lsm")}},
 		{"jaytest", []string{module, leaf("storage/storagetest")}},
