@@ -9,6 +9,7 @@ import (
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/backup"
+	"github.com/jaydb/jay/internal/copier"
 	"github.com/jaydb/jay/internal/core"
 	"github.com/jaydb/jay/internal/files"
 	"github.com/jaydb/jay/internal/recovery"
@@ -482,4 +483,176 @@ func checkpoint(ctx context.Context, db *DB, dir string) error {
 		return context.Cause(ctx)
 	}
 	return err
+}
+
+// CopyOptions say how Copy copies a database. One of CopyTag and SameTag must be set.
+type CopyOptions struct {
+	// CopyTag gives the copy a node tag of its own, as RestoreOptions.CopyTag does: the source may go on. Identities, and the HiLo of older
+	// generations, have no tag: in the copy they are ErrNeedsFloor until Floors, SeedIdentity or RaiseCounters gives their numbers a minimum.
+	CopyTag string
+
+	// SameTag keeps the node tag and the database ID: the database moves, and the copy takes the place of the source. All counters go on where
+	// they are, so that no number comes twice.
+	//
+	// Danger: do not write to the source afterwards. Two databases under one tag cannot be told apart. Both make the same IDs and
+	// the same change vectors.
+	SameTag bool
+
+	// Floors are numbers that the source will not pass, for a copy with a CopyTag. They go without SameTag.
+	Floors Counters
+
+	// From and To are the options under which the source and the target are opened: Engine, FS and Logger, and To for the numbers of
+	// Floors. CopyTag, NodeTag, ReadOnly, Cluster and AcceptLoss must not be set. Nil means the defaults, which are those of directories.
+	From, To *Options
+
+	// Progress, if not nil, is called now and then.
+	Progress func(CopyProgress)
+}
+
+// CopyProgress is how far a step of Copy is.
+type CopyProgress struct {
+	Step string // "measure", "copy" or "compare"
+
+	Keys, Bytes, Documents int64 // that the step has come to; a copy that goes on begins with those that are there
+
+	// TotalKeys, TotalBytes and TotalDocuments are those of the whole step. They are 0 if that is not known: only a target with limits makes Copy read the source
+	// before.
+	TotalKeys, TotalBytes, TotalDocuments int64
+}
+
+// CopyInfo says what Copy has made.
+type CopyInfo struct {
+	NodeTag   string `json:"nodeTag"`   // of the copy
+	Documents int64  `json:"documents"` // that were compared
+	Keys      int64  `json:"keys"`      // of all that is stored
+	Bytes     int64  `json:"bytes"`     // of keys and values
+	Resumed   bool   `json:"resumed"`   // a copy that had been interrupted went on
+}
+
+// CopyError is the error of a copy that cannot be made. errors.Is(err, ErrCopy) is true. Its fields:
+//
+//	Rule     string  the condition that is not kept
+//	Store    string  the name of the store that does not keep it
+//	Problem  string  what is wrong
+//	Do       string  what to do
+//
+// The rules:
+//
+//	"unwritten source"  nothing writes to the source from the beginning of a copy to its end
+//	"whole source"      the source is a whole database of its own: no standby, no member of a cluster, no unfinished restore
+//	"empty target"      the target is empty, or an unfinished copy
+//	"same copy"         an unfinished copy goes on from the same source, and with the same CopyTag
+//	"one copier"        one process makes a copy at a time
+//	"equal target"      in the end the target has what the source has
+type CopyError copier.Error
+
+// Error implements error.
+func (e *CopyError) Error() string { return (*copier.Error)(e).Error() }
+
+// Is makes errors.Is find ErrCopy.
+func (e *CopyError) Is(target error) bool { return target == ErrCopy }
+
+// CopyLimitError is the error of a copy whose source has records that the target cannot store. Nothing was written.
+// errors.Is(err, ErrTooLarge) is true. Its fields:
+//
+//	Store    string    the name of the target
+//	Found    int64     records, also those that are not listed
+//	Records  []string  the first 1,000 of them, each with what of it is too long, and the limit
+type CopyLimitError copier.LimitError
+
+// Error names the first records.
+func (e *CopyLimitError) Error() string { return (*copier.LimitError)(e).Error() }
+
+// Unwrap returns ErrTooLarge.
+func (e *CopyLimitError) Unwrap() error { return ErrTooLarge }
+
+// Copy copies a database from one store to another, of whatever engines: a directory, or what Options.Engine opens. All is copied as it is: documents
+// with their versions, revisions and attachments, changes, counters, compare-exchange values, subscriptions with their positions, definitions, and indexes with their
+// entries. Only attachments that are being written, or that nothing refers to any more, are left out. In the end both stores are
+// read again and compared, key by key.
+//
+// The target must be empty or missing. Until it is whole, Open refuses it with ErrRestoring. A Copy that was interrupted, also by the end of the process,
+// goes on when it is called again with the same source, target and tag.
+//
+// Nothing may write to the source meanwhile: a directory is locked (ErrLocked if it is in use), and if others have written to a store on a server, Copy
+// returns a *CopyError, at the end at the latest. Nothing is written to the source. What is longer than the target can store is listed by a
+// *CopyLimitError before anything is written.
+func Copy(ctx context.Context, from, to string, opts CopyOptions) (CopyInfo, error) {
+	inner, err := opts.inner()
+	var done recovery.Copied
+	if err == nil {
+		done, err = recovery.Copy(ctx, from, to, inner)
+	}
+	if err != nil {
+		err = fmt.Errorf("copy %q to %q: %w", storage.Shown(opts.From.engineOrNil(), from), storage.Shown(opts.To.engineOrNil(), to), publicCopyError(err))
+	}
+	return CopyInfo{NodeTag: done.NodeTag, Documents: done.Size.Documents, Keys: done.Size.Keys, Bytes: done.Size.Bytes, Resumed: done.Resumed}, err
+}
+
+// engineOrNil returns the Engine of options that may be nil.
+func (o *Options) engineOrNil() storage.Driver {
+	if o == nil {
+		return nil
+	}
+	return o.Engine
+}
+
+// publicCopyError returns err with the types of this package in the place of those of package copier.
+func publicCopyError(err error) error {
+	var refused *copier.Error
+	if errors.As(err, &refused) {
+		return (*CopyError)(refused)
+	}
+	var long *copier.LimitError
+	if errors.As(err, &long) {
+		return (*CopyLimitError)(long)
+	}
+	return err
+}
+
+// inner returns the options as package recovery has them, after checking them.
+func (o *CopyOptions) inner() (out recovery.CopyOptions, err error) {
+	hasFloors := o.Floors.Etag > 0 || len(o.Floors.Identities) > 0 || len(o.Floors.HiLo) > 0
+	switch {
+	case o.CopyTag == "" && !o.SameTag:
+		return out, fmt.Errorf("%w: choose a CopyTag if the source goes on, or SameTag if the copy takes its place", ErrOption)
+	case o.CopyTag != "" && o.SameTag:
+		return out, fmt.Errorf("%w: CopyTag and SameTag exclude each other", ErrOption)
+	case o.SameTag && hasFloors:
+		return out, fmt.Errorf("%w: Floors go with CopyTag: with SameTag the counters are known", ErrOption)
+	case o.CopyTag != "":
+		if err := ids.CheckNodeTag(o.CopyTag); err != nil {
+			return out, fmt.Errorf("%w: %w", ErrOption, err)
+		}
+	}
+	if out.From, err = copySide("From", o.From, ""); err != nil {
+		return out, err
+	}
+	if out.To, err = copySide("To", o.To, o.CopyTag); err != nil {
+		return out, err
+	}
+	out.Floors = core.Counters(o.Floors)
+	if o.Progress != nil {
+		out.Progress = func(p copier.Progress) {
+			o.Progress(CopyProgress{p.Step, p.Done.Keys, p.Done.Bytes, p.Done.Documents, p.Total.Keys, p.Total.Bytes, p.Total.Documents})
+		}
+	}
+	return out, nil
+}
+
+// copySide returns the options of one of the stores.
+func copySide(name string, given *Options, copyTag string) (core.Options, error) {
+	var o Options
+	if given != nil {
+		o = *given
+	}
+	if o.CopyTag != "" || o.NodeTag != "" || o.ReadOnly || o.Cluster != nil || o.AcceptLoss != nil {
+		return core.Options{}, fmt.Errorf("%w: %s of a copy goes without CopyTag, NodeTag, ReadOnly, Cluster and AcceptLoss", ErrOption, name)
+	}
+	o.CopyTag = copyTag
+	o, err := o.withDefaults()
+	if err != nil {
+		return core.Options{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return *o.inner(), nil
 }

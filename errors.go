@@ -43,8 +43,8 @@ var (
 	// ErrOption is returned when an option has a value that it cannot have.
 	ErrOption = errs.ErrOption
 
-	// ErrRestoring is returned for a directory that Restore has not made whole: remove
-	// it, and restore again.
+	// ErrRestoring is returned for a database that Restore or Copy has not made whole: remove
+	// it and restore again, or copy again, and the copy goes on.
 	ErrRestoring = errs.ErrRestoring
 
 	// ErrStandby is returned for the directory of a standby that would be written to, or whose first copy is not whole, by
@@ -80,7 +80,7 @@ var (
 	ErrUnreadable = storage.ErrUnreadable
 )
 
-// Returned by backups and restores.
+// Returned by backups, restores and copies.
 var (
 	// ErrBackup is what every *BackupError is: a stream is no backup, was cut short, is
 	// damaged, or does not follow the one before it. It is also returned when what was
@@ -90,6 +90,9 @@ var (
 	// ErrBackupBase is what every *BackupBaseError is: it is not known what has changed since
 	// the backup that BackupSince names.
 	ErrBackupBase = errs.ErrBackupBase
+
+	// ErrCopy is what every *CopyError is: a database cannot be copied. The error names the rule and says what to do.
+	ErrCopy = errs.ErrCopy
 )
 
 // Returned by reads and writes of documents.

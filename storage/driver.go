@@ -35,6 +35,12 @@ func Shown(d Driver, name string) string {
 	return name
 }
 
+// Limiter is a Driver that knows, before a store is opened, how much one can store. A Driver need not be one.
+type Limiter interface {
+	// StoreLimits returns what Engine.Limits of a store that the Driver opens would return.
+	StoreLimits() Limits
+}
+
 // OpenOptions are what a store of any kind is opened with. An engine for which one of them
 // cannot be met returns an error that names it.
 type OpenOptions struct {

@@ -74,8 +74,21 @@ func Finish(ctx context.Context, engine storage.Engine) error {
 	})
 }
 
-// IsRestoring reports whether a store has the mark.
-func IsRestoring(r docs.Getter) (bool, error) { return docs.Exists(r, recordKey(format.RestoringName)) }
+// IsRestoring returns the mark of a store, or nil if it has none.
+func IsRestoring(r docs.Getter) (*format.Restoring, error) {
+	value, closer, err := r.Get(recordKey(format.RestoringName))
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	mark := new(format.Restoring)
+	if err := errs.First(json.Unmarshal(value, mark), closer.Close()); err != nil {
+		return nil, fmt.Errorf("mark of a database that is not whole: %w: %w", errs.ErrCorrupt, err)
+	}
+	return mark, nil
+}
 
 // Apply applies the next backup of the chain: a full one, then those that follow each
 // other. It returns what the stream says of itself, when it was read to its end and found whole.

@@ -37,7 +37,7 @@ type Source struct {
 	env      *env.Env
 	snapshot storage.Reader
 	base     *format.Backup // nil for a full backup
-	dead     []uint64       // streams that no content has, ascending
+	left     *LeftOut
 	parts    []part
 }
 
@@ -88,19 +88,12 @@ func (s *Source) note() (err error) {
 	}
 	// A stream that is being written may be completed later: those from it on belong
 	// to the next backup.
-	uploads, err := streams(s.snapshot, format.UploadPrefix())
-	if err != nil {
+	if s.left, err = FindLeftOut(s.snapshot); err != nil {
 		return err
 	}
-	if len(uploads) > 0 {
+	if uploads := s.left.uploads; len(uploads) > 0 {
 		s.Made.Streams = min(s.Made.Streams, uploads[0])
 	}
-	garbage, err := streams(s.snapshot, format.GarbagePrefix())
-	if err != nil {
-		return err
-	}
-	s.dead = append(uploads, garbage...)
-	slices.Sort(s.dead)
 	return nil
 }
 
@@ -137,22 +130,9 @@ func (s *Source) Base() uint64 {
 // full is all keys that are not made anew.
 func (s *Source) full() (parts []part) {
 	for _, r := range carried {
-		parts = append(parts, &keys{from: s.snapshot, lo: r[0], hi: r[1], skip: s.isLeftOut})
+		parts = append(parts, &keys{from: s.snapshot, lo: r[0], hi: r[1], skip: s.left.Has})
 	}
 	return parts
-}
-
-// isLeftOut reports whether a key is in no backup.
-func (s *Source) isLeftOut(key []byte) bool {
-	switch key[0] {
-	case format.SpaceAttachments:
-		return bytes.HasPrefix(key, format.UploadPrefix()) || bytes.HasPrefix(key, format.GarbagePrefix())
-	case format.SpaceChunks:
-		stream, _, err := format.SplitChunkKey(key)
-		_, dead := slices.BinarySearch(s.dead, stream)
-		return err == nil && dead
-	}
-	return false
 }
 
 // carried are the ranges of keys that a full backup has, and wholes those that an incremental
@@ -193,7 +173,7 @@ var changes = []struct {
 // since is what has changed since the base.
 func (s *Source) since() (parts []part) {
 	for _, r := range wholes {
-		parts = append(parts, &keys{from: s.snapshot, lo: r[0], hi: r[1], clear: true, skip: s.isLeftOut})
+		parts = append(parts, &keys{from: s.snapshot, lo: r[0], hi: r[1], clear: true, skip: s.left.Has})
 	}
 	for _, c := range changes {
 		if p := c.part(s); p != nil {
@@ -227,7 +207,7 @@ func (s *Source) rewritten() part {
 
 // streamed is the chunks of the streams that were begun since.
 func (s *Source) streamed() part {
-	return &keys{from: s.snapshot, lo: format.ChunkKey(s.base.Streams, 0), hi: []byte{format.SpaceChunks + 1}, skip: s.isLeftOut}
+	return &keys{from: s.snapshot, lo: format.ChunkKey(s.base.Streams, 0), hi: []byte{format.SpaceChunks + 1}, skip: s.left.Has}
 }
 
 // isFlagged reports whether a document has a flag that changes without an etag.

@@ -86,7 +86,7 @@ type Options struct {
 	// Stream answers the request of a standby of a database that others look into.
 	Stream func(ctx context.Context, db *Database, w io.Writer, request io.Reader) error
 
-	// Restoring opens a database that Restore has not made whole yet: nothing expires meanwhile.
+	// Restoring opens a database that Restore or Copy has not made whole yet: nothing expires meanwhile.
 	Restoring bool
 
 	// Rebuilding leaves the indexes that are to be built to the caller.
@@ -315,10 +315,13 @@ func checkRestored(e *env.Env, o *Options) error {
 		return nil
 	}
 	restoring, err := backup.IsRestoring(e.Engine)
-	if err == nil && restoring {
-		err = fmt.Errorf("%w: remove the directory, and restore again", errs.ErrRestoring)
+	if err != nil || restoring == nil {
+		return err
 	}
-	return err
+	if restoring.Copy != nil {
+		return fmt.Errorf("%w: it is a copy of the database %s that is not whole: copy again, and the copy goes on", errs.ErrRestoring, restoring.Copy.Database)
+	}
+	return fmt.Errorf("%w: remove it, and restore again", errs.ErrRestoring)
 }
 
 // checkStandby refuses a standby: it is only read, and only when its first copy is whole.

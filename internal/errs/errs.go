@@ -39,6 +39,7 @@ var (
 	ErrBackup        = errors.New("jay: backup")
 	ErrBackupBase    = errors.New("jay: backup that cannot be followed")
 	ErrRestoring     = errors.New("jay: database that was not restored to its end")
+	ErrCopy          = errors.New("jay: copy")
 	ErrStandby       = errors.New("jay: standby")
 	ErrNeedsCluster  = errors.New("jay: the database belongs to a cluster: open it with Options.Cluster for identities and compare-exchange values")
 	ErrNeedsCapacity = errors.New("jay: capacity of HiLo2010 is not known")

@@ -20,9 +20,35 @@ const (
 	RewrittenName = "rewritten"
 	RevisedName   = "revised"
 
-	// RestoringName is the record of a database that is being restored and not whole yet.
+	// RestoringName is the record of a database that is being restored or copied and not whole yet: Restoring, as JSON.
 	RestoringName = "restoring"
 )
+
+// Restoring is the record of a database that is not whole yet. Part of the on-disk format.
+type Restoring struct {
+	Copy *Copying `json:"copy,omitempty"` // nil for one that is restored
+}
+
+// Copying says how far a copy of another database has come. Part of the on-disk format.
+type Copying struct {
+	Run      string   `json:"run"`               // of the process that makes the copy; another one that takes it over has another
+	Database string   `json:"database"`          // the ID of the source
+	NodeTag  string   `json:"nodeTag"`           // of the source
+	Etag     uint64   `json:"etag"`              // up to which the source has reserved etags
+	Commit   uint64   `json:"commit,omitempty"`  // of the source, if others may write to it
+	CopyTag  string   `json:"copyTag,omitempty"` // that the copy gets; "" if it keeps that of the source
+	After    []byte   `json:"after,omitempty"`   // keys up to this one are there
+	Done     CopySize `json:"done"`              // of what is there
+	Total    CopySize `json:"total"`             // of all; the zero value if it was not measured
+	Equal    bool     `json:"equal,omitempty"`   // all is there, and was found to be equal
+}
+
+// CopySize is an amount of keys. Part of the on-disk format.
+type CopySize struct {
+	Keys      int64 `json:"keys"`
+	Bytes     int64 `json:"bytes"`     // of keys and values
+	Documents int64 `json:"documents"` // among the keys
+}
 
 // Backups are the backups that a database remembers, oldest first. Part of the on-disk
 // format.

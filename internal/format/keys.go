@@ -53,6 +53,14 @@ func ErrorsOf(number uint32) (lo, hi []byte) {
 	return append(EntriesEnd(prefix), 1), PrefixEnd(prefix)
 }
 
+// IndexOf returns the number of the index of whose entries, or of whose state, a key is one.
+func IndexOf(key []byte) (number uint32, is bool) {
+	if len(key) < IndexPrefix || key[0] != SpaceIndex && key[0] != SpaceIndexState {
+		return 0, false
+	}
+	return binary.BigEndian.Uint32(key[1:]), true
+}
+
 // IndexPrefix is how many bytes the prefix of an index has.
 const IndexPrefix = 5
 

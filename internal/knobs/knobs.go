@@ -67,3 +67,6 @@ var FollowedBytes int
 
 // StandbyTableBytes replaces the size of the tables of a standby's copy, unless it is 0.
 var StandbyTableBytes uint64
+
+// CopyKeys is how many keys a transaction of a copy has at most.
+var CopyKeys = 8192

@@ -9,6 +9,9 @@ import (
 	"github.com/jaydb/jay/internal/format"
 )
 
+// Describe says in words what a key is, as far as that can be said without the database that it is of.
+func Describe(key []byte) string { return new(verifier).describe(key) }
+
 // describe says in words what a key is.
 func (v *verifier) describe(key []byte) string {
 	if len(key) == 0 {

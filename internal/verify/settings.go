@@ -131,7 +131,7 @@ func (v *verifier) record(name string, key, value []byte) {
 			v.damage(StandbyRecord, key, "%v: %.200q", err, value)
 		}
 	case name == format.RestoringName:
-		v.damage(RestoreUnfinished, key, "a restore into this directory was not finished")
+		v.damage(RestoreUnfinished, key, "a restore, or a copy, into this store was not finished")
 	case strings.HasPrefix(name, format.RenamePrefix):
 		var r format.Rename
 		if err := json.Unmarshal(value, &r); err != nil || metadata.CheckCollection(r.From) != nil || metadata.CheckCollection(r.To) != nil {

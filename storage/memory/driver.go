@@ -69,6 +69,9 @@ func (d *Driver) Open(name string, o storage.OpenOptions) (storage.Engine, error
 	return newEngine(d, s, known, o.ReadOnly), nil
 }
 
+// StoreLimits implements storage.Limiter.
+func (d *Driver) StoreLimits() storage.Limits { return d.Limits }
+
 // closed notes that an engine has left its store.
 func (d *Driver) closed(s *store) {
 	d.mu.Lock()

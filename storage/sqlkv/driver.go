@@ -107,6 +107,15 @@ func (d *Driver) options(o storage.OpenOptions) (options, error) {
 	return opts, nil
 }
 
+// StoreLimits implements storage.Limiter. A Driver whose options are refused has no limits.
+func (d *Driver) StoreLimits() storage.Limits {
+	opts, err := d.options(storage.OpenOptions{})
+	if err != nil {
+		return storage.Limits{}
+	}
+	return opts.limits
+}
+
 // Open implements storage.Driver. With DurableReads every commit of this engine waits for the server's disk, as the
 // server shows others before; engines of other processes must be opened so, too. AcceptLoss is not called: a server checks and repairs its
 // files itself. Bounds are not needed. CloseTimeout is not used: see Driver.Timeout.
