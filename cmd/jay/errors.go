@@ -101,6 +101,7 @@ var kinds = []struct {
 	{jay.ErrBackupBase, "backup-base"},
 	{jay.ErrBackup, "backup"},
 	{jay.ErrKey, "key"},
+	{jay.ErrCopy, "copy"},
 	{jay.ErrNotWritable, "not-writable"},
 	{jay.ErrUnknownOutcome, "unknown-outcome"}, // wraps its cause, which may be one of these
 	{jay.ErrNoMajority, "no-majority"},

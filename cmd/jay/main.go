@@ -77,6 +77,7 @@ type commandLine struct {
 	Backup        backupCommand        `cmd:"" help:"Write everything to one file, or what has changed since another one."`
 	Verify        verifyCommand        `cmd:"" help:"Check that backups are whole and follow each other."`
 	Restore       restoreCommand       `cmd:"" help:"Make a database of backups."`
+	Copy          copyCommand          `cmd:"" help:"Copy a database from one store to another, such as from a directory to PostgreSQL."`
 	Checkpoint    checkpointCommand    `cmd:"" help:"Make a directory that is a copy of the database, by links."`
 	Follow        followCommand        `cmd:"" help:"Keep a copy that follows a database that is open."`
 	Promote       promoteCommand       `cmd:"" help:"Make a database of a copy that has followed one."`

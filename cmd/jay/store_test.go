@@ -63,6 +63,10 @@ func TestStore(t *testing.T) {
 		{0, "", "stats", ""},
 		{0, "", "export " + file + ".ndjson", ""},
 		{0, "", "backup " + file + ".backup", ""},
+		{0, "", "copy --same-tag STORE " + file + ".db", "copied"},
+		{0, "", "copy --same-tag --json " + file + ".db STORE2", `"resumed":false`},
+		{1, "", "copy --same-tag STORE2 STORE", "empty target"},
+		{2, "", "copy STORE STORE2", "--same-tag"},
 		{0, "", "delete users/ann", ""},
 		{1, "", "get users/ann", "users/ann"},
 		{2, "", "compact", "not on a store on a server"},
@@ -71,7 +75,15 @@ func TestStore(t *testing.T) {
 	} {
 		var args []string
 		for _, arg := range strings.Fields(step.args) {
-			args = append(args, strings.ReplaceAll(arg, "+", " "))
+			switch {
+			case arg == "STORE":
+				arg = u.String()
+			case arg == "STORE2":
+				arg = u.String() + "2"
+			default:
+				arg = strings.ReplaceAll(arg, "+", " ")
+			}
+			args = append(args, arg)
 		}
 		got := runJay(t.Context(), strings.NewReader(step.input), append([]string{"--db", u.String()}, args...)...)
 		printed := got.stdout + got.stderr
