@@ -650,9 +650,9 @@ func copySide(name string, given *Options, copyTag string) (core.Options, error)
 		return core.Options{}, fmt.Errorf("%w: %s of a copy goes without CopyTag, NodeTag, ReadOnly, Cluster and AcceptLoss", ErrOption, name)
 	}
 	o.CopyTag = copyTag
-	o, err := o.withDefaults()
+	o, shares, err := o.withDefaults()
 	if err != nil {
 		return core.Options{}, fmt.Errorf("%s: %w", name, err)
 	}
-	return *o.inner(), nil
+	return *o.inner(shares), nil
 }

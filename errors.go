@@ -187,6 +187,15 @@ var (
 	// may write to (Options.Engine): they would not know of it. It is an ErrUsage.
 	ErrShared = shared.ErrRefused
 
+	// ErrNodeTag is returned by Open for a NodeTag that another process has, which has the same store open. The message says
+	// which process.
+	ErrNodeTag = errs.ErrNodeTag
+
+	// ErrLeaseLost is returned by writes of a process that did not renew the lease of its node tag in time, on a store that several
+	// processes have open: it stood still, or did not reach the store. Nothing was changed. The message says whether to call again, or to open
+	// the database again as another process has the tag by now.
+	ErrLeaseLost = errs.ErrLeaseLost
+
 	// ErrType is returned when a Go type cannot be kept as documents.
 	ErrType = errs.ErrType
 )

@@ -143,6 +143,10 @@ type Options struct {
 	// same ID of these kinds. Fixed when the database is created; later a
 	// different one is ErrFixed.
 	//
+	// On a store that several processes write to (Engine), each process has a tag of its own, which it leases in the store
+	// until Close. Open returns ErrNodeTag for a tag that another live process has; after a crash, it waits for ClusterPeriod until the process
+	// that has crashed counts as dead. Without NodeTag it takes the tag under which the store was made, or the first of A, B, C … that is free.
+	//
 	// The default is "A".
 	NodeTag string
 
@@ -196,6 +200,10 @@ type Options struct {
 
 	// ClusterPeriod is how long a node that sends no heartbeat counts as alive; it sends four in
 	// that time. Between 100 ms and 5 minutes. The default is 10 seconds.
+	//
+	// On a store that several processes write to, it is how long the lease of the node tag lasts without being renewed, by the count of
+	// renewals that the others make meanwhile: no clocks are compared. A process that stands still for longer loses its lease: its writes return
+	// ErrLeaseLost, and its background work is that of another process.
 	ClusterPeriod time.Duration
 
 	// CaseSensitive distinguishes IDs that differ only in case. Fixed when the
@@ -464,7 +472,7 @@ type Options struct {
 	//
 	// If others may write to the store (storage.Engine.Shared), any number of processes can have the
 	// database open at once. Each remembers nothing that another may change, and draws its etags from
-	// the store, so that writes of several processes wait for one another. There is no cache of
+	// the store, so that writes of several processes wait for one another; each has a NodeTag of its own. There is no cache of
 	// documents: DocumentCacheBytes above 0 is ErrShared. So are Cluster, AcceptLoss, CopyTag, but for
 	// Restore, and other PrefixCollections than those that are stored. RenameCollection, the work on
 	// subscriptions, and RaiseCounters of HiLo tags return ErrShared, too. What other processes may still
@@ -664,11 +672,13 @@ func (o *Options) check() error {
 // checkCluster checks the options that concern the cluster.
 func (o *Options) checkCluster() error {
 	switch {
-	case o.Cluster == nil && (o.ClusterAddress != "" || o.ClusterPeriod != 0):
-		return fmt.Errorf("%w: ClusterAddress and ClusterPeriod go with Cluster", ErrOption)
-	case o.Cluster == nil:
+	case o.Cluster == nil && o.ClusterAddress != "":
+		return fmt.Errorf("%w: ClusterAddress goes with Cluster", ErrOption)
+	case o.Cluster == nil && o.Engine == nil && o.ClusterPeriod != 0:
+		return fmt.Errorf("%w: ClusterPeriod goes with Cluster, or with a store that several processes write to", ErrOption)
+	case o.Cluster == nil && o.ClusterPeriod == 0:
 		return nil
-	case o.ReadOnly:
+	case o.Cluster != nil && o.ReadOnly:
 		return fmt.Errorf("%w: ReadOnly goes without Cluster", ErrOption)
 	case o.ClusterPeriod < accord.LeastPeriod || o.ClusterPeriod > accord.MostPeriod:
 		return fmt.Errorf("%w: ClusterPeriod must be between %v and %v, got %v", ErrOption, accord.LeastPeriod, accord.MostPeriod, o.ClusterPeriod)

@@ -223,7 +223,7 @@ var plants = []struct {
 	plant func(p *planting)
 	want  string // the kinds that are found
 }{
-	{"an unknown key", func(p *planting) { p.set([]byte("zoo"), []byte("1")) }, "key-unknown"},
+	{"an unknown key", func(p *planting) { p.set([]byte("~oo"), []byte("1")) }, "key-unknown"},
 	{"a key before all others", func(p *planting) { p.set([]byte{5}, []byte("1")) }, "key-unknown"},
 	{"an unknown record of the database", func(p *planting) { p.set(meta("nonsense"), []byte("{}")) }, "key-unknown"},
 	{"a record of the database without an end", func(p *planting) { p.set([]byte("metag"), number(1)) }, "key-malformed"},
@@ -247,6 +247,9 @@ var plants = []struct {
 	{"a number for backups", func(p *planting) { p.set(meta("rewritten"), []byte("x")) }, "backups-record"},
 	{"a restore that did not end", func(p *planting) { p.set(meta("restoring"), []byte("{}")) }, "restore-unfinished"},
 	{"the record of the cluster", func(p *planting) { p.set(meta("cluster"), []byte("{}")) }, "cluster-record"},
+	{"a lease without a session", func(p *planting) { p.set(format.LeaseKey(format.LeaseNode, "B"), []byte(`{"tag":"B"}`)) }, "lease-record"},
+	{"a lease of another tag", func(p *planting) { p.set(format.LeaseKey(format.LeaseNode, "B"), []byte(`{"session":"s","tag":"C"}`)) }, "lease-record"},
+	{"a renewal that is no number", func(p *planting) { p.set(format.LeaseKey(format.LeaseRenewal, "B"), []byte("x")) }, "lease-record"},
 	{"lost numbers that cannot be decoded", func(p *planting) { p.set(format.LostKey("users|"), []byte(`{"spans":[[2,1]]}`)) }, "cluster-record"},
 	{"an intent that cannot be decoded", func(p *planting) { p.set(format.IntentKey(1), []byte("{}")) }, "cluster-record"},
 	{"an intent without its write", func(p *planting) {

@@ -55,6 +55,7 @@ var sentinels = map[string]error{
 	"too-large":       storage.ErrTooLarge,
 	"memory":          storage.ErrMemory,
 	"unavailable":     storage.ErrUnavailable,
+	"lease-lost":      errs.ErrLeaseLost,
 	"unknown-outcome": storage.ErrUnknownOutcome,
 	"read-only":       storage.ErrReadOnly,
 	"failed":          storage.ErrFailed,

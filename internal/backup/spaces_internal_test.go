@@ -44,10 +44,10 @@ func TestSpaces_Ranges(t *testing.T) {
 		}
 		return text
 	}
-	if got, want := text(carried), "-x z- "; got != want {
+	if got, want := text(carried), "-x {- "; got != want {
 		t.Errorf("a full backup carries %q, want %q", got, want)
 	}
-	if got, want := text(wholes), "-b f-r s-t u-x z- "; got != want {
+	if got, want := text(wholes), "-b f-r s-t u-x {- "; got != want {
 		t.Errorf("an incremental backup carries %q whole, want %q", got, want)
 	}
 }

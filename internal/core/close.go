@@ -110,6 +110,11 @@ func (db *Database) closeEngine(clientErr error) error {
 		db.Writer.Cluster.Close()
 	}
 	err = errors.Join(err, db.release())
+	if err = errors.Join(err, db.leave()); errors.Is(err, errs.ErrLeaseLost) {
+		// The write that met the loss has returned it, and no acknowledged write is lost: the rest gives back numbers that
+		// were not used.
+		err = nil
+	}
 	if errors.Is(err, storage.ErrFailed) && !errors.Is(err, storage.ErrUnknownOutcome) && db.Env.Synced {
 		// The write that met the failure has returned it, and no acknowledged write
 		// is lost: the rest is to release the resources.

@@ -29,6 +29,7 @@ import (
 	"github.com/jaydb/jay/internal/hilo"
 	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/indexer"
+	"github.com/jaydb/jay/internal/leases"
 	"github.com/jaydb/jay/internal/look"
 	"github.com/jaydb/jay/internal/observe"
 	"github.com/jaydb/jay/internal/revisions"
@@ -51,6 +52,7 @@ type Database struct {
 	readOnly          bool
 
 	shared  *shared.Engine // that of Env, on a shared store; nil on a store of one's own
+	leases  *leases.Holder // of this process, on a shared store that it writes to; else nil
 	looked  *look.Listener // nil if no other process can look into the database
 	answers *look.Answerer // to those who come another way than through a socket
 	Owner   *ask.Owner     // the program that has the database open, if this one looks into it; else nil

@@ -86,6 +86,8 @@ type Options struct {
 	// Stream answers the request of a standby of a database that others look into.
 	Stream func(ctx context.Context, db *Database, w io.Writer, request io.Reader) error
 
+	leased bool // the node tag is leased: see leases.Take
+
 	// Restoring opens a database that Restore or Copy has not made whole yet: nothing expires meanwhile.
 	Restoring bool
 
@@ -117,6 +119,9 @@ func (db *Database) Open(dir string, o *Options) (err error) {
 		db.Owner = &ask.Owner{Caller: caller}
 	}
 	db.Standbys = follow.NewSource(engine, rand.Text(), cmp.Or(knobs.FollowedBytes, min(follow.MemoryBytes, int(o.Shares.Work/4))))
+	if o.Cluster.Coordinator == nil && o.Cluster.Period != 0 && (!engine.Shared() || o.Engine.ReadOnly) {
+		return fmt.Errorf("jay: open %q: %w: ClusterPeriod goes with Cluster, or with a store that several processes write to", shown, errs.ErrOption)
+	}
 	if engine.Shared() {
 		if o, err = o.forShared(); err != nil {
 			return fmt.Errorf("jay: open %q: %w", shown, err)
@@ -126,6 +131,7 @@ func (db *Database) Open(dir string, o *Options) (err error) {
 	}
 	db.Env = newEnv(shown, engine, o)
 	if err := db.openOn(engine, o); err != nil {
+		err = errors.Join(err, db.leave())
 		return fmt.Errorf("jay: open %q: %w", shown, err)
 	}
 	db.listen(dir, o)
@@ -281,9 +287,12 @@ func newEnv(dir string, engine storage.Engine, o *Options) *env.Env {
 // load reads what is known about the database before its first call.
 func (db *Database) load(o *Options) error {
 	of := o.Settings
-	of.Alone = db.alone
+	of.Alone, of.Leased = db.alone, o.leased
 	stored, err := settings.Open(context.Background(), db.Env, of)
 	if err != nil {
+		return err
+	}
+	if err := db.lease(o); err != nil {
 		return err
 	}
 	db.PrefixCollections = stored.PrefixCollections && !o.IgnorePrefixes

@@ -1,6 +1,8 @@
 package core
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 
 	"github.com/jaydb/jay/internal/catalog"
@@ -8,6 +10,7 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/indexer"
+	"github.com/jaydb/jay/internal/leases"
 	"github.com/jaydb/jay/internal/revisions"
 	"github.com/jaydb/jay/internal/settings"
 	"github.com/jaydb/jay/internal/shared"
@@ -27,7 +30,32 @@ func (o *Options) forShared() (*Options, error) {
 	}
 	own := *o
 	own.Shares.Documents, own.Shares.Heads = -1, 0
+	own.leased = !o.Restoring && !o.Engine.ReadOnly
 	return &own, nil
+}
+
+// lease leases a node tag: that of the options, or else one that is free. The rules of IDs have it from then on.
+func (db *Database) lease(o *Options) (err error) {
+	if !o.leased {
+		return nil
+	}
+	e := db.Env
+	db.leases, err = leases.Take(context.Background(), db.shared.Engine, leases.Options{
+		Tag: o.Settings.NodeTag, First: e.Rules.NodeTag, Period: cmp.Or(o.Cluster.Period, leases.DefaultPeriod), Warn: e.Warn,
+	})
+	if err != nil {
+		return err
+	}
+	e.Rules.NodeTag, e.Works, db.shared.Guard = db.leases.Tag(), db.leases, db.leases.Check
+	return nil
+}
+
+// leave gives back what this process has leased.
+func (db *Database) leave() error {
+	if db.leases == nil {
+		return nil
+	}
+	return db.leases.Close(context.Background())
 }
 
 // definitions are what a database remembers of a shared store: see package shared.

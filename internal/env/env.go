@@ -7,6 +7,7 @@
 package env
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -63,6 +64,9 @@ type Env struct {
 	// Fresh is Refresh, on a shared store; nil on a store of one's own.
 	Fresh func() error
 
+	// Works are shared out among the processes that have a store open; nil if this is the only one.
+	Works Works
+
 	Pins    Pins
 	gate    callGate
 	handles handles
@@ -73,6 +77,32 @@ func New() *Env {
 	e := new(Env)
 	e.gate.init()
 	return e
+}
+
+// Works are kinds of work that one of several processes does at a time: see package leases.
+type Works interface {
+	// Do reports whether this process does a work, which it takes if no live process has it.
+	Do(ctx context.Context, work string) (bool, error)
+
+	// Seize is Do, and takes the work from a process that has it.
+	Seize(ctx context.Context, work string) error
+
+	// Does reports whether this process has a work, without taking it.
+	Does(work string) (bool, error)
+
+	// Leave gives back a work, if this process has it.
+	Leave(ctx context.Context, work string) error
+
+	// Period is how long a process keeps its works without being heard of, at least.
+	Period() time.Duration
+}
+
+// Does reports whether this process is to do a work now: see Works.Do.
+func (e *Env) Does(ctx context.Context, work string) (bool, error) {
+	if e.Works == nil {
+		return true, nil
+	}
+	return e.Works.Do(ctx, work)
 }
 
 // HidesExpired reports whether a document that has expired is as if it were deleted.
@@ -326,7 +356,7 @@ func (e *Env) Warn(message string, err error) {
 }
 
 // ofEngine are the errors that concern the engine, its store or the end of the database.
-var ofEngine = []error{errs.ErrClosed, storage.ErrFailed, storage.ErrUnknownOutcome, storage.ErrUnavailable, storage.ErrSnapshotExpired, storage.ErrConflict}
+var ofEngine = []error{errs.ErrClosed, storage.ErrFailed, storage.ErrUnknownOutcome, storage.ErrUnavailable, storage.ErrSnapshotExpired, storage.ErrConflict, errs.ErrLeaseLost}
 
 // IsOfEngine reports whether an error concerns the engine, its store or the end of the database, and so says nothing about
 // the document or the index that was worked on. A disk that is almost full is not among them: deletions go on there.

@@ -42,6 +42,8 @@ var (
 	ErrCopy          = errors.New("jay: copy")
 	ErrStandby       = errors.New("jay: standby")
 	ErrNeedsCluster  = errors.New("jay: the database belongs to a cluster: open it with Options.Cluster for identities and compare-exchange values")
+	ErrNodeTag       = errors.New("jay: another process has the node tag")
+	ErrLeaseLost     = errors.New("jay: the process has lost the lease of its node tag")
 	ErrNeedsCapacity = errors.New("jay: capacity of HiLo2010 is not known")
 )
 

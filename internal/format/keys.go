@@ -114,6 +114,7 @@ func IndexCursorKey(number uint32) []byte {
 //	'x' number(4) values      → id            entry of a unique index
 //	'y' number(4) 'f'         → flags(1)      properties of the entries of an index
 //	'y' number(4) 'b'         → id            position that the build of an index has reached
+//	'z' …                     → …             leases on a store that several processes have open; see SpaceLeases
 //
 // Example: document users/1 is at 64 75 73 65 72 73 2f 31 00.
 //

@@ -45,7 +45,7 @@ const (
 	CarriedWhole     BackupWay = iota + 1 // all of it, in each backup
 	CarriedSinceBase                      // an incremental backup has what has changed since its base: see Source.since of package backup
 	FollowsDocuments                      // a full backup has all of it; of an incremental one the reader derives it from the documents
-	NotCarried                            // none of it: who restores a backup builds it
+	NotCarried                            // none of it: who restores a backup builds what is Derived, and needs nothing that is Transient
 )
 
 // ValueSize says how long the values of a space can be.
@@ -102,4 +102,5 @@ var Spaces = [...]Space{
 	{SpaceExchange, "compare-exchange values", "exchange", Original, CarriedWhole, ShortValues, KeptByRetag, DiskOther},
 	{SpaceIndex, "entries of indexes", "catalog", Derived, NotCarried, ShortValues, KeptByRetag, DiskIndexes},
 	{SpaceIndexState, "states of indexes", "indexer", Derived, NotCarried, ShortValues, KeptByRetag, DiskOther},
+	{SpaceLeases, "leases", "leases", Transient, NotCarried, ShortValues, KeptByRetag, DiskOther},
 }

@@ -35,6 +35,9 @@ type Options struct {
 	ExpirationDisabled, RefreshDisabled bool
 	AcceptLoss                          func(*storage.DamageError)
 
+	// Leased says that NodeTag is leased, and need not be the tag under which the database was made.
+	Leased bool
+
 	// Alone says that no other process can have the store open, even if it is shared.
 	Alone bool
 }
@@ -252,7 +255,7 @@ func (o *opening) checkFixed(stored format.Settings, own format.Origin) error {
 	switch {
 	case o.options.Separator != "" && o.options.Separator != stored.Separator:
 		return fmt.Errorf("%w: its separator is %q, not %q", errs.ErrFixed, stored.Separator, o.options.Separator)
-	case o.options.NodeTag != "" && o.options.NodeTag != own.Tag:
+	case o.options.NodeTag != "" && o.options.NodeTag != own.Tag && !o.options.Leased:
 		return fmt.Errorf("%w: its node tag is %q, not %q", errs.ErrFixed, own.Tag, o.options.NodeTag)
 	case o.options.CaseSensitive && !stored.CaseSensitive:
 		return fmt.Errorf("%w: its ids are not case-sensitive", errs.ErrFixed)

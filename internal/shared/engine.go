@@ -45,6 +45,10 @@ type Engine struct {
 	storage.Engine
 	least atomic.Uint64 // etags are above it; set by StartSequence
 
+	// Guard, if it is not nil, ends a transaction with its error: that of a process that must not write any more. It is set before the
+	// first transaction that it is to guard.
+	Guard func(storage.Tx) error
+
 	// read reads the definitions that r shows; nil before Start.
 	read    func(r env.Getter) (Definitions, error)
 	known   atomic.Pointer[known] // nil before Start
@@ -145,6 +149,11 @@ func (e *Engine) Update(ctx context.Context, sync bool, fn func(storage.Tx) erro
 			tx := &transaction{Tx: inner, engine: e}
 			if tx.definitions, err = e.follow(inner); err != nil {
 				return err
+			}
+			if e.Guard != nil {
+				if err := e.Guard(inner); err != nil {
+					return err
+				}
 			}
 			if err = fn(tx); err == nil {
 				err = tx.finish()

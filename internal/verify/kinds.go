@@ -29,6 +29,7 @@ const (
 	ExchangeRecord    Kind = "exchange-record"
 	RequestRecord     Kind = "request-record"
 	ClusterRecord     Kind = "cluster-record"
+	LeaseRecord       Kind = "lease-record"
 	DefinitionRecord  Kind = "definition-record"
 	RenameRecord      Kind = "rename-record"
 	FloorRecord       Kind = "floor-record"
@@ -156,6 +157,7 @@ var meanings = map[Kind]Meaning{
 	ExchangeRecord:    {"the compare-exchange value", restore, false},
 	DefinitionRecord:  {"the definition, such as an index that a client of a server has defined", "define it again; jay repair leaves it out", false},
 	ClusterRecord:     {"of which cluster the database is a member, why numbers of an identity have no document, or documents of a cluster-wide transaction that is not decided", salvage, false},
+	LeaseRecord:       {"which process has a node tag, or does a work in the background", "close the database in all processes, and open it again", false},
 	RenameRecord:      {"how far the renaming of a collection was", "call RenameCollection again", false},
 	FloorRecord:       {"which records of deletions are still needed", rebuild, false},
 	FloorMissing:      {"deletions that the subscription has not seen may be forgotten", rebuild, false},

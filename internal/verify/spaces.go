@@ -31,4 +31,5 @@ var spaces = map[byte]struct {
 	format.SpaceExchange:     {describe: named("compare-exchange value %q")},
 	format.SpaceIndex:        {describe: describeEntry, missing: EntryMissing, wrong: EntryWrong},
 	format.SpaceIndexState:   {describe: describeIndexState},
+	format.SpaceLeases:       {describe: describeLease},
 }

@@ -155,6 +155,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		{"definitions", v.readDefinitions},
 		{"results of requests", v.readRequests},
 		{"cluster", v.readCluster},
+		{"leases", v.readLeases},
 		{"indexes", v.readIndexes},
 		{"attachments", v.readAttachments},
 		{"damages", v.lookAgain},

@@ -141,7 +141,7 @@ func ProblemOf(err error) *Problem {
 		return p
 	case is(jay.ErrMemory):
 		return overload("%s", strings.TrimPrefix(OneLine(err.Error()), "jay: "))
-	case is(jay.ErrUnavailable): // 503, unlike an overload: another node may have a store that answers
+	case is(jay.ErrUnavailable, jay.ErrLeaseLost): // 503, unlike an overload: another node may have a store that answers
 		p := hide(http.StatusServiceUnavailable, typeDatabaseLoad, "the store of the database cannot be reached at the moment, and nothing was changed")
 		p.Headers = map[string]string{"Retry-After": "1"}
 		return p
