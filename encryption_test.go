@@ -5,11 +5,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/keys"
+	"github.com/jaydb/jay/storage"
+	"github.com/jaydb/jay/storage/lsm"
 	stores "github.com/jaydb/jay/storage/memory"
 	"github.com/jaydb/jay/storage/storagetest"
 )
@@ -238,4 +241,91 @@ func TestEncryptDir(t *testing.T) {
 	_, err = jay.DecryptDir(ctx, "db", options(keyring("b")), nil)
 	must(t, err)
 	opens("decrypted", nil)
+}
+
+// Ensure that no file of a database in use, of one whose process was killed, of a checkpoint and of a repaired copy has a text of a document, an ID, a
+// name of a collection or of an index, or an attachment in the clear.
+func TestEncryption_NothingInTheClear(t *testing.T) {
+	t.Parallel()
+	markers := []string{"markerbody", "markerid", "Markercollection", "Markerindex", "markerattachment", "markerrevision", "markeridentity", "markerexchange", "markersubscription"}
+	top := t.TempDir()
+	dir, copied, repaired := filepath.Join(top, "db"), filepath.Join(top, "copy"), filepath.Join(top, "repaired")
+	options := &jay.Options{EncryptionKeys: keyring("a")}
+	db, err := jay.Open(dir, options)
+	must(t, err)
+	must(t, db.EnsureIndex(ctx, "Markercollection", jay.Index{Name: "Markerindex", Fields: []string{"markerbody"}}))
+	must(t, db.EnsureIndex(ctx, "Markercollection", jay.Index{Name: "Markerindexwords", Kind: "text", Fields: []string{"markerbody"}}))
+	must(t, db.Revisions().Configure(ctx, jay.RevisionsConfiguration{Default: &jay.RevisionRule{}}))
+	for range 3 {
+		_, err = db.Put(ctx, "markerid/1", []byte(`{"markerbody":"markerbody markerrevision"}`), jay.InCollection("Markercollection"))
+		must(t, err)
+	}
+	_, err = db.Put(ctx, "markeridentity|", []byte(`{"markerbody":"markerbody"}`), jay.InCollection("Markercollection"))
+	must(t, err)
+	_, err = db.Attachments("markerid/1").Put(ctx, "markerattachment", strings.NewReader(strings.Repeat("markerattachment", 1000)))
+	must(t, err)
+	_, err = db.CompareExchange().Put(ctx, "markerexchange", "markerexchange", 0)
+	must(t, err)
+	must(t, db.Checkpoint(ctx, copied))
+	must(t, db.Flush(ctx))
+
+	searched := 0
+	clean := func(when, dir string) {
+		t.Helper()
+		for path, text := range filesOf(t, dir) {
+			searched++
+			for _, marker := range markers {
+				if strings.Contains(strings.ToLower(text), strings.ToLower(marker)) {
+					t.Errorf("%s: %s has %q in the clear", when, path, marker)
+				}
+			}
+		}
+	}
+	clean("in use, as a kill leaves it", dir)
+	must(t, db.Compact(ctx))
+	clean("compacted", dir)
+	must(t, db.Close())
+	clean("closed", dir)
+	clean("a checkpoint", copied)
+	_, err = jay.Repair(ctx, dir, repaired, options, nil)
+	must(t, err)
+	clean("repaired", repaired)
+	if searched < 30 {
+		t.Errorf("%d files were searched", searched)
+	}
+}
+
+// Ensure that the encrypted database of format 16 (internal/fixture) opens with its key, answers, goes on and is whole; and that a program which does not know
+// encryption refuses it by that name and changes nothing.
+func TestFormat16_Encrypted(t *testing.T) {
+	dir := t.TempDir()
+	copyTree(t, filepath.Join("testdata", "format16", "encrypted"), dir)
+	before := hashesOf(t, dir)
+	older := storage.Features(storage.AllFeatures[:11])
+	_, err := jay.Open(dir, &jay.Options{Engine: lsm.Driver{Options: lsm.Options{Features: older}}})
+	var newer *jay.FormatError
+	if !errors.As(err, &newer) || newer.Found != 16 || newer.Newest != 15 || !slices.Equal(newer.Features, []string{"encrypted"}) {
+		t.Errorf("an older program: got %v", err)
+	}
+	equal(t, slices.Equal(before, hashesOf(t, dir)), true)
+	texts := filesOf(t, dir)
+	if err := openAndClose(dir, nil); !errors.Is(err, jay.ErrKey) {
+		t.Errorf("without keys: got %v, want ErrKey", err)
+	}
+	for path, text := range filesOf(t, dir) {
+		if texts[path] != text {
+			t.Errorf("without keys: %s has changed", path)
+		}
+	}
+
+	db := open(t, dir, &jay.Options{EncryptionKeys: keys.Of(jay.EncryptionKey{ID: "fixture", Secret: bytes.Repeat([]byte{0x5a}, 32)})})
+	equal(t, body(t, db, "users/1"), `{"Name":"Ada"}`)
+	put(t, db, "users/3", `{"Name":"Bob"}`, jay.InCollection("Users"))
+	found, err := db.Query("Users").Where(jay.Eq("Name", "Bob")).NoScan().Count(ctx)
+	must(t, err)
+	equal(t, found, int64(2))
+	report, err := db.Verify(ctx, nil)
+	must(t, err)
+	equal(t, report.Found, int64(0))
+	closeDB(t, db)
 }

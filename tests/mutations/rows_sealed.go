@@ -91,4 +91,24 @@ var sealing = []mutation{
 		edits: []edit{{"storage/lsm/identity.go", "\t} else if target != \"\" {\n", "\t} else if false {\n"}},
 		tests: []tests{{"storage/lsm", "TestConvert_"}},
 	},
+	{
+		name:  "a database in memory ignores its keys",
+		edits: []edit{{"open.go", "\tif how.inMemory && opts.EncryptionKeys != nil && err == nil {\n", "\tif false {\n"}},
+		tests: []tests{{".", "TestEncryption_OtherEngines"}},
+	},
+	{
+		name:  "the option of package jay does not reach the engine",
+		edits: []edit{{"open.go", "\t\tEncryptionKeys: sealed.From(o.EncryptionKeys)}\n", "\t\tEncryptionKeys: sealed.From[EncryptionKey](nil)}\n"}},
+		tests: []tests{{".", "TestEncryption_"}},
+	},
+	{
+		name:  "a file of keys may be one that other users can read",
+		edits: []edit{{"keys/keys.go", "mode.Perm()&0o027 != 0", "mode.Perm()&0o020 != 0"}},
+		tests: []tests{{"keys", "TestFile_Mode"}},
+	},
+	{
+		name:  "the first key of a file counts as the newest",
+		edits: []edit{{"keys/keys.go", "\treturn all[len(all)-1], nil\n", "\treturn all[0], nil\n"}},
+		tests: []tests{{"keys", "TestKeys_Newest"}},
+	},
 }
