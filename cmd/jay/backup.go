@@ -79,7 +79,7 @@ func (c *backupCommand) write(ctx context.Context, a *app, fn func(w io.Writer, 
 		if c.Verify {
 			return usageError{text: "--verify reads the file again, which standard output does not allow"}
 		}
-		a.noteClearBackup()
+		c.noteClear(a)
 		_, err := fn(a.stdout, func(int64) {})
 		return err
 	}
@@ -94,7 +94,7 @@ func (c *backupCommand) write(ctx context.Context, a *app, fn func(w io.Writer, 
 	if err != nil {
 		return err
 	}
-	a.noteClearBackup()
+	c.noteClear(a)
 	r.Seconds = time.Since(start).Seconds()
 	if c.Verify {
 		if _, err := a.verifyFiles(ctx, []string{c.File}); err != nil {

@@ -49,9 +49,9 @@ Examples:
 // Run encrypts.
 func (c *encryptCommand) Run(ctx context.Context, a *app) error {
 	if c.Rotate {
-		return a.convert(ctx, c.Dir, "rotate", "has the newest key in all files", jay.RotateDir)
+		return conversion{"rotate", "has the newest key in all files", jay.RotateDir}.run(ctx, a, c.Dir)
 	}
-	return a.convert(ctx, c.Dir, "encrypt", "is encrypted", jay.EncryptDir)
+	return conversion{"encrypt", "is encrypted", jay.EncryptDir}.run(ctx, a, c.Dir)
 }
 
 // decryptCommand decrypts a database.
@@ -70,7 +70,7 @@ Example:
 
 // Run decrypts.
 func (c *decryptCommand) Run(ctx context.Context, a *app) error {
-	return a.convert(ctx, c.Dir, "decrypt", "is not encrypted any more", jay.DecryptDir)
+	return conversion{"decrypt", "is not encrypted any more", jay.DecryptDir}.run(ctx, a, c.Dir)
 }
 
 // convertResult is what encrypt and decrypt print with --json.
@@ -80,8 +80,15 @@ type convertResult struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// convert converts a directory, that of --db if none is named.
-func (a *app) convert(ctx context.Context, dir, verb, now string, fn func(context.Context, string, *jay.Options, func(jay.ConvertProgress)) (jay.ConvertProgress, error)) error {
+// conversion is what encrypt and decrypt do.
+type conversion struct {
+	verb string
+	now  string // what the database is afterwards
+	fn   func(context.Context, string, *jay.Options, func(jay.ConvertProgress)) (jay.ConvertProgress, error)
+}
+
+// run converts a directory, that of --db if none is named.
+func (c conversion) run(ctx context.Context, a *app, dir string) error {
 	if dir != "" {
 		a.dir = dir
 	}
@@ -92,8 +99,8 @@ func (a *app) convert(ctx context.Context, dir, verb, now string, fn func(contex
 		return usageError{text: "--key-file, or $JAY_KEY_FILE, must name the keys"}
 	}
 	options, start := a.options, time.Now()
-	bar := a.newByteProgress(verb, -1)
-	done, err := fn(ctx, a.dir, &options, func(p jay.ConvertProgress) { bar.set(p.Bytes) })
+	bar := a.newByteProgress(c.verb, -1)
+	done, err := c.fn(ctx, a.dir, &options, func(p jay.ConvertProgress) { bar.set(p.Bytes) })
 	bar.done()
 	if err != nil {
 		return a.explainOpen(err)
@@ -102,11 +109,11 @@ func (a *app) convert(ctx context.Context, dir, verb, now string, fn func(contex
 	if a.json {
 		return a.printLine(r)
 	}
-	return a.print(fmt.Sprintf("Database %s %s: %s converted of %d, %s in %.1f s\n", a.dir, now, count(int64(done.Copied), "file"), done.Files, size(done.Bytes), r.Seconds))
+	return a.print(fmt.Sprintf("Database %s %s: %s converted of %d, %s in %.1f s\n", a.dir, c.now, count(int64(done.Copied), "file"), done.Files, size(done.Bytes), r.Seconds))
 }
 
-// noteClearBackup says that a backup of an encrypted database is not encrypted.
-func (a *app) noteClearBackup() {
+// noteClear says that a backup of an encrypted database is not encrypted.
+func (c *backupCommand) noteClear(a *app) {
 	if a.options.EncryptionKeys != nil {
 		a.note("the backup is not encrypted, though the database is: see that nobody reads it")
 	}

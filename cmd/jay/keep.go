@@ -56,7 +56,7 @@ func (c *backupCommand) keep(ctx context.Context, a *app) error {
 	if a.json {
 		handler = slog.NewJSONHandler(a.stderr, nil)
 	}
-	a.noteClearBackup()
+	c.noteClear(a)
 	return a.withDatabase(false, func(db *jay.DB) error {
 		k, err := backups.Open(db, c.options(c.File, a.stderr, slog.New(handler)))
 		if errors.Is(err, jay.ErrOption) {

@@ -35,7 +35,7 @@ Example:
     jay key new shop.keys && jay --key-file shop.keys encrypt shop.db`
 }
 
-// keyResult is what key new and key add print with --json.
+// keyResult is a key of a file, as key new and key add print it with --json.
 type keyResult struct {
 	File string `json:"file"`
 	ID   string `json:"id"`
@@ -43,7 +43,7 @@ type keyResult struct {
 
 // Run makes the file.
 func (c *keyNewCommand) Run(a *app) error {
-	return a.makeKey(c.File, c.ID, os.O_CREATE|os.O_EXCL)
+	return keyResult{c.File, c.ID}.make(a, os.O_CREATE|os.O_EXCL)
 }
 
 // keyAddCommand adds a key to a file.
@@ -72,11 +72,12 @@ func (c *keyAddCommand) Run(a *app) error {
 			return usageError{text: fmt.Sprintf("the file has a key %q: give the new one another --id", c.ID)}
 		}
 	}
-	return a.makeKey(c.File, c.ID, os.O_APPEND)
+	return keyResult{c.File, c.ID}.make(a, os.O_APPEND)
 }
 
-// makeKey writes a new key at the end of a file, durably. A file without a last line break gets an empty line at most.
-func (a *app) makeKey(path, id string, mode int) error {
+// make writes a new key at the end of a file, durably. A file without a last line break gets an empty line at most.
+func (r keyResult) make(a *app, mode int) error {
+	path, id := r.File, r.ID
 	if id == "" {
 		random := make([]byte, 4)
 		_, _ = rand.Read(random) // which never fails
