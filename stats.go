@@ -63,6 +63,10 @@ type MemoryStats struct {
 	// OutsideBytes is what the database uses outside of Go's heap, where GOMEMLIMIT does not count it: blocks and write buffers, if the
 	// program is built with cgo; 0 without.
 	OutsideBytes int64 `json:"outsideBytes"`
+
+	// HeapBytes is what the bound leaves to Go's heap: with this, and three times the largest document, as GOMEMLIMIT, or by
+	// debug.SetMemoryLimit, a program with one database stays near the bound.
+	HeapBytes int64 `json:"heapBytes"`
 }
 
 // MemoryShare is a share of the memory of a database.
@@ -73,15 +77,14 @@ type MemoryShare struct {
 }
 
 // memoryStats returns the figures of the memory.
-func memoryStats(db *DB, engine *EngineStats) MemoryStats {
-	s := db.shares
-	work, _, _ := db.core.Env.Work.Load()
+func memoryStats(of *core.Database, s *budget.Shares, engine *EngineStats) MemoryStats {
+	work, _, _ := of.Env.Work.Load()
 	buffers := int64(engine.MemTableBytes)
-	m := MemoryStats{BoundBytes: s.Bound, Shares: []MemoryShare{
+	m := MemoryStats{BoundBytes: s.Bound, HeapBytes: s.Bound - s.OutsideBytes(), Shares: []MemoryShare{
 		{"blocks", s.Blocks, engine.CacheBytes},
 		{"write buffers", s.MemTablesBytes(), buffers},
-		{"documents", max(0, s.Documents), db.core.Docs.Cache.Used()},
-		{"heads", s.Heads, db.core.Writer.Heads.Bytes()},
+		{"documents", max(0, s.Documents), of.Docs.Cache.Used()},
+		{"heads", s.Heads, of.Writer.Heads.Bytes()},
 		{"work", s.Work, work},
 		{"garbage", s.Collector, 0},
 	}}
@@ -207,7 +210,7 @@ func readStats(ctx context.Context, db *DB, s *Stats) (err error) {
 		return err
 	}
 	s.Engine = db.core.Env.Engine.Stats()
-	s.Memory = memoryStats(db, &s.Engine)
+	s.Memory = memoryStats(&db.core, &db.shares, &s.Engine)
 	s.DiskFull = db.core.Env.Room.IsLow()
 	s.Cluster = clusterStats(db)
 	return nil

@@ -4,7 +4,8 @@
 //
 // For each bound it runs itself as a child, which uses every feature that holds memory, several at a time: inserts, documents of 4 MiB,
 // bulk writers, builds of indexes of each kind, searches, vectors, places, sorts, groups, a change feed, backups. The child's peak (VmHWM on
-// Linux, which also counts the pages of the program) must stay within the bound, 48 MiB for the program, and three times the largest document.
+// Linux, which also counts the pages of the program) must stay within the bound, 48 MiB for the program, and three times the largest document. The child has the limit of Go's heap, and glibc the
+// settings, that docs/operations.md recommends.
 package main
 
 import (
@@ -17,6 +18,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -53,6 +55,7 @@ func compare(docs int) error {
 	for _, bound := range []int64{64 * mib, 256 * mib, 1024 * mib} {
 		self := exec.Command(os.Args[0], "-child", fmt.Sprint(bound), "-docs", fmt.Sprint(docs))
 		self.Stderr = os.Stderr
+		self.Env = append(os.Environ(), "MALLOC_MMAP_THRESHOLD_=1048576", "MALLOC_ARENA_MAX=2")
 		out, err := self.Output()
 		if err != nil {
 			return fmt.Errorf("child with %d: %w", bound, err)
@@ -82,6 +85,11 @@ func child(bound int64, docs int) (err error) {
 	if err != nil {
 		return err
 	}
+	s, err := db.Stats(context.Background())
+	if err != nil {
+		return errors.Join(err, db.Close())
+	}
+	debug.SetMemoryLimit(s.Memory.HeapBytes + 3*largest) // as docs/operations.md says
 	if err := errors.Join(use(context.Background(), db, docs), db.Close()); err != nil {
 		return err
 	}

@@ -227,4 +227,24 @@ var querying = []mutation{
 		edits: []edit{{"internal/subs/subs.go", "if q.Script != nil {", "if false {"}},
 		tests: []tests{{"tests/query", "TestScript_Refused"}},
 	},
+	{
+		name:  "the garbage on Go's heap has no share of the memory",
+		edits: []edit{{"internal/budget/divide.go", "\ts.Bound = all + s.Collector\n", "\ts.Bound = all\n"}},
+		tests: []tests{{"internal/budget", "TestDivide"}},
+	},
+	{
+		name:  "holders of memory wait for one another in a circle",
+		edits: []edit{{"internal/budget/pool.go", "d.held > 0 && p.stuck+1 >= p.holders", "d.held > 0 && p.stuck > p.holders"}},
+		tests: []tests{{"internal/budget", "TestPool_Refuses"}},
+	},
+	{
+		name:  "a query keeps its share of the memory after its end",
+		edits: []edit{{"internal/exec/run.go", "\tr.closed = cause\n\tr.payer.End()\n", "\tr.closed = cause\n"}},
+		tests: []tests{{".", "TestMaxMemory_Work"}},
+	},
+	{
+		name:  "a bulk writer keeps its share of the memory after its end",
+		edits: []edit{{"internal/bulk/bulk.go", "\t\t\tw.memory.End()\n", ""}},
+		tests: []tests{{".", "TestMaxMemory_Work"}},
+	},
 }
