@@ -4,13 +4,12 @@ package main
 var sharing = []mutation{
 	{
 		name:  "shared: documents and heads are remembered",
-		edits: []edit{{"internal/core/shared.go", "\town.DocumentCacheBytes = -1\n", ""}},
+		edits: []edit{{"internal/core/shared.go", "\town.Shares.Documents, own.Shares.Heads = -1, 0\n", ""}},
 		tests: []tests{{"tests/shared", "TestDocuments$|TestStorm$"}},
 	},
 	{
-		name: "shared: heads are remembered",
-		edits: []edit{{"internal/core/open.go", "\tif o.DocumentCacheBytes < 0 {\n\t\treturn nil\n\t}\n\treturn heads.New(o.CacheBytes / 8)",
-			"\treturn heads.New(max(o.CacheBytes, 64<<20) / 8)"}},
+		name:  "shared: heads are remembered",
+		edits: []edit{{"internal/core/open.go", "heads.New(o.Shares.Heads)", "heads.New(8 << 20)"}},
 		tests: []tests{{"tests/shared", "TestDocuments$|TestStorm$"}},
 	},
 	{
