@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -356,6 +357,19 @@ func TestCopy_Rules(t *testing.T) {
 		jaytest.Must(t, err)
 		jaytest.Must(t, e.Update(ctx, true, func(tx storage.Tx) error { tx.Delete([]byte(key)); return nil }))
 		jaytest.Must(t, e.Close())
+	}
+	for _, value := range []string{"changed", ""} { // of the first key, which is there
+		first := slices.Min(slices.Collect(maps.Keys(everyKey(t, onDisk(disk), "from"))))
+		if value == "" {
+			value = everyKey(t, onDisk(disk), "from")[first]
+		}
+		e, err := onDisk(disk).Open("broken", storage.OpenOptions{})
+		jaytest.Must(t, err)
+		jaytest.Must(t, e.Update(ctx, true, func(tx storage.Tx) error { tx.Set([]byte(first), []byte(value), nil); return nil }))
+		jaytest.Must(t, e.Close())
+		if value == "changed" {
+			refused("a value that the source has not", copier.RuleEqual, copyTo("from", "broken", jay.CopyOptions{}, 0))
+		}
 	}
 	jaytest.Must(t, copyTo("from", "broken", jay.CopyOptions{}, 0))
 
