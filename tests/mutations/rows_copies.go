@@ -34,7 +34,7 @@ var copied = []mutation{
 	},
 	{
 		name:  "copies: a target is not measured",
-		edits: []edit{{"internal/recovery/copy.go", "\t\tif total, err = c.measure(l.StoreLimits()); err != nil {\n", "\t\tif total, err = c.measure(storage.Limits{}); err != nil {\n"}},
+		edits: []edit{{"internal/copier/copier.go", "\tif refused.Found > 0 {\n", "\tif refused.Found < 0 {\n"}},
 		tests: []tests{{"internal/recovery", "TestCopy_Limits"}},
 	},
 	{
