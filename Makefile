@@ -141,7 +141,7 @@ invariants:
 ONE = /(examples|internal/lint)(/|$$)\
 	|/jay/(index|jayotel|jayprometheus|jaytest|metadata|patch|query|storage|transfer)$$\
 	|/internal/(agenda|attachments|codec|counters|docs|exchange|fold|format|heads|instant|jsonpath|keybytes)$$\
-	|/internal/(pieces|plan|raven|recovery|requests|salvage|sample|script|settings|subs|tally|txn|verbs)$$\
+	|/internal/(pieces|plan|raven|recovery|requests|salvage|sample|script|settings|tally|txn|verbs)$$\
 	|/server/studio$$\
 	|/tests/(browser|cluster|damage|edits|idle|language|mutations|readme|verify)$$
 race:

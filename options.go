@@ -474,8 +474,8 @@ type Options struct {
 	// database open at once. Each remembers nothing that another may change, and draws its etags from
 	// the store, so that writes of several processes wait for one another; each has a NodeTag of its own. There is no cache of
 	// documents: DocumentCacheBytes above 0 is ErrShared. So are Cluster, AcceptLoss, CopyTag, but for
-	// Restore, and other PrefixCollections than those that are stored. RenameCollection, the work on
-	// subscriptions, and RaiseCounters of HiLo tags return ErrShared, too. What other processes may still
+	// Restore, and other PrefixCollections than those that are stored. RenameCollection
+	// and RaiseCounters of HiLo tags return ErrShared, too. A subscription has one worker among all processes, and one of them at a time does what is due for documents. What other processes may still
 	// read stays: records of deletions, and chunks of attachments that are removed.
 	//
 	// An engine may show one moment for a short time only (storage.Limits.SnapshotAge). Then the build of an

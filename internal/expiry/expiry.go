@@ -125,6 +125,14 @@ func (s *Sweeper) work() {
 	for ctx.Err() == nil {
 		wait := LookInterval
 		now, err := s.env.Clock()
+		mine := true
+		if err == nil && !next.After(now) {
+			mine, err = s.env.Does(ctx, "expiry")
+		}
+		if err == nil && !mine { // another process does it
+			s.sleep(ctx, LookInterval, Pause)
+			continue
+		}
 		if err == nil && !next.After(now) {
 			var more bool
 			more, next, err = s.round(ctx, now, true)

@@ -3,8 +3,10 @@ package leases
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 
 	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/storage"
 )
@@ -19,7 +21,10 @@ func (h *Holder) Do(ctx context.Context, work string) (bool, error) { return h.t
 
 // Seize is Do, and takes the work from a process that has it.
 func (h *Holder) Seize(ctx context.Context, work string) error {
-	_, err := h.take(ctx, work, true)
+	mine, err := h.take(ctx, work, true)
+	if err == nil && !mine {
+		err = fmt.Errorf("%w %q: call again", errs.ErrLeaseLost, h.tag)
+	}
 	return err
 }
 

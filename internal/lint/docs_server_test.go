@@ -49,7 +49,7 @@ func TestGuideServer_Tables(t *testing.T) {
 		"ErrNoAttachment": jay.ErrNoAttachment, "ErrInvalidAttachment": &jay.AttachmentError{Rule: "a name is not empty"},
 		"ErrRequestID": jay.ErrRequestID, "ErrLeadTooLarge": jay.ErrLeadTooLarge, "ErrExhausted": jay.ErrExhausted,
 		"ErrNoMajority": errors.Join(jay.ErrNoMajority, context.DeadlineExceeded), "ErrTag": jay.ErrTag, "ErrNeedsCluster": jay.ErrNeedsCluster,
-		"ErrClusterRestored": jay.ErrClusterRestored, "ErrUnavailable": jay.ErrUnavailable, "ErrSnapshotExpired": jay.ErrSnapshotExpired, "ErrShared": jay.ErrShared,
+		"ErrClusterRestored": jay.ErrClusterRestored, "ErrUnavailable": jay.ErrUnavailable, "ErrSnapshotExpired": jay.ErrSnapshotExpired, "ErrShared": jay.ErrShared, "ErrNodeTag": jay.ErrNodeTag, "ErrLeaseLost": jay.ErrLeaseLost,
 	}
 	text, err := os.ReadFile("docs/errors.md")
 	must(t, err)

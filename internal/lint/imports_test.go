@@ -151,7 +151,7 @@ func TestImports(t *testing.T) {
 		{"internal/leases", []string{leaf("ids"), leaf("storage"), leaf("internal/background"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/horizon", []string{leaf("storage"), leaf("internal/background"), leaf("internal/counters"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/feed", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/counters"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/horizon")}},
-		{"internal/subs", []string{leaf("query"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exec"), leaf("internal/feed"), leaf("internal/format"), leaf("internal/horizon"), leaf("internal/shared")}},
+		{"internal/subs", []string{leaf("query"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exec"), leaf("internal/feed"), leaf("internal/format"), leaf("internal/horizon"), leaf("internal/leases"), leaf("internal/shared")}},
 		{"internal/attachments", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/background"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/counts", []string{leaf("internal/budget"), leaf("metadata"), leaf("storage"), leaf("internal/background"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/revisions", []string{leaf("internal/budget"), leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/background"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},

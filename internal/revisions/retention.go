@@ -92,7 +92,10 @@ func (r *Retention) work() {
 		}
 		if err == nil && pause > 0 && (!now.Before(next) || next.Sub(now) > pause) { // too far ahead: the clock was set back
 			next = now.Add(pause)
-			err = r.pass(ctx, now)
+			var mine bool
+			if mine, err = r.env.Does(ctx, "retention"); mine && err == nil {
+				err = r.pass(ctx, now)
+			}
 		}
 		if err != nil && ctx.Err() == nil {
 			r.env.Warn("jay: removing revisions that are no longer kept", err)

@@ -27,11 +27,27 @@ type slot struct {
 
 // Acquire makes the caller the worker of a subscription in this process. The caller must
 // call Release. Acquire must be called outside the gate: it may wait, until ctx ends or
-// the database is closed. On a shared store it is refused: another process may have the worker.
+// the database is closed. On a shared store, the caller becomes the worker among all processes.
 func (s *Store) Acquire(ctx context.Context, name string, mode InUse) (*Worker, error) {
-	if s.env.Engine.Shared() {
-		return nil, fmt.Errorf("%w: the work on a subscription", shared.ErrRefused)
+	if s.env.Engine.Shared() && s.env.Works == nil {
+		return nil, fmt.Errorf("%w: the work on a subscription, by a process that only reads", shared.ErrRefused)
 	}
+	if err := CheckName(name); err != nil {
+		return nil, err
+	}
+	w, err := s.acquire(ctx, name, mode)
+	if err != nil || s.env.Works == nil {
+		return w, err
+	}
+	if err := w.claim(ctx, mode); err != nil {
+		w.Release()
+		return nil, err
+	}
+	return w, nil
+}
+
+// acquire is Acquire in this process.
+func (s *Store) acquire(ctx context.Context, name string, mode InUse) (*Worker, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := s.slots[name]
@@ -103,6 +119,10 @@ func (w *Worker) Release() {
 	s.mu.Unlock()
 	if w.feed != nil {
 		w.feed.Close()
+	}
+	if w.claimed {
+		w.claimed = false
+		w.unclaim()
 	}
 }
 

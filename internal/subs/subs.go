@@ -294,6 +294,7 @@ func (s *Store) change(ctx context.Context, name, reason string, fn func(tx stor
 		if err := fn(tx, &d, &p); err != nil {
 			return err
 		}
+		s.dismiss(tx, name)
 		return setProgress(tx, &d, &p)
 	})
 	if err == nil {
@@ -334,6 +335,7 @@ func (s *Store) Drop(ctx context.Context, name string) error {
 			return err
 		}
 		horizon.ForgetFloor(tx, format.SubscriptionFloor+name)
+		s.dismiss(tx, name)
 		return each(tx, format.AppendKey(nil, format.SpaceSubscription, name), func(key, _ []byte) error {
 			tx.Delete(append([]byte(nil), key...))
 			return nil

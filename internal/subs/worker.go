@@ -26,6 +26,8 @@ type Worker struct {
 	ctx   context.Context // ends with the caller's context, at Close, and when the worker is ended
 	end   context.CancelCauseFunc
 
+	claimed bool // it is the worker of all processes on the store
+
 	definition Definition
 	progress   Progress // as stored on disk
 	filter     *exec.Filter
@@ -142,6 +144,9 @@ func (w *Worker) Begin() error {
 // Fill should be called again at once.
 func (w *Worker) Fill(n, size int) (b *Batch, more bool, err error) {
 	if err := w.Err(); err != nil {
+		return nil, false, err
+	}
+	if err := w.keeps(); err != nil {
 		return nil, false, err
 	}
 	b = &Batch{position: w.progress.Position}

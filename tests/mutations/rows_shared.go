@@ -157,4 +157,44 @@ var sharing = []mutation{
 		edits: []edit{{"internal/recovery/check.go", "db.OnDisk().(storage.FileChecker)", "db.Env.Engine.(storage.FileChecker)"}},
 		tests: []tests{{".", "TestLook_DamagedFile$"}},
 	},
+	{
+		name:  "leases: a process that has lost its lease commits",
+		edits: []edit{{"internal/shared/engine.go", "\t\t\tif e.Guard != nil {\n", "\t\t\tif false && e.Guard != nil {\n"}},
+		tests: []tests{{"tests/shared", "TestTags_Fenced$"}},
+	},
+	{
+		name:  "leases: a tag that a live process has is taken over",
+		edits: []edit{{"internal/leases/leases.go", "\t\tif now != before {\n", "\t\tif before = now; false {\n"}},
+		tests: []tests{{"tests/shared", "TestTags$"}},
+	},
+	{
+		name:  "leases: those of dead processes stay",
+		edits: []edit{{"internal/leases/leases.go", "\t\tif o.same++; o.same < h.missed(holder) {\n", "\t\tif true {\n"}},
+		tests: []tests{{"tests/shared", "TestTags_Over$"}},
+	},
+	{
+		name:  "leases: a lost one is never taken again",
+		edits: []edit{{"internal/leases/leases.go", "\t\t\ttx.RequireSync()\n\t\t\treturn h.set(tx, h.tag, h.next)\n", "\t\t\ttaken = false\n\t\t\treturn nil\n"}},
+		tests: []tests{{"tests/shared", "TestTags_Over$|TestTags_Fenced$"}},
+	},
+	{
+		name:  "leases: Close keeps the tag",
+		edits: []edit{{"internal/leases/leases.go", "\t\ttx.Delete(h.key)\n\t\ttx.Delete(format.LeaseKey(format.LeaseRenewal, h.tag))\n\t\treturn nil\n", "\t\treturn nil\n"}},
+		tests: []tests{{"tests/shared", "TestTags$"}},
+	},
+	{
+		name:  "leases: two processes work on a subscription",
+		edits: []edit{{"internal/leases/work.go", "\tif holder.Session == \"\" {\n\t\treturn false, nil\n\t}\n", "\tif true || holder.Session == \"\" {\n\t\treturn false, nil\n\t}\n"}},
+		tests: []tests{{"tests/shared", "TestSubscriptions$"}},
+	},
+	{
+		name:  "leases: a worker does not notice that another process has its subscription",
+		edits: []edit{{"internal/subs/claim.go", "\t\t\tgo w.watch()\n", ""}},
+		tests: []tests{{"tests/shared", "TestSubscriptions$"}},
+	},
+	{
+		name:  "leases: every process deletes what expires",
+		edits: []edit{{"internal/expiry/expiry.go", "\t\tif err == nil && !mine { // another process does it\n", "\t\tif false && !mine {\n"}},
+		tests: []tests{{"tests/shared", "TestExpiry_OneWorker$"}},
+	},
 }

@@ -730,17 +730,13 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	put(t, a, "users/1", `{}`, jay.InCollection("Users"))
-	must(t, a.Subscriptions().Ensure(ctx, jay.Subscription{Name: "s", Query: "from Users"}))
 	for name, call := range map[string]func() error{
-		"Cluster":            on(func(o *jay.Options) { o.Cluster = clustertest.NewMemory().Connect() }),
-		"AcceptLoss":         on(func(o *jay.Options) { o.AcceptLoss = func(*jay.DamageError) {} }),
-		"DocumentCacheBytes": on(func(o *jay.Options) { o.DocumentCacheBytes = 1 }),
-		"CopyTag":            on(func(o *jay.Options) { o.CopyTag = "B" }),
-		"PrefixCollections":  on(func(o *jay.Options) { o.PrefixCollections = jay.PrefixCollectionsOn }),
-		"RenameCollection":   func() error { _, err := a.RenameCollection(ctx, "Users", "People"); return err },
-		"the work on a subscription": func() error {
-			return a.Subscriptions().Work(ctx, "s", nil, func(context.Context, *jay.SubscriptionBatch) error { return nil })
-		},
+		"Cluster":                on(func(o *jay.Options) { o.Cluster = clustertest.NewMemory().Connect() }),
+		"AcceptLoss":             on(func(o *jay.Options) { o.AcceptLoss = func(*jay.DamageError) {} }),
+		"DocumentCacheBytes":     on(func(o *jay.Options) { o.DocumentCacheBytes = 1 }),
+		"CopyTag":                on(func(o *jay.Options) { o.CopyTag = "B" }),
+		"PrefixCollections":      on(func(o *jay.Options) { o.PrefixCollections = jay.PrefixCollectionsOn }),
+		"RenameCollection":       func() error { _, err := a.RenameCollection(ctx, "Users", "People"); return err },
 		"RaiseCounters of a tag": func() error { return a.RaiseCounters(ctx, jay.Counters{HiLo: map[string]int64{"users": 5}}) },
 	} {
 		if err := call(); !errors.Is(err, jay.ErrShared) || !errors.Is(err, jay.ErrUsage) {
