@@ -211,7 +211,7 @@ func status(r *http.Request, err error) int {
 	switch {
 	case err == nil:
 		return http.StatusOK
-	case is(jay.ErrUnknownOutcome, jay.ErrFailed, jay.ErrClosed, jay.ErrClientClosed, jay.ErrNoMajority, jay.ErrTag, jay.ErrUnavailable, context.Canceled):
+	case is(jay.ErrUnknownOutcome, jay.ErrFailed, jay.ErrClosed, jay.ErrClientClosed, jay.ErrNoMajority, jay.ErrTag, jay.ErrUnavailable, jay.ErrLeaseLost, context.Canceled):
 		return http.StatusServiceUnavailable
 	case is(context.DeadlineExceeded):
 		return http.StatusGatewayTimeout
