@@ -17,7 +17,7 @@ func isStore(name string) bool {
 var onStores = []string{
 	"jay attach get", "jay attach list", "jay attach put", "jay attach rm", "jay backup", "jay changes", "jay cmpxchg delete", "jay cmpxchg get", "jay cmpxchg list", "jay cmpxchg put",
 	"jay collections list", "jay copy", "jay delete", "jay export", "jay get", "jay ids list", "jay ids next", "jay ids show", "jay import", "jay index create", "jay index drop", "jay index list",
-	"jay list", "jay put", "jay query", "jay revisions configure", "jay revisions list", "jay stats", "jay update",
+	"jay list", "jay put", "jay query", "jay revisions configure", "jay revisions list", "jay stats", "jay studio", "jay update",
 }
 
 // store is where the database is: in the directory of --db, or on a server. The zero value is the directory.

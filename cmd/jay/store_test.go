@@ -4,13 +4,28 @@ package main
 
 import (
 	"errors"
+	"io"
+	"net/http"
 	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/pgtest"
+	"github.com/jaydb/jay/storage/sqlkv"
 )
+
+// fetch returns the status and the body of an address.
+func fetch(client *http.Client, address string) (status int, body string, err error) {
+	response, err := client.Get(address)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(text), err
+}
 
 // Ensure that the commands that can work on a store on a server do, that others say that they cannot, and that none prints the password.
 func TestStore(t *testing.T) {
@@ -97,6 +112,20 @@ func TestStore(t *testing.T) {
 			}
 		}
 	}
+	studio := startStudio(t, &studioCommand{Dir: u.String()}, "", jay.Options{})
+	page := studio.address()
+	client := browser(t)
+	if _, _, err := fetch(client, page.String()); err != nil {
+		t.Fatal(err)
+	}
+	name := databaseName(new(sqlkv.Driver).Shown(u.String()))
+	for path, want := range map[string]string{"/databases": name, "/databases/" + name + "/stats": "CountOfDocuments"} {
+		_, body, err := fetch(client, page.Scheme+"://"+page.Host+path)
+		if err != nil || !strings.Contains(body, want) || strings.Contains(body, secret) {
+			t.Errorf("%s: %.300s, %v; want %q", path, body, err, want)
+		}
+	}
+	tested["jay studio"] = true
 	for _, command := range onStores {
 		if !tested[command] && command != "jay cmpxchg delete" { // which asks for an index
 			t.Errorf("%s is not tested", command)

@@ -25,7 +25,7 @@ import (
 
 // studioCommand shows databases in a browser.
 type studioCommand struct {
-	Dir      string     `arg:"" optional:"" help:"A database, or a data directory of jay serve with all its databases. The default is that of --db."`
+	Dir      string     `arg:"" optional:"" help:"A database, a data directory of jay serve with all its databases, or postgres://USER@HOST/DATABASE. The default is that of --db."`
 	Open     bool       `help:"Open the browser."`
 	Listen   string     `placeholder:"ADDRESS" help:"Loopback address and port, such as 127.0.0.1:8081. The default is a free port of a loopback address that no other program is likely to use."`
 	LogLevel slog.Level `placeholder:"LEVEL" default:"warn" help:"debug, info, warn or error. The default is warn; info has each request."`
@@ -36,6 +36,8 @@ func (*studioCommand) Help() string {
 	return `It serves the studio on this machine only, and prints an address. The address opens the studio in one browser, once, within a quarter of an hour; whoever else comes to the port is refused, so that other users of the machine see nothing. On a terminal, Enter prints another address. The browser stays logged in for 12 hours, or until the command ends.
 
 DIR is the directory of a database, as of --db, or a data directory of jay serve. While the command runs, no other process can open it. A database that another program has open is shown, and its documents can be changed if that program lets others write. For a data directory whose server runs, the studio shows the databases that the server has open at that time. --read-only shares it with others that only read, and changes nothing: copies, checkpoints and restored backups are for that.
+
+A store on a server, postgres://USER@HOST/DATABASE, stays open to other processes. The password is read from PGPASSWORD or ~/.pgpass.
 
 SIGINT (Ctrl-C) and SIGTERM end it. docs/studio.md shows the pages.
 
@@ -52,7 +54,10 @@ func (c *studioCommand) Run(ctx context.Context, a *app) error {
 		if a.dirGiven {
 			return usageError{text: "studio takes a directory or --db, not both", command: a.command}
 		}
-		a.dir = c.Dir
+		var err error
+		if a.dir, err = a.store.use(c.Dir, a.command, &a.options); err != nil {
+			return err
+		}
 	}
 	if err := a.checkGlobals(); err != nil {
 		return err
@@ -77,6 +82,20 @@ func (c *studioCommand) serve(ctx context.Context, a *app, l net.Listener, own s
 	right := server.AdminRight
 	if a.options.ReadOnly {
 		right = server.ReadRight
+	}
+	if a.store.name != "" {
+		db, err := a.store.open(a.dir, &a.options)
+		if err != nil {
+			return andThen(a.explainOpen(err), l.Close())
+		}
+		defer func() {
+			if err := db.Close(); err != nil {
+				a.note("closing the store: %v", err)
+			}
+		}()
+		options.Database.Engine, options.Directories = nil, nil
+		options.Mounted = map[string]*jay.DB{databaseName(a.dir): db}
+		right = min(right, server.WriteRight)
 	}
 	s, err := server.Open(options)
 	if errors.Is(err, jay.ErrLocked) {

@@ -37,7 +37,7 @@ func startStudio(t *testing.T, c *studioCommand, dir string, options jay.Options
 	ctx, stop := context.WithCancel(context.Background())
 	r := &studioRun{t: t, lines: bufio.NewScanner(output), typed: typed, stop: stop, ended: make(chan error, 1), temp: t.TempDir()}
 	t.Setenv("TMPDIR", r.temp)
-	a := &app{stdin: stdin, stdout: bufio.NewWriter(stdout), stderr: io.Discard, dir: dir, options: options, isTerminal: func(any) bool { return true }, getenv: func(string) string { return "" }}
+	a := &app{stdin: stdin, stdout: bufio.NewWriter(stdout), stderr: io.Discard, dir: dir, options: options, command: "jay studio", isTerminal: func(any) bool { return true }, getenv: func(string) string { return "" }}
 	go func() {
 		r.ended <- c.Run(ctx, a)
 		_ = stdout.Close()
