@@ -14,7 +14,6 @@ import (
 	"github.com/jaydb/jay/internal/files"
 	"github.com/jaydb/jay/internal/recovery"
 	"github.com/jaydb/jay/storage"
-	"github.com/jaydb/jay/storage/lsm"
 )
 
 // BackupInfo says what a backup is. It can be kept as JSON.
@@ -169,14 +168,6 @@ func then(first, second func() error) func() error {
 		}
 		return second()
 	}
-}
-
-// files returns the file system of files that are not the database's own.
-func (o *Options) files() lsm.FS {
-	if o.FS != nil {
-		return o.FS
-	}
-	return lsm.OS(o.GroupReadable)
 }
 
 // ReadBackup returns what the beginning of a backup says: which it is, and which one

@@ -701,3 +701,11 @@ type Loads lsm.Loads
 // time of documents of 20 MB may take 4 GB for a moment, whatever the caches are. A bound costs
 // speed on disks that answer many reads at a time faster than one.
 func NewLoads(n int) *Loads { return (*Loads)(lsm.NewLoads(max(1, n))) }
+
+// files returns the file system of files that are not the database's own.
+func (o *Options) files() lsm.FS {
+	if o.FS != nil {
+		return o.FS
+	}
+	return lsm.OS(o.GroupReadable)
+}

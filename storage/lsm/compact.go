@@ -26,14 +26,15 @@ const compactionBytes = 256 << 20
 // only, without parallelize.
 type compactor struct {
 	run        func(ctx context.Context, lo, hi []byte) error // Pebble's Compact; replaced by tests
+	metrics    func() *pebble.Metrics
 	pieceBytes uint64
 	turn       chan struct{}   // has an element while a piece is merged
 	ctx        context.Context // of all calls of run
 	end        func()          // ends ctx, once Pebble has ended: a call that still waits is garbage then
 }
 
-func newCompactor(run func(ctx context.Context, lo, hi []byte) error) compactor {
-	c := compactor{run: run, pieceBytes: compactionBytes, turn: make(chan struct{}, 1)}
+func newCompactor(run func(ctx context.Context, lo, hi []byte) error, metrics func() *pebble.Metrics) compactor {
+	c := compactor{run: run, metrics: metrics, pieceBytes: compactionBytes, turn: make(chan struct{}, 1)}
 	c.ctx, c.end = context.WithCancel(context.Background())
 	return c
 }
@@ -59,36 +60,11 @@ func (e *Engine) Compact(ctx context.Context) error {
 			return err
 		}
 	}
-	return e.awaitElisions(ctx)
-}
-
-// elisionPause is how long an elision may take before awaitElisions takes it that none goes on.
-const elisionPause = 5 * time.Second
-
-// awaitElisions returns when Pebble has nothing left to compact. A merge of levels leaves the last level as it is, and with it the deletions that a
-// snapshot kept there; once the snapshot is gone, Pebble drops them by itself, a table at a time. While others write there may always be
-// something to compact: then it returns when no such table has been dropped for elisionPause.
-func (e *Engine) awaitElisions(ctx context.Context) error {
-	elisions, last := int64(-1), time.Now()
-	for quiet := 0; quiet < 3; { // between two compactions there is a moment without one
-		m := e.db.Metrics()
-		if m.Compact.NumInProgress == 0 && m.Table.InitialStatsCollectionComplete && m.Table.PendingStatsCollectionCount == 0 {
-			quiet++
-		} else {
-			quiet = 0
-		}
-		if n := m.Compact.ElisionOnlyCount; n != elisions {
-			elisions, last = n, time.Now()
-		} else if time.Since(last) > elisionPause {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-e.failed:
-			return e.failedError()
-		case <-time.After(2 * time.Millisecond):
-		}
+	if err := e.compactor.awaitElisions(ctx, e.failed); err != nil {
+		return err
+	}
+	if e.failure.Load() != nil {
+		return e.failedError()
 	}
 	return nil
 }
@@ -172,4 +148,35 @@ func (c *compactor) await(failed <-chan struct{}) {
 		<-c.turn
 	case <-failed:
 	}
+}
+
+// elisionPause is how long an elision may take before awaitElisions takes it that none goes on.
+const elisionPause = 5 * time.Second
+
+// awaitElisions returns when Pebble has nothing left to compact, or the engine has failed. A merge of levels leaves the last level as it is, and with it the deletions that a
+// snapshot kept there; once the snapshot is gone, Pebble drops them by itself, a table at a time. While others write there may always be
+// something to compact: then it returns when no such table has been dropped for elisionPause.
+func (c *compactor) awaitElisions(ctx context.Context, failed <-chan struct{}) error {
+	elisions, last := int64(-1), time.Now()
+	for quiet := 0; quiet < 3; { // between two compactions there is a moment without one
+		m := c.metrics()
+		if m.Compact.NumInProgress == 0 && m.Table.InitialStatsCollectionComplete && m.Table.PendingStatsCollectionCount == 0 {
+			quiet++
+		} else {
+			quiet = 0
+		}
+		if n := m.Compact.ElisionOnlyCount; n != elisions {
+			elisions, last = n, time.Now()
+		} else if time.Since(last) > elisionPause {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-failed:
+			return nil
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+	return nil
 }

@@ -128,7 +128,7 @@ func open(dir string, opts Options) (*Engine, error) {
 		wake: make(chan struct{}), quit: make(chan struct{}),
 		failed: make(chan struct{}), abandoned: make(chan struct{}), closed: make(chan struct{}),
 	}
-	e.compactor = newCompactor(func(ctx context.Context, lo, hi []byte) error { return e.db.Compact(ctx, lo, hi, false) })
+	e.compactor = newCompactor(func(ctx context.Context, lo, hi []byte) error { return e.db.Compact(ctx, lo, hi, false) }, func() *pebble.Metrics { return e.db.Metrics() })
 	e.durability.keepViews = opts.DurableReads
 	e.states.applying, e.keyCounts.applying = &e.durability.applying, &e.durability.applying
 	e.closeTimeout = cmp.Or(opts.CloseTimeout, defaultCloseTimeout)
