@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// Environment variables. With atURL, tests use that server, and those that stop a server are skipped. With need, tests fail where there is none.
+// URL and need are environment variables. With URL, tests use that server, and those that stop a server are skipped. With need, tests fail where there is none.
 const (
-	atURL = "JAY_SQL_URL"
-	need  = "JAY_NEED_POSTGRES"
+	URL  = "JAY_SQL_URL"
+	need = "JAY_NEED_POSTGRES"
 )
 
 // Server is a server for tests.
@@ -33,11 +33,11 @@ type Server struct {
 // ErrNone is returned when there is no PostgreSQL on this machine, and need be none: the test is skipped.
 var ErrNone = errors.New(none)
 
-const none = "no PostgreSQL: install it (make postgres), or point " + atURL + " at a server"
+const none = "no PostgreSQL: install it (make postgres), or point " + URL + " at a server"
 
 // Start starts a server, whose files are in a directory that Stop removes.
 func Start() (*Server, error) {
-	if url := os.Getenv(atURL); url != "" {
+	if url := os.Getenv(URL); url != "" {
 		return &Server{url: url}, nil
 	}
 	bin, err := find()

@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/child"
+	"github.com/jaydb/jay/internal/pgtest"
 	"github.com/jaydb/jay/storage/sqlkv"
 )
 
@@ -73,6 +76,85 @@ func TestJay_Several(t *testing.T) {
 	}
 	_, err := all[0].Get(ctx, "users/none")
 	equal(t, errors.Is(err, jay.ErrNotFound), true)
+}
+
+// writerOf is the environment of the process of TestJay_Killed.
+const writerOf = "JAY_SQL_WRITER"
+
+// TestJay_Killed_Writer writes until it is killed, and prints what was acknowledged.
+func TestJay_Killed_Writer(t *testing.T) {
+	name := os.Getenv(writerOf)
+	if name == "" {
+		t.Skip("only in a process of TestJay_Killed")
+	}
+	db := database(t, name)
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for {
+				for _, id := range []string{"users/", "invoices|", ""} {
+					m, err := db.Insert(ctx, id, json.RawMessage(`{"by":"a process that is killed"}`), jay.InCollection("Users"))
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					mu.Lock()
+					fmt.Println("acknowledged", m.ID, m.ChangeVector)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Ensure that nothing that was acknowledged is lost when a process is killed while it writes, that no ID and no change vector comes twice, and that
+// another process, which writes to the same store, goes on.
+func TestJay_Killed(t *testing.T) {
+	name := newName(t)
+	db := database(t, name)
+	defer db.Close()
+	vectors := make(map[string]string) // of documents, by ID
+	versions := make(map[string]bool)
+	note := func(id, vector string) {
+		if vectors[id] != "" || versions[vector] {
+			t.Errorf("%s with %s came twice", id, vector)
+		}
+		vectors[id], versions[vector] = vector, true
+	}
+	goesOn := func() {
+		m, err := db.Insert(ctx, "invoices|", json.RawMessage(`{"by":"a process that goes on"}`), jay.InCollection("Users"))
+		must(t, err)
+		note(m.ID, m.ChangeVector)
+	}
+	for round := range 3 {
+		writer := child.Start(t, "TestJay_Killed_Writer", writerOf+"="+name, pgtest.URL+"="+server.URL())
+		got := 0
+		writer.KillAt(func(line string) bool {
+			if id, vector, is := strings.Cut(strings.TrimPrefix(line, "acknowledged "), " "); is && strings.HasPrefix(line, "acknowledged ") {
+				note(id, vector)
+				goesOn() // while the other one writes
+				got++
+			}
+			return got >= 60+round
+		})
+		if got < 60 {
+			t.Fatalf("%d documents were acknowledged", got)
+		}
+		for range 10 {
+			goesOn()
+		}
+	}
+	for id, vector := range vectors {
+		doc, err := db.Get(ctx, id)
+		if err != nil || doc.ChangeVector() != vector {
+			t.Errorf("%s was acknowledged with %s: %v", id, vector, err)
+		}
+	}
+	report, err := db.Verify(ctx, nil)
+	must(t, err)
+	equal(t, report.Found, 0)
 }
 
 // Ensure that no error of package jay, no name and no message of the log has the password of an address.
