@@ -3,6 +3,7 @@
 package jaytest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/jaytest"
+	"github.com/jaydb/jay/keys"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/memory"
 	"github.com/jaydb/jay/storage/storagetest"
@@ -29,8 +31,8 @@ import (
 var ctx = context.Background()
 
 // Memory opens a database in memory and closes it at the end of the test. With JAY_ENGINE=memory it
-// is in a store of package storage/memory, and with JAY_ENGINE=shared in one that others may write to: make engine runs tests so. Another
-// value names one of Engines.
+// is in a store of package storage/memory, and with JAY_ENGINE=shared in one that others may write to: make engine runs tests so. With
+// JAY_ENGINE=encrypted it is in encrypted files, on a disk in memory: see make encrypted. Another value names one of Engines.
 func Memory(t testing.TB, opts *jay.Options) *jay.DB {
 	t.Helper()
 	db, err := OpenMemory(opts)
@@ -48,6 +50,9 @@ func Memory(t testing.TB, opts *jay.Options) *jay.DB {
 
 // OpenMemory is Memory for a test that closes the database itself, or has no testing.TB.
 func OpenMemory(opts *jay.Options) (*jay.DB, error) {
+	if os.Getenv("JAY_ENGINE") == "encrypted" {
+		return openEncrypted(opts)
+	}
 	driver, err := engine()
 	if err != nil {
 		return nil, err
@@ -68,6 +73,20 @@ func OpenMemory(opts *jay.Options) (*jay.DB, error) {
 	return jay.Open("memory", &o)
 }
 
+// openEncrypted opens an encrypted database on a new disk in memory. A memtable of 1 MiB makes even small tests write tables.
+func openEncrypted(opts *jay.Options) (*jay.DB, error) {
+	var o jay.Options
+	if opts != nil {
+		o = *opts
+	}
+	if o.FS != nil || o.Engine != nil {
+		return jay.OpenMemory(opts) // which refuses them
+	}
+	o.FS, o.EncryptionKeys = storagetest.NewDisk(), keys.Of(jay.EncryptionKey{ID: "tests", Secret: bytes.Repeat([]byte("k"), keys.SecretBytes)})
+	o.MemTableBytes = cmp.Or(o.MemTableBytes, 1<<20)
+	return jay.Open("memory", &o)
+}
+
 // Engines are further engines for JAY_ENGINE, of stores that several processes have open: a test program that links one adds it here. Each
 // call returns a driver with stores of its own.
 var Engines = map[string]func() storage.Driver{
@@ -77,7 +96,7 @@ var Engines = map[string]func() storage.Driver{
 // engine returns the driver that JAY_ENGINE names, or nil for Pebble's.
 func engine() (storage.Driver, error) {
 	switch name := os.Getenv("JAY_ENGINE"); name {
-	case "":
+	case "", "encrypted":
 		return nil, nil
 	case "memory":
 		return new(memory.Driver), nil
@@ -94,7 +113,7 @@ func engine() (storage.Driver, error) {
 // names.
 func SharedDriver(t testing.TB) storage.Driver {
 	t.Helper()
-	if name := os.Getenv("JAY_ENGINE"); name == "" || name == "memory" {
+	if name := os.Getenv("JAY_ENGINE"); name == "" || name == "memory" || name == "encrypted" {
 		return Engines["shared"]()
 	}
 	driver, err := engine()
