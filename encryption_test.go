@@ -3,6 +3,7 @@ package jay_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/child"
 	"github.com/jaydb/jay/keys"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/lsm"
@@ -31,7 +33,7 @@ func keyring(newest string, older ...string) jay.EncryptionKeys {
 	return keys.Of(keyOf(newest), all...)
 }
 
-// filesOf returns the names and contents of the files of a directory.
+// filesOf returns the names and contents of the files of a directory, which may be in use.
 func filesOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
@@ -40,6 +42,9 @@ func filesOf(t *testing.T, dir string) map[string]string {
 			return err
 		}
 		text, err := os.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil // the engine has removed it meanwhile
+		}
 		all[path] = string(text)
 		return err
 	}))
@@ -243,56 +248,122 @@ func TestEncryptDir(t *testing.T) {
 	opens("decrypted", nil)
 }
 
-// Ensure that no file of a database in use, of one whose process was killed, of a checkpoint and of a repaired copy has a text of a document, an ID, a
-// name of a collection or of an index, or an attachment in the clear.
-func TestEncryption_NothingInTheClear(t *testing.T) {
-	t.Parallel()
-	markers := []string{"markerbody", "markerid", "Markercollection", "Markerindex", "markerattachment", "markerrevision", "markeridentity", "markerexchange", "markersubscription"}
-	top := t.TempDir()
-	dir, copied, repaired := filepath.Join(top, "db"), filepath.Join(top, "copy"), filepath.Join(top, "repaired")
-	options := &jay.Options{EncryptionKeys: keyring("a")}
-	db, err := jay.Open(dir, options)
-	must(t, err)
+// encryptedVariable has the directory for the process that TestEncryption_NothingInTheClear kills.
+const encryptedVariable = "JAY_ENCRYPTED_WRITER"
+
+// markers are parts of the texts that fillMarked stores.
+var markers = []string{"markerbody", "markerid", "markercollection", "markerindex", "markerattachment", "markerrevision", "markerexchange", "markersubscription", "markercounter"}
+
+// fillMarked stores a marker in each way that a text is stored.
+func fillMarked(t *testing.T, db *jay.DB) {
+	t.Helper()
 	must(t, db.EnsureIndex(ctx, "Markercollection", jay.Index{Name: "Markerindex", Fields: []string{"markerbody"}}))
 	must(t, db.EnsureIndex(ctx, "Markercollection", jay.Index{Name: "Markerindexwords", Kind: "text", Fields: []string{"markerbody"}}))
 	must(t, db.Revisions().Configure(ctx, jay.RevisionsConfiguration{Default: &jay.RevisionRule{}}))
 	for range 3 {
-		_, err = db.Put(ctx, "markerid/1", []byte(`{"markerbody":"markerbody markerrevision"}`), jay.InCollection("Markercollection"))
+		_, err := db.Put(ctx, "markerid/1", []byte(`{"markerbody":"markerbody markerrevision"}`), jay.InCollection("Markercollection"))
 		must(t, err)
 	}
-	_, err = db.Put(ctx, "markeridentity|", []byte(`{"markerbody":"markerbody"}`), jay.InCollection("Markercollection"))
+	_, err := db.Put(ctx, "markercounter|", []byte(`{"markerbody":"markerbody"}`), jay.InCollection("Markercollection"))
 	must(t, err)
 	_, err = db.Attachments("markerid/1").Put(ctx, "markerattachment", strings.NewReader(strings.Repeat("markerattachment", 1000)))
 	must(t, err)
 	_, err = db.CompareExchange().Put(ctx, "markerexchange", "markerexchange", 0)
 	must(t, err)
-	must(t, db.Checkpoint(ctx, copied))
-	must(t, db.Flush(ctx))
+	must(t, db.Subscriptions().Ensure(ctx, jay.Subscription{Name: "markersubscription", Query: "from Markercollection"}))
+}
 
-	searched := 0
-	clean := func(when, dir string) {
+// TestEncryption_Process is the process that TestEncryption_NothingInTheClear kills.
+func TestEncryption_Process(t *testing.T) {
+	dir := os.Getenv(encryptedVariable)
+	if dir == "" {
+		t.Skip("only in a process of TestEncryption_NothingInTheClear")
+	}
+	db, err := jay.Open(dir, &jay.Options{EncryptionKeys: keyring("a"), MemTableBytes: 64 << 10})
+	must(t, err)
+	fillMarked(t, db)
+	for n := 0; ; n++ {
+		put(t, db, "markerid/last", fmt.Sprintf(`{"markerbody":%q}`, strings.Repeat("markerbody", 500)))
+		fmt.Println("wrote", n)
+	}
+}
+
+// Ensure that no file of a database in use, of one whose process was killed, of a checkpoint, of a repaired copy and of a restored backup has a text
+// of a document, an ID, a name of a collection or of an index, or an attachment in the clear.
+func TestEncryption_NothingInTheClear(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	at := func(name string) string { return filepath.Join(top, name) }
+	options := &jay.Options{EncryptionKeys: keyring("a")}
+	// seen are the markers that the files of a directory have in the clear.
+	seen := func(dir string) (found []string) {
 		t.Helper()
-		for path, text := range filesOf(t, dir) {
-			searched++
+		all := filesOf(t, dir)
+		if len(all) < 8 {
+			t.Errorf("%s has %d files only", dir, len(all))
+		}
+		for path, text := range all {
 			for _, marker := range markers {
-				if strings.Contains(strings.ToLower(text), strings.ToLower(marker)) {
-					t.Errorf("%s: %s has %q in the clear", when, path, marker)
+				if strings.Contains(strings.ToLower(text), marker) {
+					found = append(found, path+" has "+marker)
 				}
 			}
 		}
+		return found
 	}
-	clean("in use, as a kill leaves it", dir)
-	must(t, db.Compact(ctx))
-	clean("compacted", dir)
-	must(t, db.Close())
-	clean("closed", dir)
-	clean("a checkpoint", copied)
-	_, err = jay.Repair(ctx, dir, repaired, options, nil)
+	clean := func(when, dir string) {
+		t.Helper()
+		for _, found := range seen(dir) {
+			t.Errorf("%s: %s in the clear", when, found)
+		}
+	}
+
+	db, err := jay.Open(at("db"), options)
 	must(t, err)
-	clean("repaired", repaired)
-	if searched < 30 {
-		t.Errorf("%d files were searched", searched)
+	fillMarked(t, db)
+	must(t, db.Checkpoint(ctx, at("copy")))
+	must(t, db.Flush(ctx))
+	clean("in use", at("db"))
+	must(t, db.Compact(ctx))
+	clean("compacted", at("db"))
+	var stream bytes.Buffer
+	_, err = db.Backup(ctx, &stream)
+	must(t, err)
+	must(t, db.Close())
+	clean("closed", at("db"))
+	clean("a checkpoint", at("copy"))
+	_, err = jay.Repair(ctx, at("db"), at("repaired"), options, nil)
+	must(t, err)
+	clean("repaired", at("repaired"))
+
+	// A restore obeys its own options: with keys, and without.
+	_, err = jay.Restore(ctx, at("restored"), jay.RestoreOptions{CopyTag: "B", Options: options}, bytes.NewReader(stream.Bytes()))
+	must(t, err)
+	clean("restored", at("restored"))
+	if err := openAndClose(at("restored"), nil); !errors.Is(err, jay.ErrKey) {
+		t.Errorf("a restored database without its keys: got %v, want ErrKey", err)
 	}
+	_, err = jay.Restore(ctx, at("plain"), jay.RestoreOptions{CopyTag: "C"}, bytes.NewReader(stream.Bytes()))
+	must(t, err)
+	for _, marker := range markers { // all of them are found where they are in the clear
+		if !slices.ContainsFunc(seen(at("plain")), func(found string) bool { return strings.HasSuffix(found, marker) }) {
+			t.Errorf("a database without keys does not have %s in the clear", marker)
+		}
+	}
+
+	writes := 0
+	child.Start(t, "TestEncryption_Process", encryptedVariable+"="+at("killed")).KillAt(func(line string) bool {
+		if strings.HasPrefix(line, "wrote") {
+			writes++
+		}
+		return writes >= 100
+	})
+	clean("killed", at("killed"))
+	db, err = jay.Open(at("killed"), options)
+	must(t, err)
+	body(t, db, "markerid/last")
+	closeDB(t, db)
+	clean("opened again after it was killed", at("killed"))
 }
 
 // Ensure that the encrypted database of format 16 (internal/fixture) opens with its key, answers, goes on and is whole; and that a program which does not know
