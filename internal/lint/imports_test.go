@@ -118,7 +118,7 @@ func TestImports(t *testing.T) {
 		{"internal/follow", []string{leaf("storage"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/knobs"), leaf("internal/settings")}},
 		{"backups", []string{module, leaf("internal/files"), leaf("storage/lsm")}},
 		{"jaytest", []string{module, leaf("storage/storagetest")}},
-		{"internal/jaytest", []string{leaf("jaytest"), leaf("internal/sample"), leaf("storage"), leaf("storage/memory"), leaf("storage/storagetest"), leaf("internal/checks"), leaf("internal/format"), leaf("internal/parts"), "github.com/jaydb/jay"}},
+		{"internal/jaytest", []string{leaf("jaytest"), leaf("internal/sample"), leaf("storage"), leaf("storage/memory"), leaf("storage/storagetest"), leaf("internal/checks"), leaf("internal/format"), leaf("internal/parts"), "github.com/jaydb/jay", leaf("keys")}},
 		{"internal/querytest", []string{module, leaf("query"), leaf("internal/jaytest"), leaf("internal/jsonpath")}},
 		{"internal/salvage", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/definitions"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/revisions"), leaf("internal/subs"), leaf("internal/verify")}},
 		{"internal/verify", []string{leaf("internal/knobs"), leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/definitions"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/revisions"), leaf("internal/subs"), leaf("internal/loads")}},
