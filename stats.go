@@ -137,6 +137,7 @@ type CollectionStats struct {
 //	Stalled       bool           they wait now
 //	WrittenBytes  uint64         to the log and to tables, since Open
 //	Failed        bool           writes are refused: see ErrFailed
+//	Encrypted     bool           the engine encrypts its files
 type EngineStats = storage.Stats
 
 // Stats returns figures about the database, all but those of the engine as of one moment.

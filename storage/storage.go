@@ -419,4 +419,5 @@ type Stats struct {
 	Stalled      bool          `json:"stalled"`      // they wait now
 	WrittenBytes uint64        `json:"writtenBytes"` // to the log and to tables
 	Failed       bool          `json:"failed"`       // every Update returns ErrFailed
+	Encrypted    bool          `json:"encrypted"`    // the engine encrypts its files; an engine that keeps no files of its own says false
 }

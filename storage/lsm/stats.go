@@ -34,6 +34,7 @@ func (e *Engine) Stats() storage.Stats {
 		DebtBytes:        m.Compact.EstimatedDebt,
 		WrittenBytes:     m.WAL.BytesWritten,
 		Failed:           e.failure.Load() != nil,
+		Encrypted:        e.sealFS.ring != nil,
 	}
 	if e.logFS != nil { // of a database that is written
 		grown := e.logFS.grown()

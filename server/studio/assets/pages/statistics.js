@@ -94,7 +94,7 @@ class Statistics {
 
   draw({stats, operations}) {
     const documents = stats.collections.reduce((sum, c) => exact.plus(sum, c.documents), 0);
-    fill(this.summary, `${plural(documents, 'document')}, ${count(stats.counters.etag)} writes, ${bytes(stats.engine.diskBytes)} on disk`);
+    fill(this.summary, `${plural(documents, 'document')}, ${count(stats.counters.etag)} writes, ${bytes(stats.engine.diskBytes)} on disk, ${stats.engine.encrypted ? 'encrypted' : 'not encrypted'}`);
     const e = stats.engine;
     const notes = [
       e.failed && 'The disk has failed: writes are refused until the database is opened again.',
