@@ -167,7 +167,7 @@ func TestJay_NoPassword(t *testing.T) {
 	must(t, err)
 	said := []string{db.Dir()}
 	must(t, db.Close())
-	for _, wrong := range []jay.Options{{NodeTag: "B"}, {CopyTag: "B"}, {MaxDepth: -1}} {
+	for _, wrong := range []jay.Options{{NodeTag: "RAFT"}, {CopyTag: "B"}, {MaxDepth: -1}} {
 		wrong.Engine, wrong.Logger = o.Engine, o.Logger
 		db, err := jay.Open(name, &wrong)
 		if err == nil {

@@ -1,6 +1,7 @@
 package simulation_test
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/keys"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -52,10 +54,10 @@ func (w *world) load(fixture string) *storagetest.Disk {
 // upgrade opens a database of an older format on a disk of its own, whose power goes meanwhile, and opens what is left.
 func upgrade(w *world) {
 	fixture := w.pick(fixtures)
-	want := w.upgraded(w.load(fixture))
+	want := w.upgraded(fixture, w.load(fixture))
 	disk := w.load(fixture)
 	cut := disk.CutPower(w.intn(6), w.intn(101), w.pieces())
-	db, err := jay.Open(dir, w.upgradeOptions(disk))
+	db, err := jay.Open(dir, w.upgradeOptions(fixture, disk))
 	if err != nil && !cut.Happened() {
 		w.fail("upgrade of %s: %v", fixture, err)
 	}
@@ -68,19 +70,23 @@ func upgrade(w *world) {
 		_ = db.Close()
 	}
 	w.figures.crashes++
-	if got := w.upgraded(found); got != want {
+	if got := w.upgraded(fixture, found); got != want {
 		w.fail("the upgrade of %s, cut off, has left\n%s\nwant\n%s", fixture, got, want)
 	}
 	fmt.Fprintf(w.log, "%s. ", filepath.Base(filepath.Dir(fixture)))
 }
 
-func (w *world) upgradeOptions(disk *storagetest.Disk) *jay.Options {
-	return &jay.Options{FS: disk, Now: w.now, Rand: w.ids, MustExist: true, MemTableBytes: w.settings.memory, CacheBytes: 1 << 20}
+func (w *world) upgradeOptions(fixture string, disk *storagetest.Disk) *jay.Options {
+	o := &jay.Options{FS: disk, Now: w.now, Rand: w.ids, MustExist: true, MemTableBytes: w.settings.memory, CacheBytes: 1 << 20}
+	if filepath.Base(fixture) == "encrypted" {
+		o.EncryptionKeys = keys.Of(jay.EncryptionKey{ID: "fixture", Secret: bytes.Repeat([]byte{0x5a}, 32)})
+	}
+	return o
 }
 
 // upgraded opens and closes a database, and returns its documents.
-func (w *world) upgraded(disk *storagetest.Disk) string {
-	db, err := jay.Open(dir, w.upgradeOptions(disk))
+func (w *world) upgraded(fixture string, disk *storagetest.Disk) string {
+	db, err := jay.Open(dir, w.upgradeOptions(fixture, disk))
 	w.must(err)
 	w.verify(db)
 	var all strings.Builder
