@@ -405,23 +405,33 @@ func restoreInfo(r recovery.Restored) RestoreInfo {
 	return info
 }
 
+// checkTags checks that a database that is made of another one has either a node tag of its own or that of the original. choose says what to
+// do about neither.
+func checkTags(copyTag string, sameTag bool, choose string) error {
+	switch {
+	case copyTag == "" && !sameTag:
+		return fmt.Errorf("%w: %s", ErrOption, choose)
+	case copyTag != "" && sameTag:
+		return fmt.Errorf("%w: CopyTag and SameTag exclude each other", ErrOption)
+	case copyTag != "":
+		if err := ids.CheckNodeTag(copyTag); err != nil {
+			return fmt.Errorf("%w: %w", ErrOption, err)
+		}
+	}
+	return nil
+}
+
 // inner returns the options as package recovery has them, after checking them.
 func (o *RestoreOptions) inner() (out recovery.RestoreOptions, err error) {
 	var given Options
 	if o.Options != nil {
 		given = *o.Options
 	}
-	switch {
-	case o.CopyTag == "" && !o.SameTag:
-		return out, fmt.Errorf("%w: choose a CopyTag, or SameTag with Floors: the original may have made IDs since the backup", ErrOption)
-	case o.CopyTag != "" && o.SameTag:
-		return out, fmt.Errorf("%w: CopyTag and SameTag exclude each other", ErrOption)
-	case given.CopyTag != "" || given.NodeTag != "" || given.ReadOnly || given.AcceptLoss != nil:
+	if err := checkTags(o.CopyTag, o.SameTag, "choose a CopyTag, or SameTag with Floors: the original may have made IDs since the backup"); err != nil {
+		return out, err
+	}
+	if given.CopyTag != "" || given.NodeTag != "" || given.ReadOnly || given.AcceptLoss != nil {
 		return out, fmt.Errorf("%w: Options of a restore go without CopyTag, NodeTag, ReadOnly and AcceptLoss", ErrOption)
-	case o.CopyTag != "":
-		if err := ids.CheckNodeTag(o.CopyTag); err != nil {
-			return out, fmt.Errorf("%w: %w", ErrOption, err)
-		}
 	}
 	given.CopyTag = o.CopyTag
 	given, shares, err := given.withDefaults()
@@ -603,18 +613,11 @@ func publicCopyError(err error) error {
 
 // inner returns the options as package recovery has them, after checking them.
 func (o *CopyOptions) inner() (out recovery.CopyOptions, err error) {
-	hasFloors := o.Floors.Etag > 0 || len(o.Floors.Identities) > 0 || len(o.Floors.HiLo) > 0
-	switch {
-	case o.CopyTag == "" && !o.SameTag:
-		return out, fmt.Errorf("%w: choose a CopyTag if the source goes on, or SameTag if the copy takes its place", ErrOption)
-	case o.CopyTag != "" && o.SameTag:
-		return out, fmt.Errorf("%w: CopyTag and SameTag exclude each other", ErrOption)
-	case o.SameTag && hasFloors:
+	if err := checkTags(o.CopyTag, o.SameTag, "choose a CopyTag if the source goes on, or SameTag if the copy takes its place"); err != nil {
+		return out, err
+	}
+	if hasFloors := o.Floors.Etag > 0 || len(o.Floors.Identities) > 0 || len(o.Floors.HiLo) > 0; o.SameTag && hasFloors {
 		return out, fmt.Errorf("%w: Floors go with CopyTag: with SameTag the counters are known", ErrOption)
-	case o.CopyTag != "":
-		if err := ids.CheckNodeTag(o.CopyTag); err != nil {
-			return out, fmt.Errorf("%w: %w", ErrOption, err)
-		}
 	}
 	if out.From, err = copySide("From", o.From, ""); err != nil {
 		return out, err

@@ -49,13 +49,9 @@ func (c *copyCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	options := a.options
-	tag := options.CopyTag
-	options.CopyTag = "" // as jay.Copy takes it beside the options
-	switch {
-	case tag == "" && !c.SameTag:
-		return usageError{text: "choose --same-tag if the copy takes the place of the source, or --copy-tag TAG if the source goes on"}
-	case tag != "" && c.SameTag:
-		return usageError{text: "--copy-tag and --same-tag exclude each other"}
+	tag, err := chooseTag(&options, c.SameTag, "choose --same-tag if the copy takes the place of the source, or --copy-tag TAG if the source goes on")
+	if err != nil {
+		return err
 	}
 	r := copyResult{}
 	o := jay.CopyOptions{CopyTag: tag, SameTag: c.SameTag, Floors: floors}

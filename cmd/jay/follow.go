@@ -177,7 +177,7 @@ func (c *promoteCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	options := a.options
-	tag, err := chooseTag(&options, c.SameTag, "the source may have made IDs that the standby does not know")
+	tag, err := chooseTag(&options, c.SameTag, "choose --copy-tag TAG, or --same-tag with --floor: the source may have made IDs that the standby does not know")
 	if err != nil {
 		return err
 	}

@@ -28,13 +28,13 @@ type floorFlags struct {
 	Floors string   `placeholder:"FILE" help:"The same as JSON, as .counters of jay stats --json."`
 }
 
-// chooseTag returns what --copy-tag has put into options, and removes it there, as jay.Restore and jay.Promote take it beside them.
-// Either that or sameTag must have been chosen; the error ends with the reason.
-func chooseTag(options *jay.Options, sameTag bool, reason string) (copyTag string, err error) {
+// chooseTag returns what --copy-tag has put into options, and removes it there, as jay.Restore, jay.Promote and jay.Copy take it beside them.
+// Either that or sameTag must have been chosen; the error of neither is what to do.
+func chooseTag(options *jay.Options, sameTag bool, choose string) (copyTag string, err error) {
 	copyTag, options.CopyTag = options.CopyTag, ""
 	switch {
 	case copyTag == "" && !sameTag:
-		err = usageError{text: "choose --copy-tag TAG, or --same-tag with --floor: " + reason}
+		err = usageError{text: choose}
 	case copyTag != "" && sameTag:
 		err = usageError{text: "--copy-tag and --same-tag exclude each other"}
 	}
@@ -75,7 +75,7 @@ func (c *restoreCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	options := a.options
-	tag, err := chooseTag(&options, c.SameTag, "the original may have made IDs since the backup")
+	tag, err := chooseTag(&options, c.SameTag, "choose --copy-tag TAG, or --same-tag with --floor: the original may have made IDs since the backup")
 	if err != nil {
 		return err
 	}

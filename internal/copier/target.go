@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/jaydb/jay/internal/backup"
 	"github.com/jaydb/jay/internal/env"
@@ -147,10 +146,7 @@ func (t *Target) Copy(ctx context.Context, progress func(Progress)) (err error) 
 	if most := t.engine.Limits().TxBytes; most > 0 {
 		b.bound = int(min(batchBytes, most/4))
 	}
-	c := &cursor{from: t.source.steady, last: t.Mark.After, skip: t.source.skips(t.engine.Shared())}
-	if c.last != nil {
-		c.last = bytes.Clone(c.last)
-	}
+	c := &cursor{from: t.source.steady, last: bytes.Clone(t.Mark.After), skip: t.source.skips(t.engine.Shared())}
 	defer func() { err = errs.First(err, c.close()) }()
 	for {
 		ok, err := c.next()
@@ -294,5 +290,3 @@ func SetApart(tx storage.Tx) {
 	backup.Forget(tx)
 	tx.Delete(metaKey(format.FloorPrefix + format.BackupFloor))
 }
-
-var _ io.Closer = (*Source)(nil)
