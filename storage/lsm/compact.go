@@ -150,7 +150,7 @@ func (c *compactor) await(failed <-chan struct{}) {
 	}
 }
 
-// elisionPause is how long an elision may take before awaitElisions takes it that none goes on.
+// elisionPause is how long awaitElisions waits for the next table of the last level to be rewritten, while other compactions go on.
 const elisionPause = 5 * time.Second
 
 // awaitElisions returns when Pebble has nothing left to compact, or the engine has failed. A merge of levels leaves the last level as it is, and with it the deletions that a
