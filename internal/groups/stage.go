@@ -83,11 +83,16 @@ func (k keeper) Stage(tx storage.Tx, folded string, given []catalog.Entry) error
 
 // StageNew implements catalog.NewStager.
 func (k keeper) StageNew(tx storage.Tx, folded string, given []catalog.Entry) error {
-	return k.stage(tx, folded, nil, given)
+	return fill(k, tx, folded, given)
 }
 
 // Fill implements catalog.Tabler.
 func (k keeper) Fill(s catalog.Staging, folded []byte, given []catalog.Entry) error {
+	return fill(k, s, folded, given)
+}
+
+// fill is Stage for a document of which nothing is staged.
+func fill[ID string | []byte](k keeper, s catalog.Staging, folded ID, given []catalog.Entry) error {
 	if len(given) == 0 {
 		return nil
 	}
@@ -114,7 +119,7 @@ func (k keeper) Fill(s catalog.Staging, folded []byte, given []catalog.Entry) er
 	return nil
 }
 
-// filler is the memory of a call of Fill, or of stage.
+// filler is the memory of a call of fill, or of stage.
 type filler struct {
 	value   []byte
 	share   share
