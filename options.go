@@ -154,7 +154,8 @@ type Options struct {
 	// a backup, and gives it a node tag of its own, once: its HiLo and server-side
 	// IDs then never collide with those of the original, which may have continued.
 	// The copy gets a new database ID; HiLo ranges that clients of the original
-	// hold are void in it. Identities, and the IDs of HiLo2 and HiLo2010, carry no
+	// hold are void in it, and its first backup is a full one: it has forgotten those
+	// of the original. Identities, and the IDs of HiLo2 and HiLo2010, carry no
 	// tag: each of their counters is refused with ErrNeedsFloor until SeedIdentity
 	// or RaiseCounters sets the number from which it is safe to count. Indexes of
 	// compare-exchange values carry none either: see CompareExchangeValue.

@@ -284,9 +284,3 @@ func (t *Target) compareNext(from, to *cursor) (more bool, err error) {
 func (t *Target) differs(key []byte, how string) error {
 	return &Error{RuleEqual, t.name, t.source.describe(key) + ": " + how + ". The source was written to between two parts of the copy, or the target was", "remove the target, and copy again"}
 }
-
-// SetApart stages what a copy that gets a tag of its own does not share with its source: the backups that others can follow.
-func SetApart(tx storage.Tx) {
-	backup.Forget(tx)
-	tx.Delete(metaKey(format.FloorPrefix + format.BackupFloor))
-}

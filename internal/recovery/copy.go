@@ -162,10 +162,5 @@ func (c copying) retag(info *Copied) (err error) {
 		}
 	}
 	info.NodeTag = db.Env.Rules.NodeTag
-	return db.Inside(func() error {
-		return db.Env.Engine.Update(c.ctx, true, func(tx storage.Tx) error {
-			copier.SetApart(tx)
-			return nil
-		})
-	})
+	return nil
 }

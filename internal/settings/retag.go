@@ -18,7 +18,7 @@ import (
 // this tag and a new database ID, under which everything is written from now
 // on. A tag that the database has had is ErrFixed.
 //
-// Leases of the original are void. Identities, and HiLo numbers without a node
+// Leases of the original are void, and the first backup is a full one. Identities, and HiLo numbers without a node
 // tag, wait for a floor, since their records belong to another node. It is one synced
 // commit: a crash leaves either the copy as it was, to be retagged by the next
 // Open, or the new database.
@@ -60,6 +60,10 @@ func (o *opening) retag(ctx context.Context, stored format.Settings, tag string)
 var retags = map[byte]func(ctx context.Context, tx storage.Tx, stored format.Settings, own format.Origin) error{
 	format.SpaceHiLo: voidLeases,
 	format.SpaceMeta: func(_ context.Context, tx storage.Tx, stored format.Settings, _ format.Origin) error {
+		// No backup of another database can follow those of the original.
+		for _, name := range []string{format.BackupsName, format.FloorPrefix + format.BackupFloor} {
+			tx.Delete(format.AppendKey(nil, format.SpaceMeta, name))
+		}
 		return set(tx, stored)
 	},
 	format.SpaceNode: func(_ context.Context, tx storage.Tx, stored format.Settings, own format.Origin) error {

@@ -1,7 +1,9 @@
 package settings_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/url"
 	"testing"
@@ -40,6 +42,45 @@ func TestRetag_LeasesVoid(t *testing.T) {
 			t.Errorf("under the tag %q, the range of %s: accepted %v (%v), want %v", opened.copyTag, opened.tag, accepted, err, opened.accepted)
 		}
 		jaytest.Must(t, db.Close())
+	}
+}
+
+// Ensure that a copy does not follow a backup of the original: what it would write could not be restored. After a full
+// one of its own it does.
+func TestRetag_BackupsForgotten(t *testing.T) {
+	ctx := context.Background()
+	disk := storagetest.NewDisk()
+	put := func(db *jay.DB, id string) {
+		t.Helper()
+		_, err := db.Put(ctx, id, []byte(`{}`))
+		jaytest.Must(t, err)
+	}
+	db := jaytest.Open(t, "db", &jay.Options{FS: disk})
+	put(db, "users/ann")
+	original, _ := jaytest.BackUp(t, db)
+	put(db, "users/bob")
+	jaytest.Must(t, db.Checkpoint(ctx, "copy"))
+	jaytest.BackUp(t, db, jay.BackupSince(original.ID)) // the original goes on
+	jaytest.Must(t, db.Close())
+
+	db = jaytest.Open(t, "copy", &jay.Options{FS: disk, CopyTag: "B"})
+	put(db, "users/cid")
+	jaytest.Must(t, db.Delete(ctx, "users/ann"))
+	if _, err := db.Backup(ctx, io.Discard, jay.BackupSince(original.ID)); !errors.Is(err, jay.ErrBackupBase) {
+		t.Errorf("a backup of the copy that follows one of the original: %v, want ErrBackupBase", err)
+	}
+	full, first := jaytest.BackUp(t, db)
+	jaytest.Must(t, db.Delete(ctx, "users/bob"))
+	_, second := jaytest.BackUp(t, db, jay.BackupSince(full.ID))
+	jaytest.Must(t, db.Close())
+	_, err := jay.Restore(ctx, "restored", jay.RestoreOptions{CopyTag: "C", Options: &jay.Options{FS: disk}}, bytes.NewReader(first), bytes.NewReader(second))
+	jaytest.Must(t, err)
+	db = jaytest.Open(t, "restored", &jay.Options{FS: disk})
+	defer jaytest.Close(t, db)
+	for id, want := range map[string]error{"users/ann": jay.ErrNotFound, "users/bob": jay.ErrNotFound, "users/cid": nil} {
+		if _, err := db.Get(ctx, id); !errors.Is(err, want) {
+			t.Errorf("%s after the restore: %v, want %v", id, err, want)
+		}
 	}
 }
 
