@@ -39,7 +39,7 @@ var copied = []mutation{
 	},
 	{
 		name:  "copies: one with a tag of its own knows the backups of its source",
-		edits: []edit{{"internal/copier/target.go", "\tbackup.Forget(tx)\n", "\t_ = backup.Forget\n"}},
-		tests: []tests{{"internal/recovery", "TestCopy_Numbers"}},
+		edits: []edit{{"internal/settings/retag.go", "{format.BackupsName, format.FloorPrefix", "{format.FloorPrefix"}},
+		tests: []tests{{"internal/recovery", "TestCopy_Numbers"}, {"internal/settings", "TestRetag_BackupsForgotten"}},
 	},
 }
