@@ -146,8 +146,8 @@ type Settler interface {
 
 // Presser is a Settler whose queries become slow if its work waits for long.
 type Presser interface {
-	// Presses reports whether r shows so much to settle that the worker must not rest.
-	Presses(r storage.Reader) (bool, error)
+	// Presses reports whether the last Settle has seen so much to settle that the worker must not rest. The worker calls it.
+	Presses() bool
 }
 
 // Settling stages a part of the work of a Settler, in a transaction of its own, which may run it more than once. It writes keys under

@@ -45,7 +45,7 @@ func (a *analyzed) each(ordinal uint64, fn func(field int, term []byte, p postin
 
 // sum returns the sum of the postings.
 func (a *analyzed) sum() (sum int64) {
-	a.each(0, func(field int, term []byte, p posting) { sum += p.weigh(field, term) })
+	a.each(0, func(field int, term []byte, p posting) { sum += weigh(&p, field, term) })
 	return sum
 }
 

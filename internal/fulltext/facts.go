@@ -141,7 +141,7 @@ func (k *keeper) StoredFacts(key, value []byte, add func(fact []byte, weight int
 			return err
 		}
 		for i := range block {
-			if err := weighed(add, ordinalFact(block[i].ordinal), block[i].weigh(field, term)); err != nil {
+			if err := weighed(add, ordinalFact(block[i].ordinal), weigh(&block[i], field, term)); err != nil {
 				return err
 			}
 		}

@@ -64,12 +64,20 @@ func (k *keeper) ordinalKey(kind byte, ordinal uint64) []byte {
 
 // termKey returns the beginning of the keys of the blocks of a term.
 func (k *keeper) termKey(field int, term string) []byte {
-	return append(k.prefixKey(field, term), 0, 0)
+	return k.appendTermKey(make([]byte, 0, 64), field, term)
+}
+
+func (k *keeper) appendTermKey(dst []byte, field int, term string) []byte {
+	return append(k.appendPrefixKey(dst, field, term), 0, 0)
 }
 
 // prefixKey returns the beginning of the keys of the blocks of all terms that begin so.
 func (k *keeper) prefixKey(field int, prefix string) []byte {
-	key := append(k.key(keyBlock), byte(field))
+	return k.appendPrefixKey(make([]byte, 0, 64), field, prefix)
+}
+
+func (k *keeper) appendPrefixKey(key []byte, field int, prefix string) []byte {
+	key = append(format.AppendIndexPrefix(key, k.ix.Number), keyBlock, byte(field))
 	for i := range len(prefix) {
 		if key = append(key, prefix[i]); prefix[i] == 0 {
 			key = append(key, 0xff)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/catalog"
@@ -75,6 +76,8 @@ type keeper struct {
 	weights   []float64        // by field
 	version   string           // of the analyzers
 	kept      kept
+	staged    atomic.Int64 // how often texts have been staged
+	progress  progress
 }
 
 // open is catalog.Kind.Open.

@@ -3,7 +3,6 @@ package fulltext
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"math"
 
 	"github.com/jaydb/jay/internal/errs"
@@ -42,19 +41,31 @@ func (p *posting) appendPositions(dst []byte) []byte {
 
 // weigh returns what a posting adds to the sum of its document: FNV-1a of the field, the class of the length, the number of positions, these, and
 // the term.
-func (p *posting) weigh(field int, term []byte) int64 {
-	sum := fnv.New64a()
+func weigh[T string | []byte](p *posting, field int, term T) int64 {
 	var buf [128]byte
-	sum.Write(p.appendPositions(binary.AppendUvarint(append(buf[:0], byte(field), byte(p.length)), uint64(len(p.positions)))))
-	sum.Write(term)
-	return int64(sum.Sum64())
+	dst := p.appendPositions(binary.AppendUvarint(append(buf[:0], byte(field), byte(p.length)), uint64(len(p.positions))))
+	return int64(fnv1a(fnv1a(fnvBasis, dst), term))
+}
+
+// The numbers of FNV-1a of 64 bits.
+const (
+	fnvBasis = 14695981039346656037
+	fnvPrime = 1099511628211
+)
+
+// fnv1a adds s to an FNV-1a hash.
+func fnv1a[T string | []byte](hash uint64, s T) uint64 {
+	for i := range len(s) {
+		hash = (hash ^ uint64(s[i])) * fnvPrime
+	}
+	return hash
 }
 
 // appendBlock appends the value of a block, whose key has the ordinal of the first posting: a uvarint of the length of the heads, the heads of all
 // postings, and the positions of all.
 func appendBlock(dst []byte, all []posting) []byte {
-	var heads []byte
-	last := all[0].ordinal
+	var buf [512]byte
+	heads, last := buf[:0], all[0].ordinal
 	for i := range all {
 		heads = all[i].appendHead(heads, last)
 		last = all[i].ordinal
@@ -128,28 +139,27 @@ func skipPositions(count uint32, rest []byte) []byte {
 
 // decodeBlock appends the postings of a block.
 func decodeBlock(dst []posting, first uint64, value []byte) ([]posting, error) {
-	all, rest, err := decodeHeads(nil, first, value)
+	var buf [4]occurrence
+	all, rest, err := decodeHeads(buf[:0], first, value)
 	if err != nil {
 		return dst, err
 	}
-	ok := true
-	for _, o := range all {
-		p := posting{ordinal: o.ordinal, length: o.length}
-		if p.positions, rest, ok = cutPositions(make([]int, 0, o.count), o.count, rest); !ok {
+	n := 0
+	for i := range all {
+		n += int(all[i].count) // no more than there are bytes
+	}
+	positions, ok := make([]int, 0, n), true
+	for i := range all {
+		begun := len(positions)
+		if positions, rest, ok = cutPositions(positions, all[i].count, rest); !ok {
 			break
 		}
-		dst = append(dst, p)
+		dst = append(dst, posting{all[i].ordinal, all[i].length, positions[begun:len(positions):len(positions)]})
 	}
 	if !ok || len(rest) > 0 {
 		return dst, fmt.Errorf("block %.60x of postings: %w", value, errs.ErrCorrupt)
 	}
 	return dst, nil
-}
-
-// termOf is a term of a field.
-type termOf struct {
-	field int
-	term  string
 }
 
 // blocks cuts postings, ascending by ordinal, into those of blocks.

@@ -3,7 +3,8 @@ package fulltext
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
+	"slices"
+	"strings"
 
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/errs"
@@ -12,20 +13,24 @@ import (
 )
 
 // partBytes is about how many bytes of texts are settled at once; one document may have more.
-const partBytes = 512 << 10
+const partBytes = 1 << 20
 
-// MinTail is how many documents the tail has before some are settled, PartDocuments of them at most at once. Variables for
-// tests.
+// MinTail is how many documents the tail has before some are settled, PartDocuments of them at most at once: the more, the larger are the
+// blocks, and the fewer. A tail of PressDocuments presses. Variables for tests.
 var (
-	MinTail       = 64
-	PartDocuments = 512
+	MinTail        = 64
+	PartDocuments  = 2048
+	PressDocuments = 1024
 )
+
+// wholeEvery is of how many parts one takes its documents from the beginning of the tail, also if there are others behind those of the part before it.
+const wholeEvery = 16
 
 // Quickly makes parts small and sweeps frequent, for tests, and returns what undoes it.
 func Quickly() (restore func()) {
-	least, most, dead, blocks := MinTail, PartDocuments, MinDead, MinBlocks
-	MinTail, PartDocuments, MinDead, MinBlocks = 1, 5, 3, 40
-	return func() { MinTail, PartDocuments, MinDead, MinBlocks = least, most, dead, blocks }
+	least, most, press, dead, blocks := MinTail, PartDocuments, PressDocuments, MinDead, MinBlocks
+	MinTail, PartDocuments, PressDocuments, MinDead, MinBlocks = 1, 5, 10, 3, 40
+	return func() { MinTail, PartDocuments, PressDocuments, MinDead, MinBlocks = least, most, press, dead, blocks }
 }
 
 // moved is a document that a part moves from the tail to the blocks.
@@ -35,6 +40,7 @@ type moved struct {
 	ordinal uint64
 	sum     int64 // of its postings
 	lengths []int // by field
+	print   [16]byte
 }
 
 // part is what a Settling stages.
@@ -43,14 +49,24 @@ type part struct {
 	seen  *catalog.Seen // the state, by which the blocks are as they were
 	state state
 	moved []moved
-	set   map[string][]byte // blocks
+	set   []keyed // blocks
+}
+
+// progress is what a Settler remembers from one part to the next. It changes no answer, and belongs to the worker.
+type progress struct {
+	parts   int
+	resumes []byte // where in the tail the next part begins: a folded ID and a zero, nothing for its beginning
+	terms   int    // how many the last part had
+	presses bool   // the tail was long
+	staged  int64  // keeper.staged when the part before this one began
+	idle    int64  // a value of keeper.staged up to which nothing is worth a part
 }
 
 // Settle implements catalog.Settler: it moves documents from the tail into blocks. The blocks and the state are written by nobody else, so
 // that a part holds as long as the state is what it was. A document of it that has changed meanwhile is dead at once, so writers do not
 // keep others from being settled.
 func (k *keeper) Settle(ctx context.Context, r storage.Reader) (catalog.Settling, error) {
-	p := part{k: k, seen: catalog.NewSeen(r), set: make(map[string][]byte)}
+	p := part{k: k, seen: catalog.NewSeen(r)}
 	value, err := p.seen.Get(k.stateKey())
 	if err != nil {
 		return nil, err
@@ -62,6 +78,9 @@ func (k *keeper) Settle(ctx context.Context, r storage.Reader) (catalog.Settling
 		return nil, err
 	}
 	p.state.version = k.version
+	k.progress.parts++
+	staged := k.staged.Load()
+	defer func() { k.progress.staged = staged }()
 	due, err := k.sweepDue(r, p.state)
 	if err != nil {
 		return nil, err
@@ -69,99 +88,149 @@ func (k *keeper) Settle(ctx context.Context, r storage.Reader) (catalog.Settling
 	if due {
 		return k.sweepPart(ctx, r, p.seen, p.state)
 	}
+	if staged < k.progress.idle {
+		return nil, nil
+	}
 	if err := p.take(ctx, r); err != nil || len(p.moved) == 0 {
 		return nil, err
 	}
-	postings := make(map[termOf][]posting)
+	g := newGather(len(k.ix.Fields), k.progress.terms)
 	for i := range p.moved {
-		m := &p.moved[i]
-		words := k.kept.get([]byte(m.folded), m.texts)
-		if words == nil {
-			if words, err = k.analyze(m.texts); err != nil {
-				return nil, err
-			}
+		if err := p.gather(g, &p.moved[i]); err != nil {
+			return nil, err
 		}
-		for field := range words.fields {
-			m.lengths = append(m.lengths, words.fields[field].length)
-		}
-		words.each(m.ordinal, func(field int, term []byte, one posting) {
-			at := termOf{field, string(term)}
-			postings[at] = append(postings[at], one)
-			m.sum += one.weigh(field, term)
-		})
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 	}
-	p.add(postings)
+	p.set = g.blocks(k)
+	p.state.blocks += uint64(len(p.set))
+	k.progress.terms = len(g.terms)
 	return p.stage, nil
 }
 
-// take takes documents from the tail.
+// gather gathers the postings of a document. What blocks their terms have is not looked at: a sweep joins those of few documents.
+func (p *part) gather(g *gather, m *moved) error {
+	m.print = printOf(m.texts)
+	if words := p.k.kept.get([]byte(m.folded), m.texts); words != nil {
+		m.sum, m.lengths = g.addWords(m.ordinal, words)
+		return nil
+	}
+	err := p.k.eachText(m.texts, func(field int, s string) { g.addText(p.k.analyzers[field], field, s) })
+	m.sum, m.lengths = g.endDocument(m.ordinal)
+	return err
+}
+
+// take takes documents from the tail: those behind the last ones that were taken, where writers who count up put theirs, as the keys of
+// documents that were settled are passed one by one until the engine has forgotten them. If there are few, it goes on at the beginning.
 func (p *part) take(ctx context.Context, r storage.Reader) error {
 	lo := p.k.key(keyTail)
 	it, err := r.Iterate(lo, format.PrefixEnd(lo))
 	if err != nil {
 		return err
 	}
-	size := 0
-	for ok := it.First(); ok && len(p.moved) < PartDocuments && size < partBytes && ctx.Err() == nil; ok = it.Next() {
-		p.moved = append(p.moved, moved{folded: string(tailID(it.Key())), texts: bytes.Clone(it.Value()), ordinal: p.state.next})
-		p.state.next++
-		size += len(it.Value())
+	now := &p.k.progress
+	resumes := slices.Concat(lo, now.resumes)
+	if now.parts%wholeEvery == 0 {
+		resumes = lo
 	}
-	if len(p.moved) < MinTail && size < partBytes {
+	t := taking{part: p}
+	t.run(ctx, it, resumes, nil)
+	if t.isShort() && len(resumes) > len(lo) {
+		t.run(ctx, it, lo, resumes)
+	}
+	if err := errs.First(errs.First(it.Error(), it.Close()), ctx.Err()); err != nil {
+		return err
+	}
+	now.presses, now.resumes = t.seen >= PressDocuments, nil
+	if t.isShort() {
+		now.idle = now.staged + int64(MinTail-t.seen)/2
 		p.k.kept.retain(p.moved)
 		p.moved = nil
+	} else {
+		now.resumes = append([]byte(p.moved[len(p.moved)-1].folded), 0)
 	}
-	return errs.First(errs.First(it.Error(), it.Close()), ctx.Err())
+	return nil
 }
 
-// add makes blocks of postings. What blocks their terms have is not looked at: a sweep joins those of few documents.
-func (p *part) add(postings map[termOf][]posting) {
-	for at, all := range postings {
-		prefix := p.k.termKey(at.field, at.term)
-		for _, block := range blocks(all) {
-			p.set[string(binary.BigEndian.AppendUint64(bytes.Clone(prefix), block[0].ordinal))] = appendBlock(nil, block)
+// taking is what take has seen of the tail.
+type taking struct {
+	*part
+	seen, size int // documents, and bytes of those that were taken
+}
+
+// isShort reports whether the documents that were seen are not worth a part.
+func (t *taking) isShort() bool { return t.seen < MinTail && t.size < partBytes }
+
+// run takes documents from one key of the tail to another, nil for its end, until there are enough, and counts those behind them, until they press.
+func (t *taking) run(ctx context.Context, it storage.Iterator, from, end []byte) {
+	for ok := it.SeekGE(from); ok && (end == nil || bytes.Compare(it.Key(), end) < 0) && ctx.Err() == nil; ok = it.Next() {
+		if len(t.moved) < PartDocuments && t.size < partBytes {
+			t.moved = append(t.moved, moved{folded: string(tailID(it.Key())), texts: bytes.Clone(it.Value()), ordinal: t.state.next})
+			t.state.next++
+			t.size += len(it.Value())
+		} else if t.seen >= PressDocuments {
+			return
 		}
+		t.seen++
 	}
-	p.state.blocks += uint64(len(p.set))
 }
 
-// stage is the catalog.Settling.
+// stage is the catalog.Settling. It stages in the order of keys, which spares the engine from sorting them.
 func (p *part) stage(tx storage.Tx) (bool, error) {
 	if holds, err := p.seen.Holds(tx); !holds || err != nil {
 		return false, err
 	}
+	live := make([]*moved, 0, len(p.moved)) // by ordinal
+	var dead []*moved
 	for i := range p.moved {
-		if err := p.move(tx, &p.moved[i]); err != nil {
+		m := &p.moved[i]
+		texts, err := catalog.ValueAt(tx, p.k.documentKey(keyTail, m.folded))
+		if err != nil {
 			return false, err
 		}
+		if texts == nil || !bytes.Equal(texts, m.texts) {
+			dead = append(dead, m)
+		} else {
+			live = append(live, m)
+		}
 	}
-	for key, value := range p.set {
-		tx.Set([]byte(key), value, nil)
+	for i := range p.set {
+		tx.Set(p.set[i].key, p.set[i].value, nil)
+	}
+	byID := slices.Clone(live)
+	slices.SortFunc(byID, func(a, b *moved) int { return strings.Compare(a.folded, b.folded) })
+	for _, m := range byID {
+		now := ofDocument{m.print, m.ordinal}
+		tx.Set(p.k.documentKey(keyOf, m.folded), now.append(nil), nil)
+	}
+	for _, m := range dead {
+		p.k.markDead(tx, m.ordinal, m.sum)
+	}
+	p.addLengths(tx, live)
+	for _, m := range live {
+		s := settled{m.sum, m.lengths, []byte(m.folded)}
+		tx.Set(p.k.ordinalKey(keySettled, m.ordinal), s.append(nil), nil)
 	}
 	tx.Set(p.k.stateKey(), p.state.append(), nil)
+	for _, m := range byID {
+		tx.Delete(p.k.documentKey(keyTail, m.folded))
+	}
 	p.k.kept.settled(p.moved)
 	return true, nil
 }
 
-// move moves a document out of the tail, if it has the texts that the postings are of.
-func (p *part) move(tx storage.Tx, m *moved) error {
-	tail := p.k.documentKey(keyTail, m.folded)
-	texts, err := catalog.ValueAt(tx, tail)
-	if err != nil {
-		return err
+// addLengths adds the lengths of documents to those of all in the blocks.
+func (p *part) addLengths(tx storage.Tx, all []*moved) {
+	for field := range p.k.ix.Fields {
+		documents, terms := int64(0), int64(0)
+		for _, m := range all {
+			if n := m.lengths[field]; n > 0 {
+				documents, terms = documents+1, terms+int64(n)
+			}
+		}
+		if documents > 0 {
+			tx.Add(p.k.lengthsKey(field), documents, terms)
+		}
 	}
-	if texts == nil || !bytes.Equal(texts, m.texts) {
-		p.k.markDead(tx, m.ordinal, m.sum)
-		return nil
-	}
-	tx.Delete(tail)
-	now := ofDocument{printOf(m.texts), m.ordinal}
-	tx.Set(p.k.documentKey(keyOf, m.folded), now.append(nil), nil)
-	s := settled{m.sum, m.lengths, []byte(m.folded)}
-	tx.Set(p.k.ordinalKey(keySettled, m.ordinal), s.append(nil), nil)
-	p.k.addLengths(tx, m.lengths, 1)
-	return nil
 }

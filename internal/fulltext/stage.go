@@ -45,6 +45,7 @@ func (k *keeper) stage(tx storage.Tx, folded string, before []byte, given []cata
 	mine, tail := k.documentKey(keyOf, folded), k.documentKey(keyTail, folded)
 	switch {
 	case texts != nil:
+		k.staged.Add(1)
 		tx.Set(mine, now.append(nil), nil)
 		tx.Set(tail, texts, nil)
 	case before != nil:

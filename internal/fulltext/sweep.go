@@ -26,7 +26,10 @@ const smallBlock = blockPostings / 2
 // sweepBytes is about how many bytes of blocks a part of a sweep reads.
 const sweepBytes = 512 << 10
 
-// sweepDue reports whether the next part is one of a sweep. A long tail goes first.
+// sweepEvery is of how many parts one goes on with a sweep that is due while the tail is long.
+const sweepEvery = 4
+
+// sweepDue reports whether the next part is one of a sweep.
 func (k *keeper) sweepDue(r storage.Reader, s state) (bool, error) {
 	if len(s.sweep) == 0 {
 		value, err := catalog.ValueAt(r, k.countKey())
@@ -41,47 +44,34 @@ func (k *keeper) sweepDue(r storage.Reader, s state) (bool, error) {
 			return false, nil
 		}
 	}
-	long, err := k.hasTail(r, 4*PartDocuments)
-	return !long, err
+	return k.progress.parts%sweepEvery == 0 || !k.progress.presses, nil
 }
 
 // Presses implements catalog.Presser: each query reads the tail.
-func (k *keeper) Presses(r storage.Reader) (bool, error) { return k.hasTail(r, 2*PartDocuments) }
-
-// hasTail reports whether the tail has as many documents.
-func (k *keeper) hasTail(r storage.Reader, least int) (bool, error) {
-	lo := k.key(keyTail)
-	it, err := r.Iterate(lo, format.PrefixEnd(lo))
-	if err != nil {
-		return false, err
-	}
-	n := 0
-	for ok := it.First(); ok && n < least; ok = it.Next() {
-		n++
-	}
-	return n >= least, errs.First(it.Error(), it.Close())
-}
+func (k *keeper) Presses() bool { return k.progress.presses }
 
 // sweeping is a part of a sweep.
 type sweeping struct {
 	k     *keeper
 	seen  *catalog.Seen
 	state state
-	dead  map[uint64]int64  // sums that are left, by ordinal
-	less  map[uint64]bool   // those of dead that have become less
-	gone  [][]byte          // keys of blocks
-	set   map[string][]byte // blocks
+	dead  map[uint64]int64 // sums that are left, by ordinal
+	less  map[uint64]bool  // those of dead that have become less
+	gone  [][]byte         // keys of blocks
+	set   []keyed          // blocks
 
-	// Blocks of one term, one behind the other, that become others.
-	prefix  []byte // of their keys
-	keys    [][]byte
-	joined  []posting
-	changed bool // a posting was removed
+	// Blocks of one term, one behind the other, that may become others.
+	prefix   []byte // of their keys
+	some     []keyed
+	postings int  // of them
+	changed  bool // one has a posting of a dead document
+
+	heads []occurrence // scratch
 }
 
 // sweepPart prepares a part of a sweep.
 func (k *keeper) sweepPart(ctx context.Context, r storage.Reader, seen *catalog.Seen, s state) (catalog.Settling, error) {
-	p := sweeping{k: k, seen: seen, state: s, dead: make(map[uint64]int64), less: make(map[uint64]bool), set: make(map[string][]byte)}
+	p := sweeping{k: k, seen: seen, state: s, dead: make(map[uint64]int64), less: make(map[uint64]bool)}
 	if err := p.readDead(ctx, r); err != nil {
 		return nil, err
 	}
@@ -95,7 +85,7 @@ func (k *keeper) sweepPart(ctx context.Context, r storage.Reader, seen *catalog.
 		size += len(it.Key()) + len(it.Value())
 		err = errs.First(ctx.Err(), p.block(it.Key(), it.Value()))
 	}
-	p.flush()
+	err = errs.First(err, p.flush())
 	p.state.sweep = nil
 	p.state.blocks = p.state.blocks - uint64(len(p.gone)) + uint64(len(p.set))
 	if ok && err == nil {
@@ -129,49 +119,64 @@ func (p *sweeping) readDead(ctx context.Context, r storage.Reader) error {
 	return errs.First(errs.First(err, it.Error()), it.Close())
 }
 
-// block removes the postings of dead documents from a block.
-func (p *sweeping) block(key, value []byte) error {
-	field, term, first, ok := cutBlockKey(key)
-	if !ok {
+// block looks at the next block. Only heads are read of one that stays as it is.
+func (p *sweeping) block(key, value []byte) (err error) {
+	if len(key) < 8 {
 		return errs.ErrCorrupt
 	}
-	all, err := decodeBlock(nil, first, value)
-	if err != nil {
+	prefix, first := key[:len(key)-8], binary.BigEndian.Uint64(key[len(key)-8:])
+	if p.heads, _, err = decodeHeads(p.heads[:0], first, value); err != nil {
 		return err
 	}
-	kept := all[:0]
-	for i := range all {
-		ordinal := all[i].ordinal
-		sum, dead := p.dead[ordinal]
-		if !dead {
-			kept = append(kept, all[i])
-			continue
+	changed := len(p.dead) > 0 && slices.ContainsFunc(p.heads, func(o occurrence) bool {
+		_, dead := p.dead[o.ordinal]
+		return dead
+	})
+	if !bytes.Equal(prefix, p.prefix) || p.postings >= blockPostings {
+		if err := p.flush(); err != nil {
+			return err
 		}
-		p.dead[ordinal] = sum - all[i].weigh(field, term)
-		p.less[ordinal] = true
+		p.prefix = append(p.prefix[:0], prefix...)
 	}
-	prefix, changed := key[:len(key)-8], len(kept) < len(all)
-	if !bytes.Equal(prefix, p.prefix) || len(p.joined) >= blockPostings {
-		p.flush()
-		p.prefix = bytes.Clone(prefix)
+	if !changed && (len(p.heads) >= smallBlock || len(value) >= blockBytes/2) {
+		return p.flush()
 	}
-	if !changed && (len(kept) >= smallBlock || len(value) >= blockBytes/2) {
-		p.flush()
-		return nil
-	}
-	p.keys, p.joined, p.changed = append(p.keys, bytes.Clone(key)), append(p.joined, kept...), p.changed || changed
+	p.some = append(p.some, keyed{bytes.Clone(key), bytes.Clone(value)})
+	p.postings, p.changed = p.postings+len(p.heads), p.changed || changed
 	return nil
 }
 
-// flush joins the blocks that have been gathered.
-func (p *sweeping) flush() {
-	if p.changed || len(p.keys) > 1 {
-		p.gone = append(p.gone, p.keys...)
-		for _, block := range blocks(p.joined) {
-			p.set[string(binary.BigEndian.AppendUint64(bytes.Clone(p.prefix), block[0].ordinal))] = appendBlock(nil, block)
-		}
+// flush joins the blocks that have been gathered, without the postings of dead documents.
+func (p *sweeping) flush() error {
+	defer func() { p.some, p.postings, p.changed = p.some[:0], 0, false }()
+	if !p.changed && len(p.some) < 2 {
+		return nil
 	}
-	p.keys, p.joined, p.changed = nil, nil, false
+	var joined []posting
+	for i := range p.some {
+		field, term, first, ok := cutBlockKey(p.some[i].key)
+		if !ok {
+			return errs.ErrCorrupt
+		}
+		all, err := decodeBlock(nil, first, p.some[i].value)
+		if err != nil {
+			return err
+		}
+		for j := range all {
+			sum, dead := p.dead[all[j].ordinal]
+			if !dead {
+				joined = append(joined, all[j])
+				continue
+			}
+			p.dead[all[j].ordinal] = sum - weigh(&all[j], field, term)
+			p.less[all[j].ordinal] = true
+		}
+		p.gone = append(p.gone, p.some[i].key)
+	}
+	for _, block := range blocks(joined) {
+		p.set = append(p.set, keyed{binary.BigEndian.AppendUint64(bytes.Clone(p.prefix), block[0].ordinal), appendBlock(nil, block)})
+	}
+	return nil
 }
 
 // stage is the catalog.Settling.
@@ -197,8 +202,8 @@ func (p *sweeping) stage(tx storage.Tx) (bool, error) {
 	for _, key := range p.gone {
 		tx.Delete(key)
 	}
-	for key, value := range p.set {
-		tx.Set([]byte(key), value, nil)
+	for i := range p.set {
+		tx.Set(p.set[i].key, p.set[i].value, nil)
 	}
 	tx.Set(p.k.stateKey(), state.append(), nil)
 	return true, nil

@@ -182,20 +182,17 @@ func (s *settler) part(ctx context.Context, ix *catalog.Index) (found bool, err 
 
 // read asks the kind of an index for a part of its work. The newest commits are read, durable or not: a part that was settled
 // is not found again.
-func (s *settler) read(ctx context.Context, ix *catalog.Index) (_ catalog.Settling, err error) {
+func (s *settler) read(ctx context.Context, ix *catalog.Index) (settle catalog.Settling, err error) {
 	if err := s.in.env.Enter(); err != nil {
 		return nil, err
 	}
 	defer s.in.env.Exit()
 	moment := s.in.env.Engine.Latest()
 	defer func() { err = errs.First(err, moment.Close()) }()
-	s.presses = false
-	if p, is := ix.Settler.(catalog.Presser); is {
-		if s.presses, err = p.Presses(moment); err != nil {
-			return nil, err
-		}
-	}
-	return ix.Settler.Settle(ctx, moment)
+	settle, err = ix.Settler.Settle(ctx, moment)
+	p, is := ix.Settler.(catalog.Presser)
+	s.presses = is && p.Presses()
+	return settle, err
 }
 
 // Settle does a part of the work in the background now, and reports whether there may be more. The worker must not run.

@@ -100,27 +100,20 @@ func (k *keeper) Settle(ctx context.Context, r storage.Reader) (catalog.Settling
 }
 
 // Presses implements catalog.Presser: each query reads the tail.
-func (k *keeper) Presses(r storage.Reader) (bool, error) {
-	lo := k.key(keyTail)
-	it, err := r.Iterate(lo, format.PrefixEnd(lo))
-	if err != nil {
-		return false, err
-	}
-	n := 0
-	for ok := it.First(); ok && n < 2*PartDocuments; ok = it.Next() {
-		n++
-	}
-	return n >= 2*PartDocuments, errs.First(it.Error(), it.Close())
-}
+func (k *keeper) Presses() bool { return k.presses }
 
-// take reads the beginning of the tail.
+// take reads the beginning of the tail, and sees whether it is long.
 func (k *keeper) take(ctx context.Context, r storage.Reader) (tail []document, size int, err error) {
 	lo := k.key(keyTail)
 	it, err := r.Iterate(lo, format.PrefixEnd(lo))
 	if err != nil {
 		return nil, 0, err
 	}
-	for ok := it.First(); ok && err == nil && len(tail) < PartDocuments && size < partBytes; ok = it.Next() {
+	seen := 0
+	for ok := it.First(); ok && err == nil && seen < 2*PartDocuments; ok = it.Next() {
+		if seen++; len(tail) == PartDocuments || size >= partBytes {
+			continue
+		}
 		var folded []byte
 		if folded, err = cutID(it.Key()); err != nil {
 			break
@@ -132,6 +125,7 @@ func (k *keeper) take(ctx context.Context, r storage.Reader) (tail []document, s
 		size += len(it.Value())
 		err = ctx.Err()
 	}
+	k.presses = seen >= 2*PartDocuments
 	return tail, size, errs.First(errs.First(err, it.Error()), it.Close())
 }
 

@@ -14,12 +14,12 @@ var worded = []mutation{
 	},
 	{
 		name:  "words: postings of documents that have changed stay for ever",
-		edits: []edit{{"internal/fulltext/sweep.go", "\t\tif !dead {\n", "\t\tif dead || !dead {\n"}},
+		edits: []edit{{"internal/fulltext/sweep.go", "\t\t\tif !dead {\n", "\t\t\tif dead || !dead {\n"}},
 		tests: []tests{{"internal/fulltext", "TestText_Swept"}},
 	},
 	{
 		name:  "words: small blocks are not joined",
-		edits: []edit{{"internal/fulltext/sweep.go", "p.changed || len(p.keys) > 1", "p.changed"}},
+		edits: []edit{{"internal/fulltext/sweep.go", "if !p.changed && len(p.some) < 2 {", "if !p.changed {"}},
 		tests: []tests{{"internal/fulltext", "TestText_Joined"}},
 	},
 	{
