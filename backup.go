@@ -9,6 +9,7 @@ import (
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/backup"
+	"github.com/jaydb/jay/internal/budget"
 	"github.com/jaydb/jay/internal/copier"
 	"github.com/jaydb/jay/internal/core"
 	"github.com/jaydb/jay/internal/files"
@@ -320,7 +321,8 @@ func (l LeftOutIndex) String() string {
 // RestoreOptions. Nothing follows a backup of the original any more: the next backup of the restored
 // database is a full one.
 func Restore(ctx context.Context, dir string, opts RestoreOptions, backups ...io.Reader) (RestoreInfo, error) {
-	o, err := opts.inner()
+	o, claim, err := opts.inner()
+	defer claim.End()
 	var done recovery.Restored
 	if err == nil {
 		done, err = recovery.Restore(ctx, dir, o, backups)
@@ -382,7 +384,8 @@ type PromoteOptions struct {
 // If it returns an error or the process ends, the directory is still that of a standby: call Promote again with the same CopyTag, or follow
 // the source again. A directory that is no standby's, or whose first copy is not whole, is ErrStandby.
 func Promote(ctx context.Context, dir string, opts PromoteOptions) (RestoreInfo, error) {
-	o, err := (&RestoreOptions{CopyTag: opts.CopyTag, SameTag: opts.SameTag, Floors: opts.Floors, Options: opts.Options}).inner()
+	o, claim, err := (&RestoreOptions{CopyTag: opts.CopyTag, SameTag: opts.SameTag, Floors: opts.Floors, Options: opts.Options}).inner()
+	defer claim.End()
 	var done recovery.Restored
 	if err == nil {
 		done, err = recovery.Promote(ctx, dir, o)
@@ -422,27 +425,28 @@ func checkTags(copyTag string, sameTag bool, choose string) error {
 }
 
 // inner returns the options as package recovery has them, after checking them.
-func (o *RestoreOptions) inner() (out recovery.RestoreOptions, err error) {
+// The caller must end the claim, also after an error.
+func (o *RestoreOptions) inner() (out recovery.RestoreOptions, claim *budget.Claim, err error) {
 	var given Options
 	if o.Options != nil {
 		given = *o.Options
 	}
 	if err := checkTags(o.CopyTag, o.SameTag, "choose a CopyTag, or SameTag with Floors: the original may have made IDs since the backup"); err != nil {
-		return out, err
+		return out, nil, err
 	}
 	if given.CopyTag != "" || given.NodeTag != "" || given.ReadOnly || given.AcceptLoss != nil {
-		return out, fmt.Errorf("%w: Options of a restore go without CopyTag, NodeTag, ReadOnly and AcceptLoss", ErrOption)
+		return out, nil, fmt.Errorf("%w: Options of a restore go without CopyTag, NodeTag, ReadOnly and AcceptLoss", ErrOption)
 	}
 	given.CopyTag = o.CopyTag
-	given, shares, err := given.withDefaults()
+	given, claim, err = given.withDefaults()
 	if err != nil {
-		return out, err
+		return out, nil, err
 	}
-	out = recovery.RestoreOptions{Open: *given.inner(shares), SameTag: o.SameTag, Floors: core.Counters(o.Floors), Progress: o.Progress}
+	out = recovery.RestoreOptions{Open: *given.inner(claim), SameTag: o.SameTag, Floors: core.Counters(o.Floors), Progress: o.Progress}
 	if o.Damage != nil {
 		out.Damage = func(d recovery.Damage) { o.Damage(Damage(d)) }
 	}
-	return out, nil
+	return out, claim, nil
 }
 
 // Checkpoint makes a copy of the database as the directory dir, which must not exist: a
@@ -579,7 +583,12 @@ func (e *CopyLimitError) Unwrap() error { return ErrTooLarge }
 // returns a *CopyError, at the end at the latest. Nothing is written to the source. What is longer than the target can store is listed by a
 // *CopyLimitError before anything is written.
 func Copy(ctx context.Context, from, to string, opts CopyOptions) (CopyInfo, error) {
-	inner, err := opts.inner()
+	inner, claims, err := opts.inner()
+	defer func() {
+		for _, claim := range claims {
+			claim.End()
+		}
+	}()
 	var done recovery.Copied
 	if err == nil {
 		done, err = recovery.Copy(ctx, from, to, inner)
@@ -612,18 +621,19 @@ func publicCopyError(err error) error {
 }
 
 // inner returns the options as package recovery has them, after checking them.
-func (o *CopyOptions) inner() (out recovery.CopyOptions, err error) {
+// The caller must end the claims, also after an error.
+func (o *CopyOptions) inner() (out recovery.CopyOptions, claims [2]*budget.Claim, err error) {
 	if err := checkTags(o.CopyTag, o.SameTag, "choose a CopyTag if the source goes on, or SameTag if the copy takes its place"); err != nil {
-		return out, err
+		return out, claims, err
 	}
 	if hasFloors := o.Floors.Etag > 0 || len(o.Floors.Identities) > 0 || len(o.Floors.HiLo) > 0; o.SameTag && hasFloors {
-		return out, fmt.Errorf("%w: Floors go with CopyTag: with SameTag the counters are known", ErrOption)
+		return out, claims, fmt.Errorf("%w: Floors go with CopyTag: with SameTag the counters are known", ErrOption)
 	}
-	if out.From, err = copySide("From", o.From, ""); err != nil {
-		return out, err
+	if out.From, claims[0], err = copySide("From", o.From, ""); err != nil {
+		return out, claims, err
 	}
-	if out.To, err = copySide("To", o.To, o.CopyTag); err != nil {
-		return out, err
+	if out.To, claims[1], err = copySide("To", o.To, o.CopyTag); err != nil {
+		return out, claims, err
 	}
 	out.Floors = core.Counters(o.Floors)
 	if o.Progress != nil {
@@ -631,22 +641,22 @@ func (o *CopyOptions) inner() (out recovery.CopyOptions, err error) {
 			o.Progress(CopyProgress{p.Step, p.Done.Keys, p.Done.Bytes, p.Done.Documents, p.Total.Keys, p.Total.Bytes, p.Total.Documents})
 		}
 	}
-	return out, nil
+	return out, claims, nil
 }
 
 // copySide returns the options of one of the stores.
-func copySide(name string, given *Options, copyTag string) (core.Options, error) {
+func copySide(name string, given *Options, copyTag string) (core.Options, *budget.Claim, error) {
 	var o Options
 	if given != nil {
 		o = *given
 	}
 	if o.CopyTag != "" || o.NodeTag != "" || o.ReadOnly || o.Cluster != nil || o.AcceptLoss != nil {
-		return core.Options{}, fmt.Errorf("%w: %s of a copy goes without CopyTag, NodeTag, ReadOnly, Cluster and AcceptLoss", ErrOption, name)
+		return core.Options{}, nil, fmt.Errorf("%w: %s of a copy goes without CopyTag, NodeTag, ReadOnly, Cluster and AcceptLoss", ErrOption, name)
 	}
 	o.CopyTag = copyTag
-	o, shares, err := o.withDefaults()
+	o, claim, err := o.withDefaults()
 	if err != nil {
-		return core.Options{}, fmt.Errorf("%s: %w", name, err)
+		return core.Options{}, nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return *o.inner(shares), nil
+	return *o.inner(claim), claim, nil
 }

@@ -14,7 +14,7 @@ type DB struct {
 	core core.Database
 	opts Options
 
-	shares budget.Shares // of the memory
+	memory *budget.Claim // until Close
 }
 
 // Tests of the packages below, and package standby, look into a database by this.
@@ -33,7 +33,10 @@ func (db *DB) Dir() string { return db.core.Env.Dir }
 // ErrUnknownOutcome, and Close returns an ErrFailed. The directory stays locked
 // until the disk answers or the process ends: goroutines of the engine may
 // still write to it.
-func (db *DB) Close() error { return db.core.Close() }
+func (db *DB) Close() error {
+	defer db.memory.End()
+	return db.core.Close()
+}
 
 // Flush returns when every write acknowledged before it is on disk. Under Synced
 // durability that is always so, except for the batches of a BulkWriter. A write that has

@@ -419,6 +419,22 @@ func ExampleMemoryStats() {
 	// blocks 8 MiB
 }
 
+// Two databases share one bound.
+func ExampleMemory() {
+	shared, err := jay.NewMemory(256 << 20)
+	check(err)
+	a, err := jay.OpenMemory(&jay.Options{Memory: shared})
+	check(err)
+	defer a.Close()
+	b, err := jay.OpenMemory(&jay.Options{Memory: shared})
+	check(err)
+	defer b.Close()
+	bound, claimed, caches := shared.Bytes()
+	fmt.Println(bound>>20, "MiB, of which", caches>>20, "MiB for caches:", claimed < caches)
+	// Output:
+	// 256 MiB, of which 160 MiB for caches: true
+}
+
 // operationPrinter is an Observer that prints what was done.
 type operationPrinter struct{}
 

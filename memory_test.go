@@ -1,6 +1,7 @@
 package jay_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -142,5 +143,129 @@ func TestMaxMemory_Stats(t *testing.T) {
 	}
 	if (s.Memory.OutsideBytes > 0) != budget.Outside {
 		t.Errorf("outside are %d", s.Memory.OutsideBytes)
+	}
+}
+
+// Ensure that databases share a Memory: each claims its caches until it is closed, one that finds too little is refused by name and fits when
+// another one is closed, all draw on one share of the work, and the shares add up to the bound.
+func TestMemory_Shared(t *testing.T) {
+	t.Parallel()
+	shared, err := jay.NewMemory(64 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*jay.DB
+	defer func() {
+		for _, db := range all {
+			_ = db.Close()
+		}
+	}()
+	for {
+		db, err := jay.OpenMemory(&jay.Options{Memory: shared})
+		if e := (*jay.MemoryError)(nil); errors.As(err, &e) {
+			if !errors.Is(err, jay.ErrMemory) || !strings.Contains(err.Error(), "Options.Memory") {
+				t.Errorf("got %v", err)
+			}
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all = append(all, db); len(all) > 100 {
+			t.Fatal("databases have no bound")
+		}
+	}
+	if len(all) < 2 {
+		t.Fatalf("only %d fit", len(all))
+	}
+	w, err := all[0].BulkInsert(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := shareOf(t, all[0], "work"), shareOf(t, all[1], "work"); a.UsedBytes == 0 || a != b {
+		t.Errorf("the work is %+v and %+v", a, b)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := all[1].Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := int64(0)
+	for _, share := range s.Memory.Shares {
+		sum += share.Bytes
+	}
+	if s.Memory.BoundBytes != 64<<20 || sum > 64<<20 || sum < 64<<20-64 {
+		t.Errorf("%d of %+v", sum, s.Memory)
+	}
+	bound, claimed, most := shared.Bytes()
+	if bound != 64<<20 || most != 40<<20 || claimed > most || shareOf(t, all[0], "other databases").UsedBytes >= claimed || shared.HeapBytes() > bound || (shared.HeapBytes() < bound) != budget.Outside {
+		t.Errorf("%d, %d and %d, and %d on the heap", bound, claimed, most, shared.HeapBytes())
+	}
+	for range 2 {
+		if err := all[0].Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, err := jay.OpenMemory(&jay.Options{Memory: shared})
+	if err != nil {
+		t.Fatalf("when another one was closed: %v", err)
+	}
+	all = append(all, again)
+	for _, db := range all {
+		_ = db.Close()
+	}
+	if _, claimed, _ := shared.Bytes(); claimed != 0 {
+		t.Errorf("%d bytes are claimed in the end", claimed)
+	}
+}
+
+// Ensure that calls that open no DB give the memory back, also after an error, and that a Memory and a bound exclude each other.
+func TestMemory_GivenBack(t *testing.T) {
+	t.Parallel()
+	ctx, dir := context.Background(), t.TempDir()
+	shared, err := jay.NewMemory(64 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &jay.Options{Memory: shared}
+	db, err := jay.Open(dir+"/a", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := jay.Open(dir+"/a", o); !errors.Is(err, jay.ErrLocked) {
+		t.Errorf("got %v", err)
+	}
+	var backup bytes.Buffer
+	if _, err := db.Backup(ctx, &backup); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := jay.Copy(ctx, dir+"/a", dir+"/b", jay.CopyOptions{From: o, To: o, CopyTag: "B"}); err != nil {
+		t.Errorf("a copy, whose two stores share the memory: %v", err)
+	}
+	if _, err := jay.Copy(ctx, dir+"/none", dir+"/b", jay.CopyOptions{From: o, To: o, CopyTag: "B"}); err == nil {
+		t.Error("nothing was copied")
+	}
+	if _, err := jay.Restore(ctx, dir+"/c", jay.RestoreOptions{Options: o, CopyTag: "C"}, &backup); err != nil {
+		t.Error(err)
+	}
+	if _, err := jay.VerifyDir(ctx, dir+"/a", o, nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := jay.Repair(ctx, dir+"/a", dir+"/d", o, nil); err != nil {
+		t.Error(err)
+	}
+	if _, claimed, _ := shared.Bytes(); claimed != 0 {
+		t.Errorf("%d bytes are claimed in the end", claimed)
+	}
+	if _, err := jay.OpenMemory(&jay.Options{Memory: shared, MaxMemory: 64 << 20}); !errors.Is(err, jay.ErrOption) || !strings.Contains(err.Error(), "goes without Memory") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := jay.NewMemory(32<<20 - 1); !errors.Is(err, jay.ErrOption) || !strings.Contains(err.Error(), "33554431") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -115,7 +115,13 @@ type opening struct {
 }
 
 func open(dir string, given *Options, how opening) (*DB, error) {
-	opts, shares, err := given.withDefaults()
+	opts, claim, err := given.withDefaults()
+	opened := false
+	defer func() {
+		if !opened {
+			claim.End()
+		}
+	}()
 	if dir == "" && err == nil {
 		err = fmt.Errorf("%w: no directory is named", ErrOption)
 	}
@@ -131,8 +137,8 @@ func open(dir string, given *Options, how opening) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %q: %w", storage.Shown(opts.Engine, dir), err)
 	}
-	db := &DB{opts: opts, shares: shares}
-	inner := opts.inner(shares)
+	db := &DB{opts: opts, memory: claim}
+	inner := opts.inner(claim)
 	inner.Restoring, inner.Rebuilding = how.restoring, how.rebuilding
 	inner.CacheAsked = given != nil && given.DocumentCacheBytes > 0
 	if how.inMemory {
@@ -143,11 +149,12 @@ func open(dir string, given *Options, how opening) (*DB, error) {
 	if err := db.core.Open(dir, inner); err != nil {
 		return nil, err
 	}
+	opened = true
 	return db, nil
 }
 
 // inner returns the options as the packages below have them.
-func (o *Options) inner(shares budget.Shares) *core.Options {
+func (o *Options) inner(claim *budget.Claim) *core.Options {
 	return &core.Options{
 		Driver:    o.driver(),
 		OnMachine: o.Engine == nil && o.FS == nil,
@@ -179,7 +186,8 @@ func (o *Options) inner(shares budget.Shares) *core.Options {
 
 		MaxAttachmentBytes: o.MaxAttachmentBytes,
 		MaxAttachments:     o.MaxAttachments,
-		Shares:             shares,
+		Shares:             claim.Shares,
+		Work:               claim.Pool,
 		MinFreeBytes:       uint64(o.MinFreeBytes),
 
 		Now:   o.Now,

@@ -2,6 +2,7 @@ package jay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -298,12 +299,16 @@ type Options struct {
 	//
 	// On top of it come the program itself, the documents that calls read and write at the moment, and results that the program keeps.
 	// Jay never sets the limit of Go's heap (GOMEMLIMIT), which counts only the heap: docs/operations.md says which limit goes along
-	// with MaxMemory. Each open database has a bound of its own. The files of a database in memory do not count.
+	// with MaxMemory. The files of a database in memory do not count.
 	//
-	// The default is a quarter of the memory of the machine, or of the process if its control group (Linux) or GOMEMLIMIT allow it less,
-	// and at least 32 MiB: of that the caches take what a bound of 512 MiB gives them, at most, and the work takes the rest. Options that are
-	// set then come on top of it, and none is refused. Outside of Linux the machine counts as one of 2 GiB.
+	// The default is no bound of the database's own: all databases of the process that have neither MaxMemory nor Memory share one Memory. Its
+	// bound is a quarter of the memory of the machine, or of the process if its control group (Linux) or GOMEMLIMIT allow it less, and at least
+	// 32 MiB. None of these databases is refused: one that finds too little left has the least caches, and options that are set come on top.
+	// Outside of Linux the machine counts as one of 2 GiB.
 	MaxMemory int64
+
+	// Memory is memory that the database shares with others, in place of MaxMemory: see NewMemory.
+	Memory *Memory
 
 	// MaxQueryBytes bounds the memory that one query takes for what it cannot
 	// stream: documents to be sorted, groups, distinct rows, IDs seen. A query that
@@ -561,7 +566,9 @@ const (
 
 // withDefaults returns a copy of o, which may be nil, with every default
 // filled in but those that the stored database decides, and how the memory is divided.
-func (o *Options) withDefaults() (Options, budget.Shares, error) {
+//
+// The caller must end the claim, on the memory that the database shares with others.
+func (o *Options) withDefaults() (Options, *budget.Claim, error) {
 	var out Options
 	if o != nil {
 		out = *o
@@ -595,29 +602,40 @@ func (o *Options) withDefaults() (Options, budget.Shares, error) {
 	}
 	out.Logger = guardLogger(out.Logger)
 	if err := out.check(); err != nil {
-		return out, budget.Shares{}, err
+		return out, nil, err
 	}
-	shares, err := out.divide()
-	return out, shares, err
+	claim, err := out.divide()
+	return out, claim, err
 }
 
 // divide divides the memory, and sets the options that are shares of it.
-func (o *Options) divide() (budget.Shares, error) {
-	s, err := budget.Divide(budget.Asked{
+func (o *Options) divide() (claim *budget.Claim, err error) {
+	asked := budget.Asked{
 		Bound: o.MaxMemory, Blocks: o.CacheBytes, MemTable: o.MemTableBytes, Documents: o.DocumentCacheBytes, Query: int64(o.MaxQueryBytes),
 		OtherEngine: o.Engine != nil,
-	}, budget.Machine())
+	}
+	switch {
+	case o.MaxMemory > 0:
+		claim, err = budget.Own(asked)
+	case o.Memory != nil:
+		claim, err = (*budget.Common)(o.Memory).Claim(asked)
+	default:
+		claim, err = budget.Process().Claim(asked)
+	}
+	if errors.Is(err, budget.ErrBound) {
+		return nil, fmt.Errorf("%w: %w", ErrOption, err)
+	}
 	if err != nil {
-		return s, fmt.Errorf("%w: %w", ErrOption, err)
+		return nil, err
 	}
-	if o.MaxMemory > 0 && o.Loads == nil && o.Engine == nil {
-		o.Loads = NewLoads(s.Loads(int64(o.MaxDocumentBytes)))
+	if (o.MaxMemory > 0 || o.Memory != nil) && o.Loads == nil && o.Engine == nil {
+		o.Loads = NewLoads(claim.Loads(int64(o.MaxDocumentBytes)))
 	}
-	o.MaxMemory, o.CacheBytes, o.MemTableBytes, o.DocumentCacheBytes = s.Bound, s.Blocks, s.MemTable, s.Documents
+	o.MaxMemory, o.CacheBytes, o.MemTableBytes, o.DocumentCacheBytes = claim.Bound, claim.Blocks, claim.MemTable, claim.Documents
 	if o.MaxQueryBytes == 0 {
-		o.MaxQueryBytes = int(s.QueryBytes())
+		o.MaxQueryBytes = int(claim.QueryBytes())
 	}
-	return s, nil
+	return claim, nil
 }
 
 func (o *Options) check() error {
@@ -638,6 +656,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("%w: HiLo2010 needs its HiLoCapacity, the same for every client (RavenDB's was 1024 in 2010, later 32)", ErrOption)
 	case o.MaxMemory < 0:
 		return fmt.Errorf("%w: MaxMemory must not be negative, got %d", ErrOption, o.MaxMemory)
+	case o.MaxMemory > 0 && o.Memory != nil:
+		return fmt.Errorf("%w: MaxMemory (%d) goes without Memory: a database has a bound of its own, or shares one", ErrOption, o.MaxMemory)
 	case o.MaxQueryBytes < 0:
 		return fmt.Errorf("%w: MaxQueryBytes must be at least 1, got %d", ErrOption, o.MaxQueryBytes)
 	case o.AutoIndexes < 0 || o.AutoIndexes > catalog.MaxPerCollection:
@@ -702,6 +722,34 @@ type Loads lsm.Loads
 // time of documents of 20 MB may take 4 GB for a moment, whatever the caches are. A bound costs
 // speed on disks that answer many reads at a time faster than one.
 func NewLoads(n int) *Loads { return (*Loads)(lsm.NewLoads(max(1, n))) }
+
+// Memory is memory that several databases share, in place of a bound for each: see NewMemory. It is safe for concurrent use.
+type Memory budget.Common
+
+// NewMemory returns memory of so many bytes for databases that are opened with it as Options.Memory. It is ErrOption if that is below 32 MiB.
+//
+// Three sixteenths are for what queries, builds of indexes and bulk writers of all these databases hold, and as much for their garbage. The rest is for caches, write buffers and
+// their garbage: each database claims its caches when it is opened, as long as it is open. It gets those of a database with MaxMemory of 512 MiB, or half of what is left if that is less,
+// and at least 10 MiB (16 MiB without cgo). Open returns a *MemoryError if that is not left. Options of the caches that are set are claimed as
+// they are.
+//
+// Each database limits the blocks that it reads from the disk at a time, unless Loads is set. Copy opens two databases, which can share one Memory, too.
+func NewMemory(bytes int64) (*Memory, error) {
+	c, err := budget.NewCommon(bytes)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOption, err)
+	}
+	return (*Memory)(c), nil
+}
+
+// Bytes returns the bound, what databases have claimed of the part for caches, and that part.
+func (m *Memory) Bytes() (bound, claimed, caches int64) {
+	claimed, caches = (*budget.Common)(m).Load()
+	return (*budget.Common)(m).Bound(), claimed, caches
+}
+
+// HeapBytes returns what the bound leaves to Go's heap: see MemoryStats.HeapBytes.
+func (m *Memory) HeapBytes() int64 { return (*budget.Common)(m).HeapBytes() }
 
 // files returns the file system of files that are not the database's own.
 func (o *Options) files() lsm.FS {

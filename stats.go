@@ -57,7 +57,7 @@ type Stats struct {
 
 // MemoryStats are figures about the memory of a database: see Options.MaxMemory.
 type MemoryStats struct {
-	BoundBytes int64         `json:"boundBytes"` // Options.MaxMemory, or its default
+	BoundBytes int64         `json:"boundBytes"` // Options.MaxMemory, or the bound of the Memory that the database shares
 	Shares     []MemoryShare `json:"shares"`     // which add up to it, but for some bytes
 
 	// OutsideBytes is what the database uses outside of Go's heap, where GOMEMLIMIT does not count it: blocks and write buffers, if the
@@ -71,13 +71,13 @@ type MemoryStats struct {
 
 // MemoryShare is a share of the memory of a database.
 type MemoryShare struct {
-	Name      string `json:"name"`      // "blocks", "write buffers", "documents", "heads", "work" or "garbage"
+	Name      string `json:"name"`      // "blocks", "write buffers", "documents", "heads", "work", "garbage", and of a shared Memory "other databases", with what these have claimed for their caches
 	Bytes     int64  `json:"bytes"`     // that it may have
 	UsedBytes int64  `json:"usedBytes"` // that it has; 0 for "garbage", which Go's runtime knows
 }
 
 // memoryStats returns the figures of the memory.
-func memoryStats(of *core.Database, s *budget.Shares, engine *EngineStats) MemoryStats {
+func memoryStats(of *core.Database, s *budget.Claim, engine *EngineStats) MemoryStats {
 	work, _, _ := of.Env.Work.Load()
 	buffers := int64(engine.MemTableBytes)
 	m := MemoryStats{BoundBytes: s.Bound, HeapBytes: s.Bound - s.OutsideBytes(), Shares: []MemoryShare{
@@ -88,6 +88,9 @@ func memoryStats(of *core.Database, s *budget.Shares, engine *EngineStats) Memor
 		{"work", s.Work, work},
 		{"garbage", s.Collector, 0},
 	}}
+	if most, claimed := s.Others(); most > 0 {
+		m.Shares = append(m.Shares, MemoryShare{"other databases", most, claimed})
+	}
 	if budget.Outside {
 		m.OutsideBytes = engine.CacheBytes + buffers
 	}
@@ -211,7 +214,7 @@ func readStats(ctx context.Context, db *DB, s *Stats) (err error) {
 		return err
 	}
 	s.Engine = db.core.Env.Engine.Stats()
-	s.Memory = memoryStats(&db.core, &db.shares, &s.Engine)
+	s.Memory = memoryStats(&db.core, db.memory, &s.Engine)
 	s.DiskFull = db.core.Env.Room.IsLow()
 	s.Cluster = clusterStats(db)
 	return nil

@@ -134,24 +134,26 @@ func damages(found []recovery.Damage) []Damage {
 // It takes memory for the logs of the database, twice: a few times Options.MemTableBytes
 // of the program that wrote it. The errors are those of Open, but for damage, which is in the report.
 func VerifyDir(ctx context.Context, dir string, opts *Options, how *VerifyOptions) (VerifyReport, error) {
-	o, shares, err := salvageOptions(dir, opts)
+	o, claim, err := salvageOptions(dir, opts)
+	defer claim.End()
 	if err != nil {
 		return VerifyReport{}, err
 	}
-	found, err := recovery.CheckDirectory(ctx, dir, o.inner(shares), how.inner())
+	found, err := recovery.CheckDirectory(ctx, dir, o.inner(claim), how.inner())
 	return verifyReport(found), err
 }
 
 // salvageOptions returns the options with which a directory is read.
-func salvageOptions(dir string, opts *Options) (Options, budget.Shares, error) {
-	o, shares, err := opts.withDefaults()
+// The caller must end the claim, also after an error.
+func salvageOptions(dir string, opts *Options) (Options, *budget.Claim, error) {
+	o, claim, err := opts.withDefaults()
 	if dir == "" && err == nil {
 		err = fmt.Errorf("%w: no directory is named", ErrOption)
 	}
 	if err != nil {
 		err = fmt.Errorf("open %q: %w", storage.Shown(o.Engine, dir), err)
 	}
-	return o, shares, err
+	return o, claim, err
 }
 
 // RepairReport is what Repair has done.
@@ -191,7 +193,8 @@ type LostItem struct {
 // ".unfinished" behind it; a process that ends meanwhile leaves that, to be removed. opts are those of Open, and of the new
 // database if its settings are lost.
 func Repair(ctx context.Context, dir, into string, opts *Options, how *VerifyOptions) (RepairReport, error) {
-	o, shares, err := salvageOptions(dir, opts)
+	o, claim, err := salvageOptions(dir, opts)
+	defer claim.End()
 	if err == nil && o.ReadOnly {
 		err = fmt.Errorf("repair %q: %w: ReadOnly is no option of the database that Repair writes", dir, ErrOption)
 	}
@@ -200,7 +203,7 @@ func Repair(ctx context.Context, dir, into string, opts *Options, how *VerifyOpt
 	}
 	made := o
 	made.FS = nil // opts.FS is that of dir
-	done, err := recovery.Repair(ctx, dir, into, o.inner(shares), made.inner(shares), how.inner())
+	done, err := recovery.Repair(ctx, dir, into, o.inner(claim), made.inner(claim), how.inner())
 	return repairReport(done), err
 }
 
@@ -264,7 +267,8 @@ func RotateDir(ctx context.Context, dir string, opts *Options, progress func(Con
 
 // convertDir converts a directory from and to the keys that choose returns.
 func convertDir(ctx context.Context, verb, dir string, opts *Options, progress func(ConvertProgress), choose func(lsm.Encryption, sealed.Keys) (from, to sealed.Keys, err error)) (done ConvertProgress, err error) {
-	o, _, err := salvageOptions(dir, opts)
+	o, claim, err := salvageOptions(dir, opts)
+	defer claim.End()
 	if err != nil {
 		return done, err
 	}

@@ -2,6 +2,7 @@ package standby
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -46,19 +47,37 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// engine takes the options of the engine out of those of the database, with its shares of the memory.
-func (o *Options) engine() (lsm.Options, error) {
+// engine takes the options of the engine out of those of the database, with its shares of the memory. The caller must end the claim.
+func (o *Options) engine() (lsm.Options, *budget.Claim, error) {
 	d := o.Database
-	s, err := budget.Divide(budget.Asked{Bound: d.MaxMemory, Blocks: d.CacheBytes, MemTable: d.MemTableBytes, Documents: d.DocumentCacheBytes, Query: int64(d.MaxQueryBytes)}, budget.Machine())
+	asked := budget.Asked{Bound: d.MaxMemory, Blocks: d.CacheBytes, MemTable: d.MemTableBytes, Documents: d.DocumentCacheBytes, Query: int64(d.MaxQueryBytes)}
+	var claim *budget.Claim
+	var err error
+	switch {
+	case d.MaxMemory != 0 && d.Memory != nil:
+		err = fmt.Errorf("%w: MaxMemory (%d) goes without Memory", budget.ErrBound, d.MaxMemory)
+	case d.MaxMemory != 0:
+		claim, err = budget.Own(asked)
+	default:
+		shared := budget.Process()
+		if d.Memory != nil {
+			shared = (*budget.Common)(d.Memory)
+		}
+		var part *budget.Common
+		claim, part, err = shared.Part(asked)
+		d.Memory = (*jay.Memory)(part)
+	}
+	if errors.Is(err, budget.ErrBound) {
+		err = fmt.Errorf("%w: Options.Database: %w", jay.ErrOption, err)
+	}
 	if err != nil {
-		return lsm.Options{}, fmt.Errorf("%w: Options.Database: %w", jay.ErrOption, err)
+		return lsm.Options{}, nil, err
 	}
 	if d.MaxMemory > 0 {
-		d.CacheBytes, d.MemTableBytes = s.Blocks, s.MemTable
-		d.MaxMemory = max(budget.Least, 2*(max(0, s.Documents)+s.Heads+s.Work)) // what the engine leaves
+		d.MaxMemory = max(budget.Least, 2*(max(0, claim.Documents)+claim.Heads+claim.Work)) // what the engine leaves
 	}
-	e := lsm.Options{FS: d.FS, CacheBytes: d.CacheBytes, MemTableBytes: d.MemTableBytes, Loads: (*lsm.Loads)(d.Loads), GroupReadable: d.GroupReadable,
+	e := lsm.Options{FS: d.FS, CacheBytes: claim.Blocks, MemTableBytes: claim.MemTable, Loads: (*lsm.Loads)(d.Loads), GroupReadable: d.GroupReadable,
 		EncryptionKeys: sealed.From(d.EncryptionKeys)}
 	d.FS, d.CacheBytes, d.MemTableBytes, d.Loads, d.GroupReadable, d.EncryptionKeys = nil, 0, 0, nil, false, nil
-	return e, nil
+	return e, claim, nil
 }

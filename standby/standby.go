@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/budget"
 	"github.com/jaydb/jay/internal/follow"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/look"
@@ -24,6 +25,7 @@ type Standby struct {
 	options Options
 	driver  lsm.Driver
 	cancel  context.CancelFunc
+	memory  *budget.Claim // until Close
 	ended   chan struct{} // closed when following has ended
 
 	engine storage.Engine // nil while it could not be opened again. Used by the goroutine that follows, and after ended.
@@ -88,15 +90,16 @@ func open(dir string, source Source, opts Options) (*Standby, error) {
 	if dir == "" || source == nil {
 		return nil, fmt.Errorf("%w: a standby needs a directory and a source", jay.ErrOption)
 	}
-	engine, err := o.engine()
+	engine, claim, err := o.engine()
 	if err != nil {
 		return nil, err
 	}
 	listens := o.Database.FS == nil && !o.Database.NoLook
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &Standby{listens: listens, dir: dir, source: source, driver: lsm.Driver{Options: engine}, options: o, cancel: cancel, ended: make(chan struct{}), changed: make(chan struct{})}
+	s := &Standby{listens: listens, dir: dir, source: source, driver: lsm.Driver{Options: engine}, options: o, cancel: cancel, memory: claim, ended: make(chan struct{}), changed: make(chan struct{})}
 	if err := s.openStore(ctx); err != nil {
 		cancel()
+		claim.End()
 		return nil, err
 	}
 	go s.run(ctx)
@@ -294,6 +297,7 @@ func (s *Standby) Close() error {
 	s.mu.Lock()
 	s.over = jay.ErrClosed
 	s.mu.Unlock()
+	defer s.memory.End()
 	if s.engine == nil {
 		return nil
 	}

@@ -11,8 +11,14 @@ type MemoryError struct {
 	Most   int64  // bytes that all work may have
 }
 
+// MemoryOfDatabase is What of a database that is opened, and finds too little memory for its caches.
+const MemoryOfDatabase = "database"
+
 // Error has the numbers, and says what to do.
 func (e *MemoryError) Error() string {
+	if e.What == MemoryOfDatabase {
+		return fmt.Sprintf("%v: the caches of the database need %d bytes, and other databases that share the memory (Options.Memory) have %d of %d: close one, or raise the bound", ErrMemory, e.Wanted, e.Used, e.Most)
+	}
 	if e.Held+e.Wanted > e.Most {
 		return fmt.Sprintf("%v: the %s has %d bytes and needs %d more, and all work may have %d, a share of Options.MaxMemory: raise it, or ask for less at a time", ErrMemory, e.What, e.Held, e.Wanted, e.Most)
 	}

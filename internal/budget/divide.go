@@ -22,7 +22,7 @@ const (
 	mostMemTable = 32 << 20
 
 	// usualBound is the bound up to which all caches grow alike. Beyond, half of the rest goes to the cache of blocks. A database
-	// without a bound of its own has the caches of this one.
+	// without a bound of its own has the caches of this one, if there is room for them: see Common.
 	usualBound = 512 << 20
 
 	mostHeads = 256 << 20
@@ -34,7 +34,7 @@ var ErrBound = errors.New("memory")
 
 // Asked is what the options of a database ask for. A zero field asks for nothing.
 type Asked struct {
-	Bound     int64 // of all; 0 for the default
+	Bound     int64 // of all, for Divide
 	Blocks    int64
 	MemTable  int64 // of each write buffer
 	Documents int64 // below 0: neither a cache of documents nor heads
@@ -104,15 +104,8 @@ func caches(n int64) (s Shares) {
 	return s
 }
 
-// Divide returns the shares of a database on a machine with so many bytes of memory.
-//
-// With a bound, what was asked for is taken out first, and the rest is divided. Without one the bound is a quarter of the machine, at
-// least Least; the caches are those of a bound of 512 MiB if it is larger, and all else is for the work. What was asked for then
-// replaces the default, and the bound is what comes out. So larger caches than the default need no bound.
-func Divide(asked Asked, machine int64) (Shares, error) {
-	if asked.Bound == 0 {
-		return divideDefault(asked, max(machine/4, Least)), nil
-	}
+// Divide returns the shares of a database with a bound of its own. What was asked for is taken out first, and the rest is divided.
+func Divide(asked Asked) (Shares, error) {
 	if asked.Bound < Least {
 		return Shares{}, fmt.Errorf("%w: MaxMemory must be at least %d, got %d", ErrBound, Least, asked.Bound)
 	}
@@ -132,21 +125,6 @@ func Divide(asked Asked, machine int64) (Shares, error) {
 	s.sum()
 	s.Bound = asked.Bound
 	return s, nil
-}
-
-// divideDefault returns the shares without a bound that was asked for.
-func divideDefault(asked Asked, bound int64) Shares {
-	usual := int64(usualBound)
-	if !Outside {
-		usual = usual / 2 * 3 // see caches
-	}
-	s := caches(min(bound, usual))
-	s.replace(&Asked{OtherEngine: asked.OtherEngine}, s)
-	s.sum()
-	s.Work = max((bound-s.Bound)/2, leastWork, asked.Query)
-	s.replace(&asked, s)
-	s.sum()
-	return s
 }
 
 // most is as much as is counted of one part: more is without bound.

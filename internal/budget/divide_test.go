@@ -9,10 +9,7 @@ import (
 	"github.com/jaydb/jay/internal/budget"
 )
 
-const (
-	mib     = 1 << 20
-	machine = 16 << 30
-)
+const mib = 1 << 20
 
 // asked returns random wishes with a bound.
 func asked(r *rand.Rand) budget.Asked {
@@ -41,7 +38,7 @@ func TestDivide_WithinBound(t *testing.T) {
 	refused := 0
 	for range 20_000 {
 		a := asked(r)
-		s, err := budget.Divide(a, machine)
+		s, err := budget.Divide(a)
 		if err != nil {
 			if !errors.Is(err, budget.ErrBound) {
 				t.Fatalf("seed %d: %+v: %v", seed, a, err)
@@ -81,12 +78,12 @@ func TestDivide_Monotonic(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 20_000 {
 		a := asked(r)
-		small, err := budget.Divide(a, machine)
+		small, err := budget.Divide(a)
 		if err != nil {
 			continue
 		}
 		a.Bound += r.Int64N(1 << r.IntN(36))
-		large, err := budget.Divide(a, machine)
+		large, err := budget.Divide(a)
 		if err != nil {
 			t.Fatalf("seed %d: %+v is refused: %v", seed, a, err)
 		}
@@ -111,7 +108,7 @@ func TestDivide_Refused(t *testing.T) {
 		"a query":         {budget.Asked{Bound: 64 * mib, Query: 30 * mib}, []string{"MaxQueryBytes (31457280)"}},
 		"two":             {budget.Asked{Bound: 64 * mib, Blocks: 40 * mib, Query: 10 * mib}, []string{"CacheBytes (41943040), MaxQueryBytes (10485760)"}},
 	} {
-		_, err := budget.Divide(test.asked, machine)
+		_, err := budget.Divide(test.asked)
 		if !errors.Is(err, budget.ErrBound) {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -121,28 +118,5 @@ func TestDivide_Refused(t *testing.T) {
 				t.Errorf("%s: %v does not say %q", name, err, want)
 			}
 		}
-	}
-}
-
-// Ensure that without a bound the caches are those of earlier versions on every machine of 3 GiB and more, that the work follows the machine, and that
-// options which were asked for need no bound.
-func TestDivide_Default(t *testing.T) {
-	t.Parallel()
-	for _, of := range []int64{3 << 30, machine, 1 << 40} {
-		s, err := budget.Divide(budget.Asked{}, of)
-		if err != nil || s.Blocks != 64*mib || s.MemTable != 32*mib || s.Documents != 16*mib || s.Heads != 8*mib || s.QueryBytes() != 64*mib || s.SortBytes() != 32*mib {
-			t.Errorf("%d: %+v, %d, %d, %v", of, s, s.QueryBytes(), s.SortBytes(), err)
-		}
-		if s.Bound > of/4 || s.Bound < of/4-1 {
-			t.Errorf("%d: the bound is %d", of, s.Bound)
-		}
-	}
-	small, err := budget.Divide(budget.Asked{}, 64*mib)
-	if err != nil || small.Bound > budget.Least {
-		t.Errorf("64 MiB: %+v, %v", small, err)
-	}
-	large, err := budget.Divide(budget.Asked{Blocks: 8 << 30, Query: 6 << 30}, machine)
-	if err != nil || large.Blocks != 8<<30 || large.Work < 6<<30 || large.MemTable != 32*mib || large.Bound < 8<<30 {
-		t.Errorf("with large options: %+v, %v", large, err)
 	}
 }

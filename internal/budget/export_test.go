@@ -1,4 +1,7 @@
 package budget
 
-// MachineBytes is machineBytes, for tests.
-var MachineBytes = machineBytes
+// For tests.
+var (
+	MachineBytes = machineBytes
+	ProcessOf    = processOf
+)

@@ -20,9 +20,8 @@ var Patience = 5 * time.Second
 //
 // A nil Pool has no bound. All methods are safe for concurrent use.
 type Pool struct {
-	most int64
-
 	mu      sync.Mutex
+	most    int64     // Guarded by mu.
 	used    int64     // Guarded by mu.
 	peak    int64     // the most that was used. Guarded by mu.
 	holders int       // draws that hold memory. Guarded by mu.
@@ -48,6 +47,13 @@ func (p *Pool) Load() (used, peak, most int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.used, p.peak, p.most
+}
+
+// raise makes the pool one of at least n bytes.
+func (p *Pool) raise(n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.most = max(p.most, n)
 }
 
 // Draw is the memory of one piece of work. End gives it back. The zero value has no bound. Its methods are not safe for concurrent use; different draws are.

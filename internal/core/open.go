@@ -63,6 +63,7 @@ type Options struct {
 	MaxAttachmentBytes int64
 	MaxAttachments     int
 	Shares             budget.Shares // of the memory
+	Work               *budget.Pool  // that has Shares.Work
 	CacheAsked         bool          // the user has set DocumentCacheBytes, above 0
 	MinFreeBytes       uint64
 
@@ -279,7 +280,7 @@ func newEnv(dir string, engine storage.Engine, o *Options) *env.Env {
 	e := env.New()
 	e.Dir, e.Engine, e.Synced = dir, engine, o.Engine.DurableReads
 	e.Limits, e.ExactExpiry = o.Limits, o.ExactExpiry
-	e.Work, e.SortBytes = budget.NewPool(o.Shares.Work), int(o.Shares.SortBytes())
+	e.Work, e.SortBytes = o.Work, int(o.Shares.SortBytes())
 	e.MaxQueryBytes, e.Now, e.Rand, e.Logger = o.MaxQueryBytes, o.Now, o.Rand, o.Engine.Logger
 	return e
 }

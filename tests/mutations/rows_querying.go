@@ -247,4 +247,19 @@ var querying = []mutation{
 		edits: []edit{{"internal/bulk/bulk.go", "\t\t\tw.memory.End()\n", ""}},
 		tests: []tests{{".", "TestMaxMemory_Work"}},
 	},
+	{
+		name:  "a database keeps its claim on shared memory after Close",
+		edits: []edit{{"db.go", "\tdefer db.memory.End()\n", ""}},
+		tests: []tests{{".", "TestMemory_Shared"}},
+	},
+	{
+		name:  "a database that does not open keeps its claim on shared memory",
+		edits: []edit{{"open.go", "\t\t\tclaim.End()\n", "\t\t\t_ = claim\n"}},
+		tests: []tests{{".", "TestMemory_GivenBack"}},
+	},
+	{
+		name:  "the last database gets memory that is claimed already",
+		edits: []edit{{"internal/budget/common.go", "\tcase s.Bound > c.left:", "\tcase s.Bound > c.caches+1:"}},
+		tests: []tests{{"internal/budget", "TestCommon"}},
+	},
 }
