@@ -60,7 +60,7 @@ func NewRing(database DatabaseID, keys Keys) (*Ring, error) {
 // Renew asks for the newest key and returns its ID. Files that are made from now on are encrypted with it. After an
 // error the key is the one before.
 func (r *Ring) Renew() (id string, err error) {
-	key, err := r.ask("")
+	key, err := r.keys.ask("")
 	if err != nil {
 		return "", err
 	}
@@ -74,12 +74,12 @@ func (r *Ring) Renew() (id string, err error) {
 }
 
 // ask asks for a key, and checks the answer.
-func (r *Ring) ask(id string) (Key, error) {
+func (keys Keys) ask(id string) (Key, error) {
 	what := "the newest key"
 	if id != "" {
 		what = fmt.Sprintf("the key %q", id)
 	}
-	key, err := r.keys(id)
+	key, err := keys(id)
 	switch {
 	case err != nil:
 		return Key{}, fmt.Errorf("%w: %s cannot be had: %w", errs.ErrKey, what, err)
@@ -102,7 +102,7 @@ func (r *Ring) key(id string) (Key, error) {
 	if found {
 		return key, nil
 	}
-	key, err := r.ask(id) // which may take long
+	key, err := r.keys.ask(id) // which may take long
 	if err != nil {
 		return key, err
 	}

@@ -9,6 +9,8 @@
 //   - frames, for files that grow and are synced in between, such as logs: frames.go;
 //   - slots, for the few records that are overwritten where they are: slots.go.
 //
+// A stream, such as a backup, belongs to no directory: stream.go.
+//
 // All encryption is AES-256-GCM with a random nonce of 96 bits, by
 // [cipher.NewGCMWithRandomNonce]. A file key encrypts at most [MaxSeals] parts of one
 // file. What is authenticated with a part says where in its file it belongs. So bytes that
@@ -38,7 +40,11 @@ const KeyBytes = 32
 
 // sealBytes is by how much sealed bytes are longer: a nonce of 12 bytes in front, and a tag of 16.
 // Part of the on-disk format. Must not change.
-const sealBytes = 28
+const sealBytes = nonceBytes + 16
+
+// nonceBytes is the length of a nonce.
+// Part of the on-disk format. Must not change.
+const nonceBytes = 12
 
 // MaxSeals is how many parts one file key encrypts at most. With so many random nonces, two of them
 // are the same with a probability of less than 2^-32.

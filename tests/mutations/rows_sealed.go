@@ -19,6 +19,22 @@ var sealing = []mutation{
 		tests: []tests{{"internal/sealed", "TestPages_"}},
 	},
 	{
+		name: "a page of a stream does not say whether it is the last one",
+		edits: []edit{
+			{"internal/sealed/stream.go", "s.place.set(s.pages, last)", "s.place.set(s.pages, 0*last)"},
+			{"internal/sealed/stream.go", "\t\tflag = 1\n", "\t\tflag = 0\n"},
+		},
+		tests: []tests{{"internal/sealed", "TestStream_"}},
+	},
+	{
+		name: "a page of a stream does not say where it belongs",
+		edits: []edit{
+			{"internal/sealed/stream.go", "s.place.set(s.pages, last)", "s.place.set(0, last)"},
+			{"internal/sealed/stream.go", "s.place.set(uint64(s.page), flag)", "s.place.set(0, flag)"},
+		},
+		tests: []tests{{"internal/sealed", "TestStream_"}},
+	},
+	{
 		name:  "an encrypted file may take the name of another one",
 		edits: []edit{{"internal/sealed/header.go", "\t\tif names[i] == name {\n", "\t\tif true {\n"}},
 		tests: []tests{{"internal/sealed", "TestHeader_"}},

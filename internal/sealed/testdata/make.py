@@ -1,5 +1,5 @@
 """Makes the files of TestVectors with another implementation of the cryptography (OpenSSL, by Python's
-package cryptography), from what the comments of header.go, pages.go, frames.go, slots.go and ring.go say:
+package cryptography), from what the comments of header.go, pages.go, frames.go, slots.go, stream.go and ring.go say:
 
     python3 make.py
 """
@@ -76,6 +76,14 @@ def main():
         one = header(key, 3, b"JAY.control") + struct.pack(">I", len(record)) + seal(key, record, place(i, len(record)))
         data += one.ljust(4096, b"\0")
     write("JAY.control", data)
+
+    line = b"jay backup, format 2\n"
+    key, text = os.urandom(32), b"0123456789" * 6600
+    pages = [text[i : i + 65508] for i in range(0, len(text), 65508)]
+    data = line + slot(key, line, b"backup")
+    for i, page in enumerate(pages):
+        data += seal(key, page, place(i, int(i == len(pages) - 1)))
+    write("stream", data)
 
     start = b"JAYKEYS\x01" + DATABASE
     data = start + slot(os.urandom(32), start, b"identity")
