@@ -34,6 +34,15 @@ type Options struct {
 	// requests read and nothing more; Handler has a hook that gives other rights.
 	Mounted map[string]*jay.DB
 
+	// Stores are databases by their names, each in a store of Database.Engine, by the name that the engine knows it by, such as the address of a
+	// database of PostgreSQL (package storage/sqlkv). Any number of servers can have one open at once, and a client can ask any of them. A
+	// store that is not there is made. All are open until Close, so that the server keeps its node tags: Database.NodeTag, or one that is free.
+	//
+	// With them the server has no other databases: it creates none, and deletes none. They go without Directories, Mounted, Follow, Cluster and
+	// Database.MinFreeBytes. They need Data for what each server has for itself: tokens, and results of commands about databases and
+	// indexes by request ID. Whether the prefix of an ID suggests the collection is as stored in each database.
+	Stores map[string]string
+
 	// Follow are standbys by their names: databases below Data that follow another one, which can be read here
 	// and not written, while it is followed: see package standby. Open makes those that are not there. The names are bounded by MaxDatabases.
 	// Of Database they get what does not say how IDs are made, as that is their source's, and no MinFreeBytes.

@@ -197,4 +197,24 @@ var sharing = []mutation{
 		edits: []edit{{"internal/expiry/expiry.go", "\t\tif err == nil && !mine { // another process does it\n", "\t\tif false && !mine {\n"}},
 		tests: []tests{{"tests/shared", "TestExpiry_OneWorker$"}},
 	},
+	{
+		name:  "server: a store is closed when it is idle",
+		edits: []edit{{"server/internal/serve/standbys.go", " || d.standby != nil || d.address != \"\" }", " || d.standby != nil }"}},
+		tests: []tests{{"server", "TestStores_Idle$"}},
+	},
+	{
+		name:  "server: a store whose node tag is that of another process stays so",
+		edits: []edit{{"server/internal/serve/stores.go", "\treturn d.taken >= patience\n", "\treturn false\n"}},
+		tests: []tests{{"server", "TestStores_TagTaken$"}},
+	},
+	{
+		name:  "server: each server of a store makes up an ID of the database",
+		edits: []edit{{"server/internal/serve/stores.go", "\tif err := stored.Decode(&own); err != nil {\n", "\tif own.ID = NewID(); stored == nil {\n"}},
+		tests: []tests{{"server", "TestStores_SameDatabase$"}},
+	},
+	{
+		name:  "server: the configuration of clients is read once",
+		edits: []edit{{"server/internal/serve/databases.go", "\tif !d.InStore() {\n\t\treturn nil\n", "\tif true || !d.InStore() {\n\t\treturn nil\n"}},
+		tests: []tests{{"server", "TestStores_Definitions$"}},
+	},
 }

@@ -45,7 +45,7 @@ func getServers(c *serve.Call) error {
 		r.This = m.Database == c.Server.Nodes.ID
 		list = append(list, r)
 	}
-	return c.JSON(http.StatusOK, map[string]any{"clustered": c.Server.Nodes.Own != nil, "tag": c.Server.Options.Tag(), "nodes": list})
+	return c.JSON(http.StatusOK, map[string]any{"clustered": c.Server.Nodes.Own != nil, "tag": c.Server.Tag(c.Name), "nodes": list})
 }
 
 // getNodes replies with the nodes of the database, which share its identities and
@@ -60,9 +60,9 @@ func getNodes(c *serve.Call) error {
 		}
 		for _, m := range members {
 			r := replyOf(&m)
-			r.Running, r.This = &m.Running, m.Tag == c.Server.Options.Tag()
+			r.Running, r.This = &m.Running, m.Tag == c.Server.Tag(c.Name)
 			list = append(list, r)
 		}
 	}
-	return c.JSON(http.StatusOK, map[string]any{"clustered": own != nil, "tag": c.Server.Options.Tag(), "nodes": list})
+	return c.JSON(http.StatusOK, map[string]any{"clustered": own != nil, "tag": c.Server.Tag(c.Name), "nodes": list})
 }

@@ -41,20 +41,20 @@ func listDatabases(c *serve.Call) error {
 	}
 	list := make([]any, len(names))
 	for i, name := range names {
-		list[i] = map[string]any{"Name": name, "DatabaseName": name, "Disabled": false, "IsAdmin": true, "IsEncrypted": false, "LockMode": "Unlock", "NodesTopology": nodesTopology(c)}
+		list[i] = map[string]any{"Name": name, "DatabaseName": name, "Disabled": false, "IsAdmin": true, "IsEncrypted": false, "LockMode": "Unlock", "NodesTopology": nodesTopology(c, name)}
 	}
 	return c.JSON(http.StatusOK, map[string]any{"Databases": list})
 }
 
 // nodesTopology is the topology of a database in RavenDB's list of databases.
-func nodesTopology(c *serve.Call) any {
-	node := map[string]any{"NodeTag": c.Server.Options.Tag(), "NodeUrl": baseURL(c)}
+func nodesTopology(c *serve.Call, name string) any {
+	node := map[string]any{"NodeTag": c.Server.Tag(name), "NodeUrl": baseURL(c)}
 	return map[string]any{"Members": []any{node}, "Promotables": []any{}, "Rehabs": []any{}}
 }
 
 // databaseTopology is the topology in a database record.
-func databaseTopology(c *serve.Call) any {
-	return map[string]any{"Members": []string{c.Server.Options.Tag()}, "Promotables": []string{}, "Rehabs": []string{}, "ReplicationFactor": 1, "DynamicNodesDistribution": false, "Stamp": map[string]any{"Index": 1, "Term": 1, "LeadersTicks": 0}}
+func databaseTopology(c *serve.Call, name string) any {
+	return map[string]any{"Members": []string{c.Server.Tag(name)}, "Promotables": []string{}, "Rehabs": []string{}, "ReplicationFactor": 1, "DynamicNodesDistribution": false, "Stamp": map[string]any{"Index": 1, "Term": 1, "LeadersTicks": 0}}
 }
 
 // getDatabase returns RavenDB's record of a database. A missing one is 404 here, since
@@ -87,7 +87,7 @@ func getDatabase(c *serve.Call) error {
 		}
 	}
 	for field, value := range map[string]any{"DatabaseName": r.Name, "Disabled": false, "Encrypted": false, "DatabaseState": "Normal", "LockMode": "Unlock",
-		"EtagForBackup": 0, "Etag": etag, "Topology": databaseTopology(c)} {
+		"EtagForBackup": 0, "Etag": etag, "Topology": databaseTopology(c, name)} {
 		reply[field] = value
 	}
 	return c.JSON(http.StatusOK, reply)
@@ -135,7 +135,7 @@ func createDatabase(c *serve.Call) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusCreated, map[string]any{"RaftCommandIndex": etag, "Name": name, "Topology": databaseTopology(c), "NodesAddedTo": []string{baseURL(c)}})
+	return c.JSON(http.StatusCreated, map[string]any{"RaftCommandIndex": etag, "Name": name, "Topology": databaseTopology(c, name), "NodesAddedTo": []string{baseURL(c)}})
 }
 
 // deleteDatabases deletes databases, one after the other.

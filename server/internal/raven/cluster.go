@@ -40,14 +40,14 @@ func getTopology(c *serve.Call) error {
 	}
 	return c.JSON(http.StatusOK, map[string]any{
 		"Etag":  topologyEtag,
-		"Nodes": []any{map[string]any{"Url": baseURL(c), "ClusterTag": c.Server.Options.Tag(), "ServerRole": "Member", "Database": r.Name}},
+		"Nodes": []any{map[string]any{"Url": baseURL(c), "ClusterTag": c.Server.Tag(r.Name), "ServerRole": "Member", "Database": r.Name}},
 	})
 }
 
 // clusterTopology replies with the nodes of the cluster. Members has only this one, as
 // clients send commands for a server to any member.
 func clusterTopology(c *serve.Call) error {
-	tag := c.Server.Options.Tag()
+	tag := c.Server.Tag(c.Name)
 	members := map[string]string{tag: baseURL(c)}
 	all := map[string]string{tag: baseURL(c)}
 	for _, m := range c.Server.Nodes.List(c.Ctx) {
@@ -68,7 +68,7 @@ func clusterTopology(c *serve.Call) error {
 // nodeInfo describes the node.
 func nodeInfo(c *serve.Call) error {
 	return c.JSON(http.StatusOK, map[string]any{
-		"NodeTag": c.Server.Options.Tag(), "TopologyId": c.Server.Databases.ServerID, "ClusterStatus": "", "ServerId": c.Server.Databases.ServerID, "ServerRole": "Member",
+		"NodeTag": c.Server.Tag(c.Name), "TopologyId": c.Server.Databases.ServerID, "ClusterStatus": "", "ServerId": c.Server.Databases.ServerID, "ServerRole": "Member",
 		"CurrentState": "Leader", "HasFixedPort": true, "Certificate": nil, "NumberOfCores": 1, "InstalledMemoryInGb": 1.0, "UsableMemoryInGb": 1.0,
 	})
 }

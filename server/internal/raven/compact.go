@@ -31,6 +31,10 @@ func compactDatabase(c *serve.Call) error {
 	if err != nil {
 		return notThere(err)
 	}
+	if d.InStore() {
+		c.Server.Databases.Release(d)
+		return serve.NotSupported("POST %s: the server of the store frees the space of what is deleted by itself", c.Route.Path)
+	}
 	c.Subject = d.Record.Name
 	db, stopped := d.DB, c.Server.Databases.ContextOf(d)
 	err = c.Background(func(ctx context.Context, o *serve.Operation) (any, error) {

@@ -17,6 +17,9 @@ var configurationRoutes = []*serve.Route{
 
 // clientConfiguration returns the configuration of the database for its clients.
 func clientConfiguration(c *serve.Call) error {
+	if err := c.Database.RefreshClient(c.Ctx, c.DB); err != nil {
+		return err
+	}
 	now := c.Database.Client()
 	c.Reply.Del("Refresh-Client-Configuration") // this request fetches it
 	if now == nil {

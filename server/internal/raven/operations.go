@@ -18,7 +18,7 @@ var operationRoutes = []*serve.Route{
 
 // nextOperationID replies with the number for a future operation.
 func nextOperationID(c *serve.Call) error {
-	return c.JSON(http.StatusOK, map[string]any{"Id": c.Server.Operations.Next(), "NodeTag": c.Server.Options.Tag()})
+	return c.JSON(http.StatusOK, map[string]any{"Id": c.Server.Operations.Next(), "NodeTag": c.Server.Tag(c.Name)})
 }
 
 // operationOf returns the operation that the URL names, or nil.

@@ -488,7 +488,7 @@ func queryReply(c *serve.Call, f *queryResult, etag int64, metadataOnly bool, to
 	}
 	tail := serve.MustJSON(map[string]any{
 		"IncludedPaths": nil, "IndexName": cmp.Or(c.Index, "collection"), "IndexTimestamp": now, "LastQueryTime": now, "IsStale": false, "ResultEtag": etag,
-		"TotalResults": f.total, "LongTotalResults": f.total, "SkippedResults": 0, "DurationInMs": took.Milliseconds(), "NodeTag": c.Server.Options.Tag(),
+		"TotalResults": f.total, "LongTotalResults": f.total, "SkippedResults": 0, "DurationInMs": took.Milliseconds(), "NodeTag": c.Server.Tag(c.Name),
 	})
 	tail[0] = ','
 	return c.Text(http.StatusOK, append(dst, tail...))

@@ -61,7 +61,7 @@ func (c *Call) Background(fn func(ctx context.Context, o *Operation) (result any
 		}
 		s.Operations.End(ctx, o, result, err)
 	})
-	return c.JSON(http.StatusOK, map[string]any{"OperationId": id, "OperationNodeTag": c.Server.Options.Tag()})
+	return c.JSON(http.StatusOK, map[string]any{"OperationId": id, "OperationNodeTag": c.Server.Tag(c.Name)})
 }
 
 // Storing returns a context of reads of documents that an operation of Background stores again

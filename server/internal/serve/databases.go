@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,6 +37,7 @@ type Databases struct {
 	ServerID string // of this data directory
 
 	mu    sync.Mutex
+	Tags  tags
 	byKey map[string]*Database                              // Guarded by mu.
 	space func(dir string) (free, total uint64, known bool) // diskSpace, or that of a test
 	open  int                                               // number of databases that are open or being opened. Guarded by mu.
@@ -55,6 +57,9 @@ type Database struct {
 	Figures *figures         // figures of its operations since the start of the server
 	dir     string           // one of Options.Directories, or ""
 	mounted bool             // it is one of Options.Mounted: DB is the program's, and never nil
+	address string           // of one of Options.Stores, or ""
+	lost    atomic.Bool      // a request has found that the lease of the tag is gone
+	taken   int              // how often in a row it was found so. Used by one goroutine
 	standby *standby.Standby // one of Options.Follow, whose DB is; or nil
 
 	client   atomic.Pointer[jay.Definition] // the configuration for its clients, as it was read last, or nil
@@ -101,11 +106,11 @@ func openDatabases(o Options) (*Databases, error) {
 	if err != nil {
 		return nil, err
 	}
-	ds := &Databases{opts: o, space: diskSpace, System: system, byKey: make(map[string]*Database), coordinators: make(map[string]cluster.Coordinator)}
+	ds := &Databases{opts: o, space: diskSpace, System: system, Tags: tags{server: o.Tag()}, byKey: make(map[string]*Database), coordinators: make(map[string]cluster.Coordinator)}
 	if err := ds.load(context.Background()); err != nil {
 		return nil, errors.Join(fmt.Errorf("server: data directory %q: %w", o.Data, err), ds.close())
 	}
-	if err := errors.Join(ds.openDirectories(context.Background()), ds.mount(), ds.openStandbys(context.Background())); err != nil {
+	if err := errors.Join(ds.openDirectories(context.Background()), ds.mount(), ds.openStores(context.Background()), ds.openStandbys(context.Background())); err != nil {
 		return nil, errors.Join(fmt.Errorf("server: %w", err), ds.close())
 	}
 	if err := ds.moveAllDefinitions(context.Background()); err != nil {
@@ -384,8 +389,11 @@ func (ds *Databases) openFiles(d *Database, mustExist bool) (*jay.DB, error) {
 	o.Logger = ds.opts.Logger.With("database", d.Key)
 	o.Observer = d.Figures.observer(o.Observer)
 	dir := ds.dir(d.Key)
-	if d.dir != "" {
-		dir, o.PrefixCollections = d.dir, jay.PrefixCollectionsStored
+	if named := cmp.Or(d.dir, d.address); named != "" {
+		dir, o.PrefixCollections = named, jay.PrefixCollectionsStored
+	}
+	if d.address != "" {
+		return jay.Open(dir, &o)
 	}
 	o.MinFreeBytes = ds.minFreeBytes(dir)
 	if ds.opts.Cluster == nil {
@@ -632,6 +640,9 @@ func (ds *Databases) Drop(ctx context.Context, name string, hard bool) error {
 	if len(ds.opts.Mounted) > 0 {
 		return NotSupported("this server has the databases that its program has open, and deletes none")
 	}
+	if len(ds.opts.Stores) > 0 {
+		return NotSupported("other servers may have the store of this database open, so that this one does not delete it: when none has, drop its schema")
+	}
 	if ds.opts.fixed() {
 		return NotSupported("this server has the databases that it was started with, and deletes none: remove the directory when no program has it open")
 	}
@@ -789,6 +800,16 @@ func (d *Database) PutClient(ctx context.Context, db *jay.DB, given json.RawMess
 	return d.loadClient(context.WithoutCancel(ctx), db)
 }
 
+// RefreshClient is for an open database that other servers may have open, too: it reads the configuration that one of them may have changed.
+func (d *Database) RefreshClient(ctx context.Context, db *jay.DB) error {
+	if !d.InStore() {
+		return nil
+	}
+	d.clientMu.Lock()
+	defer d.clientMu.Unlock()
+	return d.loadClient(ctx, db)
+}
+
 // loadClient reads the configuration for clients, which each request asks for.
 func (d *Database) loadClient(ctx context.Context, db *jay.DB) error {
 	now, err := db.Definitions().Get(ctx, ConfigurationKind, ClientConfiguration)
@@ -840,6 +861,15 @@ func (ds *Databases) adopt(d *Database, db *jay.DB) error {
 	moved, err := moveDefinitions(ctx, ds.System, d.Key, db)
 	if err == nil {
 		err = d.loadClient(ctx, db)
+	}
+	if err == nil && d.InStore() {
+		own, tag, failed := d.join(ctx, db, &ds.opts)
+		ds.mu.Lock()
+		d.Record.ID, d.Record.Created = own.ID, own.Created
+		ds.mu.Unlock()
+		ds.Tags.set(d.Key, tag)
+		d.lost.Store(false)
+		err = failed
 	}
 	if err != nil {
 		return fmt.Errorf("its definitions: %w", err)

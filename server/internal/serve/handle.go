@@ -168,6 +168,9 @@ func (c *Call) onDatabase(fn func() error) (err error) {
 	c.DB = c.Database.DB
 	c.refreshConfiguration()
 	err = fn()
+	if errors.Is(err, jay.ErrLeaseLost) {
+		c.Database.lost.Store(true)
+	}
 	if c.Server.Ctx.Err() == nil {
 		err = c.Database.reopening(err)
 	}
@@ -210,8 +213,8 @@ func (c *Call) remembered() error {
 
 // CheckNode refuses a request for another node: this one would answer for itself.
 func (c *Call) CheckNode() error {
-	if tag := c.Params.Get("nodeTag"); tag != "" && !strings.EqualFold(tag, c.Server.Options.Tag()) {
-		return NotSupported("nodeTag=%.40s is not there: this is the node %s", tag, c.Server.Options.Tag())
+	if tag := c.Params.Get("nodeTag"); tag != "" && !strings.EqualFold(tag, c.Server.Tag(c.Name)) {
+		return NotSupported("nodeTag=%.40s is not there: this is the node %s", tag, c.Server.Tag(c.Name))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ package serve
 const (
 	IndexKind         = "raven-index"         // by the name of the index
 	ConfigurationKind = "raven-configuration" // ClientConfiguration, and the names of Expiration and Refresh
+	DatabaseKind      = "raven-database"      // of a store that several servers have open: what their clients know the database by
 )
 
 // ClientConfiguration is the name of the configuration for clients.

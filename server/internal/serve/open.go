@@ -25,6 +25,9 @@ func Open(o Options, endpoints *Table) (*Server, error) {
 	s.Ctx, s.cancel = context.WithCancel(context.Background())
 	s.Operations, s.Vectors, s.Hubs = NewOperations(o.Now), newVectors(), &Hubs{ctx: s.Ctx, running: &s.running, opts: &s.Options, byKey: make(map[string]*hub)}
 	s.Operations.Changed = s.Hubs.publishOperation
+	if len(o.Stores) > 0 {
+		s.Operations.startApart()
+	}
 	s.metrics, s.studio = newMetrics(s.Gate, s.Streams, s.Memory, s.Databases), studio.Handler("")
 	s.open = &Mount{server: s, authorize: onlyReads, studio: s.studio}
 	if s.Nodes, err = openNodes(&s.Options, s.Databases.ServerID); err != nil {
@@ -93,6 +96,7 @@ func (s *Server) watchSpace() {
 		case <-tick.C:
 			s.Databases.ReopenFull(s.Ctx)
 			s.Databases.refreshStandbys(s.Ctx)
+			s.refreshStores()
 		case <-s.Ctx.Done():
 			return
 		}
@@ -101,3 +105,33 @@ func (s *Server) watchSpace() {
 
 // streamCheck is the interval at which the rights of the senders of streams are checked.
 const streamCheck = 5 * time.Second
+
+// storeTimeout is how long a store may take to answer refreshStores.
+const storeTimeout = 10 * time.Second
+
+// refreshStores reads what other servers of a store may have changed, and opens a store again in which another process has taken the node tag of this
+// server: it gets another one, as it would after a new start.
+func (s *Server) refreshStores() {
+	if len(s.Options.Stores) == 0 {
+		return
+	}
+	ds := s.Databases
+	for _, d := range ds.pinAll() {
+		ctx, cancel := context.WithTimeout(s.Ctx, storeTimeout)
+		if err := d.RefreshClient(ctx, d.DB); err != nil {
+			s.Options.Logger.Debug("server: the configuration of clients cannot be read", "database", d.Key, "err", err)
+		}
+		gone := d.isTagGone(ctx)
+		cancel()
+		ds.unwatch(d)
+		if !gone {
+			continue
+		}
+		if err := ds.reopen(s.Ctx, d); err != nil {
+			s.Options.Logger.Warn("server: a store in which another process has the node tag of this server cannot be opened yet, which is tried again", "database", d.Key, "err", err)
+		} else {
+			d.taken = 0
+			s.Options.Logger.Info("server: a store in which another process has the node tag of this server is open again", "database", d.Key, "tag", ds.Tags.Of(d.Key))
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	mathrand "math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -128,6 +129,13 @@ var ErrBulkKilled = &Problem{Status: http.StatusBadRequest, Kind: TypeBulkAborte
 func NewOperations(now func() time.Time) *Operations {
 	first := now().UnixMilli()
 	return &Operations{now: now, first: first, last: first, byID: make(map[OperationID]*Operation), ended: shares[OperationID]{most: maxKeptOperations}, detailed: shares[OperationID]{most: maxKeptOperations}, bySender: make(map[string]int)}
+}
+
+// startApart has the numbers start somewhere else than those of other servers of the same databases, so that none of them takes the number of an
+// operation that another one runs for one of its own.
+func (os *Operations) startApart() {
+	os.first += mathrand.Int64N(1 << 51)
+	os.last = os.first
 }
 
 // Next returns a new number.

@@ -18,6 +18,7 @@ type Options struct {
 	Data                  string
 	Directories           map[string]string
 	Mounted               map[string]*jay.DB
+	Stores                map[string]string
 	Follow                map[string]standby.Source
 	MaxLag                time.Duration
 	Database              jay.Options
@@ -69,6 +70,9 @@ func (o Options) withDefaults() (Options, error) {
 	case len(o.Follow) > 0 && o.Cluster != nil:
 		return o, fmt.Errorf("server: %w: a member of a cluster cannot be a standby: Options.Follow goes without Cluster", jay.ErrOption)
 	}
+	if err := o.checkStores(); err != nil {
+		return o, err
+	}
 	o.MaxLag = cmp.Or(o.MaxLag, 10*time.Second)
 	o.IdleAfter = cmp.Or(o.IdleAfter, 15*time.Minute)
 	o.MaxDatabases = cmp.Or(o.MaxDatabases, 1000)
@@ -118,7 +122,9 @@ func (o Options) withDefaults() (Options, error) {
 }
 
 // fixed reports whether the server has the databases that it was opened with, and creates and deletes none.
-func (o *Options) fixed() bool { return len(o.Directories) > 0 || len(o.Mounted) > 0 }
+func (o *Options) fixed() bool {
+	return len(o.Directories) > 0 || len(o.Mounted) > 0 || len(o.Stores) > 0
+}
 
 // date returns the time by Now, for a record that spells it as RFC 3339 does.
 func (o *Options) date() (time.Time, error) {

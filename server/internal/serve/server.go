@@ -90,3 +90,6 @@ func (s *Server) begin() error {
 func (s *Server) patience(n int64) time.Duration {
 	return s.Options.GraceTimeout + time.Duration(n/s.Options.MinBytesPerSecond)*time.Second
 }
+
+// Tag returns the node tag of the server in a database, or without a name that of the server.
+func (s *Server) Tag(database string) string { return s.Databases.Tags.Of(database) }

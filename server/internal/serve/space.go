@@ -154,7 +154,7 @@ func (ds *Databases) reopen(ctx context.Context, d *Database) error {
 	d.DB = nil
 	ds.mu.Unlock()
 	if err := ds.closeOne(d.Key, failed); err != nil {
-		ds.opts.Logger.Warn("server: closing a database whose disk was full", "database", d.Key, "err", err)
+		ds.opts.Logger.Warn("server: closing a database that is opened again", "database", d.Key, "err", err)
 	}
 	db, err := ds.openOne(d, true)
 	ds.mu.Lock()

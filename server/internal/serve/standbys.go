@@ -63,7 +63,7 @@ func follow(all Options, dir string, d *Database, source standby.Source) (*stand
 }
 
 // fixed reports whether the server neither opens nor closes the database as requests come and go.
-func (d *Database) fixed() bool { return d.mounted || d.standby != nil }
+func (d *Database) fixed() bool { return d.mounted || d.standby != nil || d.address != "" }
 
 // Standby returns the standby that the database is, or nil.
 func (d *Database) Standby() *standby.Standby { return d.standby }

@@ -182,7 +182,7 @@ func (h *scriptHost) Delete(id string) (bool, error) {
 
 // check refuses an ID that is too long or has a wrong character.
 func (p *Patching) check(id string) error {
-	rules := ids.Rules{Separator: "/", NodeTag: p.Call.Server.Options.Tag(), MaxBytes: cmp.Or(p.Call.Server.Options.Database.MaxIDBytes, ids.MaxBytes)}
+	rules := ids.Rules{Separator: "/", NodeTag: p.Call.Server.Tag(p.Call.Name), MaxBytes: cmp.Or(p.Call.Server.Options.Database.MaxIDBytes, ids.MaxBytes)}
 	request, strategy := ids.NewResolver(rules, false, false, nil).Request(id)
 	if request == "" {
 		return nil
