@@ -128,6 +128,24 @@ func TestStores_Numbers(t *testing.T) {
 	}
 }
 
+// Ensure that a request that a client repeats at another server, as the first one did not answer, is carried out once.
+func TestStores_RequestIDs(t *testing.T) {
+	t.Parallel()
+	all := onStores(t, 2)
+	for name, row := range map[string]struct{ method, path, body, member string }{
+		"identity":         {"POST", "/databases/a/identity/next?name=invoices|&raft-request-id=r1", "", "NewIdentityValue"},
+		"compare exchange": {"PUT", "/databases/a/cmpxchg?key=k&index=0&raft-request-id=r2", `{"Object":1}`, "Index"},
+		"batch":            {"POST", "/databases/a/bulk_docs?raft-request-id=r3", `{"Commands":[{"Id":"orders|","ChangeVector":null,"Type":"PUT","Document":{}}]}`, "Results"},
+	} {
+		first := all[0].do(row.method, row.path, row.body)
+		again := all[1].do(row.method, row.path, row.body)
+		if first.status >= 300 || again.status != first.status || again.text(t, row.member) != first.text(t, row.member) {
+			t.Errorf("%s: %d %s, then %d %s", name, first.status, first.body, again.status, again.body)
+		}
+	}
+	equal(t, "documents", all[0].want(200, "GET", "/databases/a/stats", "").text(t, "CountOfDocuments"), 1)
+}
+
 // Ensure that sockets and feeds of one server show what another one has written.
 func TestStores_Changes(t *testing.T) {
 	t.Parallel()

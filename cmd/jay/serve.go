@@ -23,7 +23,8 @@ type serveCommand struct {
 	memberFlags
 	serveBackups
 	followFlags
-	Data        string        `placeholder:"DIR" default:"./jay-data" help:"Directory of the databases. The default is ./jay-data."`
+	storeFlags
+	Data        string        `placeholder:"DIR" default:"./jay-data" help:"Directory of the databases, or with --store of what this server has for itself. The default is ./jay-data."`
 	Listen      string        `placeholder:"ADDRESS" default:"127.0.0.1:8080" help:"Address and port; port 0 is any free one. The default is 127.0.0.1:8080."`
 	Hosts       []string      `name:"host" placeholder:"NAME" help:"Also answer to this name in the Host of a request; * is any. Can be given several times."`
 	Shutdown    time.Duration `name:"shutdown-timeout" placeholder:"D" default:"30s" help:"How long requests may take to finish after SIGINT or SIGTERM. The default is 30s."`
@@ -59,6 +60,8 @@ With --backup-dir each database has a directory of backups there, under its name
 
 With --follow a database is a standby of another one, which is read here and written there; the flags and variables for credentials of --url are those for its source. /readyz says 503 while a standby is behind more than --max-lag, or has no copy yet. To promote one, end the server, call jay promote with its directory, which is the one of its name in lower case in databases below --data, and start the server without that --follow: docs/standbys.md.
 
+With --store the server has the databases of stores on PostgreSQL. Any number of servers can have one at once, and a client can ask any of them: docs/beyond-one-machine.md. Each server has a --data directory of its own, for tokens.
+
 SIGINT and SIGTERM end it: it accepts no more requests, lets those under way finish, and closes the databases. docs/server.md has the endpoints.
 
 Examples:
@@ -72,7 +75,7 @@ Examples:
 // Run serves until ctx ends.
 func (c *serveCommand) Run(ctx context.Context, a *app) (err error) {
 	if a.dirGiven {
-		return usageError{text: "serve takes --data, a directory of databases, and not --db", command: a.command}
+		return usageError{text: "serve takes --data, a directory of databases, or --store, and not --db", command: a.command}
 	}
 	a.dir = c.Data // for messages
 	if c.SlowAfter <= 0 || c.Shutdown <= 0 || c.IdleAfter <= 0 || c.MaxRequests <= 0 || c.MaxOpen <= 0 || c.MaxBody <= 0 || c.MaxMemory < 0 || c.QueryTime <= 0 {
@@ -97,6 +100,14 @@ func (c *serveCommand) Run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := c.checkStores(a); err != nil {
+		return err
+	}
+	options := a.options
+	stores, err := c.addresses(a.command, &options)
+	if err != nil {
+		return err
+	}
 	nodes, err := a.serverCluster()
 	if err != nil {
 		return err
@@ -108,10 +119,9 @@ func (c *serveCommand) Run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	defer func() { err = andThen(err, stopMember()) }()
-	options := a.options
 	options.MinFreeBytes = c.MinFree
 	options.Cluster, options.ClusterAddress = nil, "" // each database gets a coordinator of its own
-	if n := serveLoads("", cmp.Or(options.MaxDocumentBytes, defaultMaxDocumentBytes)); n > 0 {
+	if n := serveLoads("", cmp.Or(options.MaxDocumentBytes, defaultMaxDocumentBytes)); n > 0 && len(stores) == 0 {
 		options.Loads = jay.NewLoads(int(n))
 	}
 	memory := serveMemory("")
@@ -121,7 +131,7 @@ func (c *serveCommand) Run(ctx context.Context, a *app) (err error) {
 	s, err := server.Open(server.Options{
 		MaxMemoryBytes: memory, QueryTimeout: c.QueryTime,
 		Cluster: nodes, ClusterTimeout: a.cluster.Timeout, Address: a.cluster.Address,
-		Follow: sources, MaxLag: c.MaxLag,
+		Follow: sources, MaxLag: c.MaxLag, Stores: stores,
 		Data: c.Data, Studio: true, Database: options, Logger: logger, Hosts: c.Hosts, AnyoneMayReadAndWrite: c.Anyone,
 		ShutdownTimeout: c.Shutdown, IdleAfter: c.IdleAfter, MaxRequests: c.MaxRequests, MaxOpenDatabases: c.MaxOpen, MaxBodyBytes: c.MaxBody, SlowAfter: c.SlowAfter,
 		TLSCertificate: c.TLSCert, TLSKey: c.TLSKey, ClientCAs: authorities, Authenticate: c.Auth, NoEncryption: c.Plain,
@@ -172,6 +182,9 @@ func (c *serveCommand) Run(ctx context.Context, a *app) (err error) {
 	}
 	return nil
 }
+
+// defaultIdleAfter is the default of --idle-after.
+const defaultIdleAfter = 15 * time.Minute
 
 // printAddress prints the URL of the server without buffering, for a program that waits
 // for it.

@@ -28,7 +28,7 @@ type store struct {
 // use makes a command work on the store that --db names, if that is on a server, or refuses one that cannot. It returns the name as messages
 // have it, and sets the engine.
 func (s *store) use(name, command string, o *jay.Options) (shown string, err error) {
-	if !isStore(name) {
+	if !isStore(name) || strings.HasPrefix(command, "jay serve") { // which has --store, and says so
 		return name, nil
 	}
 	if !slices.Contains(onStores, command) {
