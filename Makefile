@@ -225,12 +225,15 @@ postgres:
 	./storage/sqlkv/install.sh
 	$(GO) test -vet=off -count=1 -timeout 20m $(POSTGRES)
 	JAY_ENGINE=postgres $(GO) test -vet=off -short -count=1 -timeout 20m ./tests/shared
+	JAY_SQL_PROCESSES=20s $(GO) test -vet=off -run 'TestProcesses$$' -count=1 -timeout 10m -v ./tests/txn
+	$(GO) test -vet=off -run 'TestStore$$|TestServe_Stores$$' -count=1 -timeout 10m ./cmd/jay
 
-# Suites that say nothing about files, on PostgreSQL; and 100 kills of the server. What plans cost is left out: it is what the
+# Suites that say nothing about files, on PostgreSQL; 100 kills of the server; and ten minutes of faults of processes, server and connections. What plans cost is left out: it is what the
 # planner finds out with an engine whose snapshots remember counts.
 postgres-full: postgres
 	JAY_ENGINE=postgres $(GO) test -short -timeout 60m -p 1 -skip TestPlan_ ./tests/edits ./tests/model ./tests/query ./tests/txn
 	JAY_SQL_KILLS=100 $(GO) test -run 'TestKill$$' -count=1 -timeout 60m -v ./storage/sqlkv
+	JAY_SQL_PROCESSES=10m $(GO) test -run 'TestProcesses$$' -count=1 -timeout 60m -v ./tests/txn
 
 # The studio in Chromium; installs it and Node.
 browser:
