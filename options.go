@@ -628,8 +628,14 @@ func (o *Options) divide() (claim *budget.Claim, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if (o.MaxMemory > 0 || o.Memory != nil) && o.Loads == nil && o.Engine == nil {
-		o.Loads = NewLoads(claim.Loads(int64(o.MaxDocumentBytes)))
+	if o.Loads == nil && o.Engine == nil {
+		loads := func() any { return lsm.NewLoads(claim.Loads(int64(o.MaxDocumentBytes))) }
+		switch {
+		case o.MaxMemory > 0:
+			o.Loads = (*Loads)(loads().(*lsm.Loads))
+		case o.Memory != nil:
+			o.Loads = (*Loads)((*budget.Common)(o.Memory).Shared(loads).(*lsm.Loads))
+		}
 	}
 	o.MaxMemory, o.CacheBytes, o.MemTableBytes, o.DocumentCacheBytes = claim.Bound, claim.Blocks, claim.MemTable, claim.Documents
 	if o.MaxQueryBytes == 0 {
@@ -733,7 +739,8 @@ type Memory budget.Common
 // and at least 10 MiB (16 MiB without cgo). Open returns a *MemoryError if that is not left. Options of the caches that are set are claimed as
 // they are.
 //
-// Each database limits the blocks that it reads from the disk at a time, unless Loads is set. Copy opens two databases, which can share one Memory, too.
+// Together they limit the blocks that are read from the disk at a time, by the MaxDocumentBytes of the first one, unless Loads is set. Copy opens two
+// databases, which can share one Memory, too.
 func NewMemory(bytes int64) (*Memory, error) {
 	c, err := budget.NewCommon(bytes)
 	if err != nil {
@@ -741,6 +748,10 @@ func NewMemory(bytes int64) (*Memory, error) {
 	}
 	return (*Memory)(c), nil
 }
+
+// DefaultMemory returns the memory that the databases of this process with neither Memory nor MaxMemory share: see MaxMemory. Its bound is
+// a quarter of the memory of the machine, if the process may have all of it.
+func DefaultMemory() *Memory { return (*Memory)(budget.Process()) }
 
 // Bytes returns the bound, what databases have claimed of the part for caches, and that part.
 func (m *Memory) Bytes() (bound, claimed, caches int64) {

@@ -166,7 +166,8 @@ func TestBounds_Replies(t *testing.T) {
 // Ensure that the memory of bodies is bounded over all requests.
 func TestBounds_Memory(t *testing.T) {
 	t.Parallel()
-	h := start(t, func(o *server.Options) { o.MaxMemoryBytes, o.MaxSenderMemoryBytes = 256<<10, 1<<20 })
+	h := start(t)
+	h.s.BoundRequests(256<<10, 1<<20)
 	h.create("a")
 	a := h.do("PUT", "/databases/a/docs?id=x", `{"a":"`+strings.Repeat("x", 300<<10)+`"}`)
 	h.checkProblem(a, 429, "TooManyRequestsException")
@@ -182,7 +183,8 @@ func TestBounds_Memory(t *testing.T) {
 // of others go on, and its own are refused.
 func TestBounds_Memory_OneSender(t *testing.T) {
 	t.Parallel()
-	h, tokens, _ := guarded(t, func(o *server.Options) { o.MaxMemoryBytes = 1 << 20 })
+	h, tokens, _ := guarded(t)
+	h.s.BoundRequests(1<<20, 0)
 	h.want(201, "PUT", "/databases/a/docs?id=x", `{}`, "Authorization", "Bearer "+tokens["writer"])
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
@@ -206,7 +208,8 @@ func TestBounds_Memory_OneSender(t *testing.T) {
 // large, as trying again is of no use.
 func TestBounds_Memory_NeverFits(t *testing.T) {
 	t.Parallel()
-	h := start(t, func(o *server.Options) { o.MaxMemoryBytes = 256 << 10 })
+	h := start(t)
+	h.s.BoundRequests(256<<10, 0)
 	h.create("a")
 	a := h.do("PUT", "/databases/a/docs?id=x", `{"a":"`+strings.Repeat("x", 300<<10)+`"}`)
 	h.checkProblem(a, 413, "RequestTooLargeException")

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"os"
@@ -38,6 +39,9 @@ func (s *Server) CheckLoad() (requests int, bytes int64) {
 	bytes, _ = s.inner.Memory.Load()
 	return s.inner.Gate.Load() + s.inner.Streams.Load() + s.inner.Sockets.Load(), bytes
 }
+
+// BoundRequests makes the memory of requests another one than a quarter of MaxMemory, for tests. One sender has half of it, or share if that is not 0.
+func (s *Server) BoundRequests(most, share int64) { s.inner.Memory.Bound(most, cmp.Or(share, most/2)) }
 
 // HoldPlace takes a place of a request until leave is called, for tests.
 func (s *Server) HoldPlace(sender string) (leave func()) {

@@ -30,7 +30,8 @@ func TestMemory_Background(t *testing.T) {
 		{"DELETE", "/databases/a/queries", `{"Query":"from @all_docs"}`},
 	}
 
-	h = startIn(t, dir, func(o *server.Options) { o.MaxMemoryBytes, o.Database.DocumentCacheBytes = 4<<20, -1 })
+	h = startIn(t, dir, func(o *server.Options) { o.Database.DocumentCacheBytes = -1 })
+	h.s.BoundRequests(4<<20, 0)
 	for _, r := range requests {
 		if strings.Contains(r[1], "name=M") {
 			continue // there is no M before the renaming
@@ -42,7 +43,8 @@ func TestMemory_Background(t *testing.T) {
 	}
 	h.stop()
 
-	h = startIn(t, dir, func(o *server.Options) { o.MaxMemoryBytes, o.Database.DocumentCacheBytes = 256<<20, -1 })
+	h = startIn(t, dir, func(o *server.Options) { o.Database.DocumentCacheBytes = -1 })
+	h.s.BoundRequests(256<<20, 0)
 	for i, r := range requests[:3] { // nothing is left for the last one
 		h.s.PeakMemory()
 		a := h.want(200, r[0], r[1], r[2])
@@ -79,8 +81,9 @@ func TestMemory_Background_Body(t *testing.T) {
 func TestMemory_Background_Waits(t *testing.T) {
 	t.Parallel()
 	h := start(t, func(o *server.Options) {
-		o.MaxMemoryBytes, o.QueueTimeout, o.Database.DocumentCacheBytes = 16<<20, time.Minute, -1
+		o.QueueTimeout, o.Database.DocumentCacheBytes = time.Minute, -1
 	})
+	h.s.BoundRequests(16<<20, 0)
 	h.create("a")
 	h.want(201, "PUT", "/databases/a/docs?id=l/1", `{"s":"`+strings.Repeat("x", 320<<10)+`","@metadata":{"@collection":"L"}}`)
 	body, rest := io.Pipe()

@@ -33,7 +33,8 @@ func TestMemory_ShortReply(t *testing.T) {
 // stream which nobody reads keeps paying for what it has sorted.
 func TestMemory_Queries(t *testing.T) {
 	t.Parallel()
-	h := start(t, func(o *server.Options) { o.MaxMemoryBytes = 64 << 20 })
+	h := start(t)
+	h.s.BoundRequests(64<<20, 0)
 	h.create("a")
 	for i := range 40 {
 		h.want(201, "PUT", fmt.Sprintf("/databases/a/docs?id=s/%d", i), fmt.Sprintf(`{"s":"%d%s","@metadata":{"@collection":"S"}}`, i, strings.Repeat("x", 100<<10)))
@@ -71,7 +72,8 @@ func TestMemory_LargeDocument(t *testing.T) {
 		h.want(201, "PUT", "/databases/a/docs?id=s/1", `{"s":"`+strings.Repeat(text, 6<<20)+`","@metadata":{"@collection":"S"}}`)
 	}
 	h.stop()
-	h = startIn(t, dir, func(o *server.Options) { o.MaxMemoryBytes, o.Database.DocumentCacheBytes = 8<<20, -1 })
+	h = startIn(t, dir, func(o *server.Options) { o.Database.DocumentCacheBytes = -1 })
+	h.s.BoundRequests(8<<20, 0)
 	for _, request := range [][2]string{
 		{"GET", "/databases/a/docs?id=s/1"}, {"GET", "/databases/a/docs?id=s/1&metadataOnly=true"}, {"HEAD", "/databases/a/docs?id=s/1"},
 		{"HEAD", "/databases/a/attachments?id=s/1&name=a"}, {"GET", "/databases/a/attachments?id=s/1&name=a"},
@@ -100,7 +102,8 @@ func TestMemory_PageOfOneDocument(t *testing.T) {
 	h.create("a")
 	h.want(201, "PUT", "/databases/a/docs?id=s/1", `{"s":"`+strings.Repeat("x", 6<<20)+`","@metadata":{"@collection":"S"}}`)
 	h.stop()
-	h = startIn(t, dir, func(o *server.Options) { o.MaxMemoryBytes = 24 << 20 })
+	h = startIn(t, dir)
+	h.s.BoundRequests(24<<20, 0)
 	for _, path := range []string{"documents", "query", "preview"} {
 		method, body := "POST", `{"query":"from S"}`
 		switch path {
@@ -120,7 +123,8 @@ func TestMemory_PageOfOneDocument(t *testing.T) {
 func TestMemory_SkipUnchanged(t *testing.T) {
 	sample.OneGoroutine(t)
 	t.Parallel()
-	h := start(t, func(o *server.Options) { o.MaxMemoryBytes = 64 << 20 })
+	h := start(t)
+	h.s.BoundRequests(64<<20, 0)
 	h.create("a")
 	document := func(n int) string { return `{"a":[` + strings.Repeat("0,", n) + `0]}` }
 	insert := func(n int) answer {
@@ -173,7 +177,8 @@ func TestMemory_BulkAttachments(t *testing.T) {
 // from its opening on.
 func TestMemory_BulkAttachments_Paid(t *testing.T) {
 	t.Parallel()
-	h := start(t, func(o *server.Options) { o.MaxMemoryBytes = 32 << 20 })
+	h := start(t)
+	h.s.BoundRequests(32<<20, 0)
 	h.create("a")
 	h.want(201, "PUT", "/databases/a/docs?id=x", `{}`)
 	h.want(201, "PUT", "/databases/a/attachments?id=x&name=a", strings.Repeat("x", 256<<10))

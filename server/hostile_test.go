@@ -81,7 +81,7 @@ func TestHostile_Program(t *testing.T) {
 	if data == "" {
 		t.Skip("only in a process of TestHostile_Mounted")
 	}
-	o := server.Options{Data: data, MaxMemoryBytes: 256 << 20, Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))}
+	o := server.Options{Data: data, MaxMemory: 1 << 30, Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))}
 	o.Database.Loads = jay.NewLoads(4)
 	s, err := server.Open(o)
 	if err != nil {

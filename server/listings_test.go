@@ -46,7 +46,8 @@ func TestMemory_Listings(t *testing.T) {
 	}
 	h.stop()
 
-	h = startIn(t, dir, func(o *server.Options) { o.MaxMemoryBytes = 4 << 20 })
+	h = startIn(t, dir)
+	h.s.BoundRequests(4<<20, 0)
 	for _, path := range requests {
 		before := allocated()
 		h.checkProblem(h.do("GET", path, ""), 413, "RequestTooLargeException")

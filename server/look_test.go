@@ -160,7 +160,8 @@ func TestLook_Mounted(t *testing.T) {
 // Ensure that large values that are sent to those who look count as memory of the server.
 func TestLook_Memory(t *testing.T) {
 	t.Parallel()
-	h := start(t, func(o *server.Options) { o.MaxMemoryBytes = 32 << 20 })
+	h := start(t)
+	h.s.BoundRequests(32<<20, 0)
 	h.create("db")
 	h.want(201, "PUT", "/databases/db/docs?id=large", `{"t":"`+strings.Repeat("x", 2<<20)+`"}`)
 	h.want(201, "PUT", "/databases/db/docs?id=small", `{}`)

@@ -93,7 +93,8 @@ func TestMemory_EveryRoute(t *testing.T) {
 	if jaytest.Allocates {
 		t.Skip("this build allocates more")
 	}
-	h := start(t, func(o *server.Options) { o.MaxMemoryBytes = 256 << 20; o.Database.MemTableBytes = 64 << 10 })
+	h := start(t, func(o *server.Options) { o.Database.MemTableBytes = 64 << 10 })
+	h.s.BoundRequests(256<<20, 0)
 	h.create("a")
 	h.want(201, "PUT", "/databases/a/docs?id=p", `{"a":1,"@metadata":{"@collection":"X"}}`)
 	const size = 512 << 10

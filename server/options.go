@@ -55,8 +55,8 @@ type Options struct {
 	// before the first copies are complete. The default is 10 seconds.
 	MaxLag time.Duration
 
-	// Database are the options of every database. Logger and MustExist are set by the
-	// server, and PrefixCollections is jay.PrefixCollectionsIgnored: a document that
+	// Database are the options of every database. MaxMemory and Memory must not be set: the server's MaxMemory is
+	// for all. Logger and MustExist are set by the server, and PrefixCollections is jay.PrefixCollectionsIgnored: a document that
 	// names no collection has none, as in RavenDB. So are ExpirationDisabled and
 	// RefreshDisabled: in a new database @expires and @refresh have no effect until a
 	// configuration is stored, or if its record has one.
@@ -140,8 +140,7 @@ type Options struct {
 	// MaxDatabases bounds the databases of the server. The default is 1,000.
 	MaxDatabases int
 
-	// MaxOpenDatabases bounds those that are open at a time: each has the caches of
-	// Options.Database. The default is 64. One more closes the database that has been
+	// MaxOpenDatabases bounds those that are open at a time, as MaxMemory does. The default is 64. One more closes the database that has been
 	// idle longest, or if none is idle, one that is only watched, whose changes sockets and
 	// feeds end. If all are in use, the request is refused with 429.
 	MaxOpenDatabases int
@@ -154,15 +153,22 @@ type Options struct {
 	// default is 128 MiB. Streams have no such bound: they hold one document at a time.
 	MaxReplyBytes int64
 
-	// MaxMemoryBytes bounds the bodies of requests and replies that are in memory at a
-	// time, each counted once: while a write is carried out, the memory is up to four
-	// times its body. A request that would exceed it is refused with 429. The default is 1 GiB.
-	MaxMemoryBytes int64
+	// MaxMemory bounds the memory of the server and its databases, in bytes. A quarter is for requests, but at most 1 GiB: what their bodies are
+	// decoded into, what queries sort, documents and replies. A request that would exceed it is refused with 429. 8 MiB are for the server's own
+	// database, and the databases share the rest, as jay.NewMemory says: a database that is opened gets half of what is left for caches. If too little
+	// is left, the server closes the one that has been idle longest, as with MaxOpenDatabases. Server.Memory has the figures.
+	//
+	// Database.CacheBytes, DocumentCacheBytes, MemTableBytes and MaxQueryBytes, if they are set, are taken out of it for each database.
+	// Mounted databases do not count: each has the memory that it was opened with. On top come the program and the
+	// documents that calls read and write at the moment. The least is 64 MiB. The default is half of the memory of the machine, or of the process if
+	// its control group (Linux) or GOMEMLIMIT allow it less.
+	MaxMemory int64
 
-	// MaxSenderMemoryBytes bounds what the requests of one sender hold of MaxMemoryBytes, so
+	// MaxSenderMemoryBytes bounds what the requests of one sender hold of the memory for requests, so
 	// that no sender holds all of it. A sender is a token or a certificate, or without
 	// authentication an address. A request that alone would exceed it is refused with 413,
-	// another one with 429. The default is half of MaxMemoryBytes.
+	// another one with 429. The default is half of that memory, or four times Database.MaxDocumentBytes if that
+	// is more, as a document takes while it is stored, and at most all of it.
 	MaxSenderMemoryBytes int64
 
 	// MaxRequests bounds the requests that run at a time. The default is 256. Up to four

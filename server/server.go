@@ -97,6 +97,19 @@ func (s *Server) Database(ctx context.Context, name string) (db *jay.DB, release
 // Databases returns the names of all databases, sorted without regard to case.
 func (s *Server) Databases() []string { return s.inner.Databases.List() }
 
+// MemoryStats say how Options.MaxMemory is divided, and what is used of it.
+type MemoryStats struct {
+	BoundBytes    int64 // Options.MaxMemory, or its default
+	RequestsBytes int64 // for requests
+	RequestsUsed  int64 // of it
+	CachesBytes   int64 // for the caches and write buffers of databases, with garbage
+	CachesClaimed int64 // of it, by the databases that are open
+	HeapBytes     int64 // what the bound leaves to Go's heap: see jay.MemoryStats.HeapBytes
+}
+
+// Memory returns figures about the memory of the server.
+func (s *Server) Memory() MemoryStats { return MemoryStats(s.inner.MemoryStats()) }
+
 // Register adds the figures of c to those of GET /metrics. They have no names of databases and nothing that a client has made up, as
 // those who may read the figures need no right to a database. Register returns jay.ErrOption if they clash with figures that are there.
 func (s *Server) Register(c prometheus.Collector) error { return s.inner.Register(c) }

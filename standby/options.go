@@ -51,6 +51,7 @@ func (o Options) withDefaults() (Options, error) {
 func (o *Options) engine() (lsm.Options, *budget.Claim, error) {
 	d := o.Database
 	asked := budget.Asked{Bound: d.MaxMemory, Blocks: d.CacheBytes, MemTable: d.MemTableBytes, Documents: d.DocumentCacheBytes, Query: int64(d.MaxQueryBytes)}
+	given := (*budget.Common)(d.Memory)
 	var claim *budget.Claim
 	var err error
 	switch {
@@ -59,10 +60,7 @@ func (o *Options) engine() (lsm.Options, *budget.Claim, error) {
 	case d.MaxMemory != 0:
 		claim, err = budget.Own(asked)
 	default:
-		shared := budget.Process()
-		if d.Memory != nil {
-			shared = (*budget.Common)(d.Memory)
-		}
+		shared := cmp.Or(given, budget.Process())
 		var part *budget.Common
 		claim, part, err = shared.Part(asked)
 		d.Memory = (*jay.Memory)(part)
@@ -72,6 +70,9 @@ func (o *Options) engine() (lsm.Options, *budget.Claim, error) {
 	}
 	if err != nil {
 		return lsm.Options{}, nil, err
+	}
+	if d.Loads == nil && given != nil {
+		d.Loads = (*jay.Loads)(given.Shared(func() any { return lsm.NewLoads(claim.Loads(int64(cmp.Or(d.MaxDocumentBytes, 32<<20)))) }).(*lsm.Loads))
 	}
 	if d.MaxMemory > 0 {
 		d.MaxMemory = max(budget.Least, 2*(max(0, claim.Documents)+claim.Heads+claim.Work)) // what the engine leaves

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"math"
-	"runtime/debug"
 
 	"github.com/jaydb/jay"
 )
@@ -59,26 +57,14 @@ func (a *app) open(create bool) (*jay.DB, error) {
 	if err != nil {
 		return nil, a.explainOpen(err)
 	}
-	if a.options.MaxMemory > 0 {
-		if err := limitHeap(db, int64(a.options.MaxDocumentBytes)); err != nil {
+	if a.options.MaxMemory > 0 { // the process has one database
+		of, err := db.Stats(context.Background())
+		if err != nil {
 			return nil, andThen(err, db.Close())
 		}
+		limitHeap(a.options.MaxMemory, of.Memory.HeapBytes, int64(a.options.MaxDocumentBytes))
 	}
 	return db, nil
-}
-
-// limitHeap makes the process stay near --max-memory: it sets the limit of Go's heap, unless GOMEMLIMIT does, and makes C's allocator return
-// large blocks. The process has one database.
-func limitHeap(db *jay.DB, documentBytes int64) error {
-	s, err := db.Stats(context.Background())
-	if err != nil {
-		return err
-	}
-	returnLargeBlocks()
-	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
-		debug.SetMemoryLimit(s.Memory.HeapBytes + 3*documentBytes)
-	}
-	return nil
 }
 
 // lookInto opens the database that another program has open, to be read only: that of --url, or of the directory. locked is the error of

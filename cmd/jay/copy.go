@@ -55,6 +55,13 @@ func (c *copyCommand) Run(ctx context.Context, a *app) error {
 	}
 	r := copyResult{}
 	o := jay.CopyOptions{CopyTag: tag, SameTag: c.SameTag, Floors: floors}
+	if options.MaxMemory > 0 { // for both stores
+		if options.Memory, err = jay.NewMemory(options.MaxMemory); err != nil {
+			return err
+		}
+		limitHeap(options.MaxMemory, options.Memory.HeapBytes(), int64(options.MaxDocumentBytes))
+		options.MaxMemory = 0
+	}
 	if r.From, o.From, err = copySide(c.From, options); err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ type commandLine struct {
 	JSON             bool             `group:"every" name:"json" help:"Print results and errors as JSON, for machines."`
 	MaxDocumentBytes int              `group:"rare" placeholder:"N" default:"${bytes}" help:"Refuse documents of more bytes of JSON. The default is 32 MiB."`
 	MaxDepth         int              `group:"rare" placeholder:"N" default:"${depth}" help:"Refuse documents with objects and arrays nested deeper. The default is ${depth}."`
-	MaxMemory        int64            `group:"rare" name:"max-memory" placeholder:"N" help:"Bytes of memory of a database, for caches, write buffers and work; at least 33554432. The default is a quarter of the memory of the machine or the container."`
+	MaxMemory        byteSize         `group:"rare" name:"max-memory" placeholder:"SIZE" help:"Bound of the memory of the database, such as 256MiB; at least 32MiB. The default is a quarter of the memory of the machine or the container. For serve and studio it is for all databases and requests, and the least is 64MiB."`
 	CopyTag          string           `group:"rare" placeholder:"TAG" help:"The directory is a copy: give it this node tag, once and for all."`
 	NodeTag          string           `group:"rare" placeholder:"TAG" help:"Node tag of a new database; the default is A. For an existing database it must be the same."`
 	IDSeparator      string           `group:"rare" name:"id-separator" placeholder:"S" help:"Separator of a new database; the default is /. For an existing database it must be the same."`
@@ -312,7 +312,7 @@ func (a *app) configure(line *commandLine, getenv func(string) string) {
 	a.options = jay.Options{
 		MaxDocumentBytes:  line.MaxDocumentBytes,
 		MaxDepth:          line.MaxDepth,
-		MaxMemory:         line.MaxMemory,
+		MaxMemory:         int64(line.MaxMemory),
 		CopyTag:           line.CopyTag,
 		NodeTag:           line.NodeTag,
 		Separator:         line.IDSeparator,

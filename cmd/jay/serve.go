@@ -33,7 +33,7 @@ type serveCommand struct {
 	MaxOpen     int           `name:"max-open-databases" placeholder:"N" default:"64" help:"Databases that are open at a time; one more closes the one that was idle longest. The default is 64."`
 	MinFree     int64         `name:"min-free-bytes" placeholder:"N" help:"Refuse writes, but for deletions, while less is free on the disk of the data; -1 is no bound. The default is 256 MiB, or a tenth of a disk that is smaller than 2.5 GiB, for each database by its own disk."`
 	MaxBody     int64         `name:"max-body-bytes" placeholder:"N" default:"134217728" help:"Bytes of a request's body. The default is 128 MiB."`
-	MaxMemory   int64         `name:"max-memory-bytes" placeholder:"N" help:"Bytes of memory for requests. The default is a quarter of the container's limit or of GOMEMLIMIT, and at most 1 GiB."`
+	OldMemory   string        `name:"max-memory-bytes" hidden:"" help:"Refused: use --max-memory."`
 	QueryTime   time.Duration `name:"query-timeout" placeholder:"D" default:"5m" help:"How long a query may run. The default is 5m."`
 	LogLevel    slog.Level    `placeholder:"LEVEL" default:"info" help:"debug, info, warn or error. The default is info, which has each request."`
 	SlowAfter   time.Duration `placeholder:"D" default:"1s" help:"Log a request that takes so long as slow. The default is 1s."`
@@ -78,8 +78,11 @@ func (c *serveCommand) Run(ctx context.Context, a *app) (err error) {
 		return usageError{text: "serve takes --data, a directory of databases, or --store, and not --db", command: a.command}
 	}
 	a.dir = c.Data // for messages
-	if c.SlowAfter <= 0 || c.Shutdown <= 0 || c.IdleAfter <= 0 || c.MaxRequests <= 0 || c.MaxOpen <= 0 || c.MaxBody <= 0 || c.MaxMemory < 0 || c.QueryTime <= 0 {
+	if c.SlowAfter <= 0 || c.Shutdown <= 0 || c.IdleAfter <= 0 || c.MaxRequests <= 0 || c.MaxOpen <= 0 || c.MaxBody <= 0 || c.QueryTime <= 0 {
 		return usageError{text: "durations and numbers of serve must be above 0", command: a.command}
+	}
+	if c.OldMemory != "" {
+		return usageError{text: "--max-memory-bytes is no more: --max-memory is the bound of the databases and the requests together, and requests have a quarter of it", command: a.command}
 	}
 	var handler slog.Handler = slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: c.LogLevel})
 	if a.json {
@@ -121,15 +124,9 @@ func (c *serveCommand) Run(ctx context.Context, a *app) (err error) {
 	defer func() { err = andThen(err, stopMember()) }()
 	options.MinFreeBytes = c.MinFree
 	options.Cluster, options.ClusterAddress = nil, "" // each database gets a coordinator of its own
-	if n := serveLoads("", cmp.Or(options.MaxDocumentBytes, defaultMaxDocumentBytes)); n > 0 && len(stores) == 0 {
-		options.Loads = jay.NewLoads(int(n))
-	}
-	memory := serveMemory("")
-	if c.MaxMemory > 0 {
-		memory = c.MaxMemory
-	}
+	options.MaxMemory = 0                             // it is for all databases together
 	s, err := server.Open(server.Options{
-		MaxMemoryBytes: memory, QueryTimeout: c.QueryTime,
+		MaxMemory: a.options.MaxMemory, QueryTimeout: c.QueryTime,
 		Cluster: nodes, ClusterTimeout: a.cluster.Timeout, Address: a.cluster.Address,
 		Follow: sources, MaxLag: c.MaxLag, Stores: stores,
 		Data: c.Data, Studio: true, Database: options, Logger: logger, Hosts: c.Hosts, AnyoneMayReadAndWrite: c.Anyone,
@@ -145,6 +142,8 @@ func (c *serveCommand) Run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
+	memory := s.Memory()
+	limitHeap(memory.BoundBytes, memory.HeapBytes, int64(cmp.Or(options.MaxDocumentBytes, defaultMaxDocumentBytes)))
 	if c.Pprof != "" {
 		mux := http.NewServeMux()
 		mux.HandleFunc("/debug/pprof/", pprof.Index)

@@ -68,7 +68,6 @@ func (c *serveCommand) checkStores(a *app) error {
 		{"--min-free-bytes", c.MinFree != 0, "the space is that of another machine"},
 		{"--key-file", a.options.EncryptionKeys != nil, "the files are those of another machine"},
 		{"--copy-tag", a.options.CopyTag != "", "others write under the tag of the store: --node-tag names that of this server"},
-		{"--max-memory", a.options.MaxMemory != 0, "a store has no caches here: --max-memory-bytes bounds requests"},
 	} {
 		if r.given {
 			return usageError{text: fmt.Sprintf("--store goes without %s: %s", r.flag, r.why), command: a.command}

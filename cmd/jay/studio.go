@@ -75,10 +75,19 @@ func (c *studioCommand) Run(ctx context.Context, a *app) error {
 
 // serve runs the server on l. own is a directory for files of the command itself.
 func (c *studioCommand) serve(ctx context.Context, a *app, l net.Listener, own string) error {
+	bound := a.options.MaxMemory
+	if bound > 0 { // what is mounted shares what the server has for its databases
+		shared, err := mountedMemory(bound)
+		if err != nil {
+			return andThen(err, l.Close())
+		}
+		a.options.MaxMemory, a.options.Memory = 0, shared
+	}
 	options, err := c.options(ctx, a, own)
 	if err != nil {
 		return andThen(err, l.Close())
 	}
+	options.MaxMemory, options.Database.Memory = bound, nil
 	right := server.AdminRight
 	if a.options.ReadOnly {
 		right = server.ReadRight
@@ -113,6 +122,9 @@ func (c *studioCommand) serve(ctx context.Context, a *app, l net.Listener, own s
 	}
 	if err != nil {
 		return andThen(a.explainOpen(err), l.Close())
+	}
+	if bound > 0 {
+		limitHeap(bound, s.Memory().HeapBytes, int64(a.options.MaxDocumentBytes))
 	}
 	invite := func() (address string, err error) {
 		path, err := s.Invite(right)

@@ -17,8 +17,9 @@ type Common struct {
 	whole  bool // a claim gets all that is left, and not half of it
 	yields bool // a claim that does not fit is granted, with the least caches
 
-	mu   sync.Mutex
-	left int64 // of caches. Guarded by mu; may be below 0 if yields.
+	mu     sync.Mutex
+	left   int64 // of caches. Guarded by mu; may be below 0 if yields.
+	shared any   // see Shared. Guarded by mu.
 }
 
 // cachesPart is the part of a Common that caches have, in eighths. The work, and its garbage, have the rest.
@@ -56,6 +57,16 @@ func processOf(machine int64) *Common {
 
 // Bound returns the bytes of all together.
 func (c *Common) Bound() int64 { return c.bound }
+
+// Shared returns what else the databases share: what the first call has made.
+func (c *Common) Shared(first func() any) any {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.shared == nil {
+		c.shared = first()
+	}
+	return c.shared
+}
 
 // HeapBytes is what the bound leaves to Go's heap at least, however it is claimed.
 func (c *Common) HeapBytes() int64 {

@@ -262,4 +262,9 @@ var querying = []mutation{
 		edits: []edit{{"internal/budget/common.go", "\tcase s.Bound > c.left:", "\tcase s.Bound > c.caches+1:"}},
 		tests: []tests{{"internal/budget", "TestCommon"}},
 	},
+	{
+		name:  "the server closes no database to make room in its memory for another one",
+		edits: []edit{{"server/internal/serve/databases.go", "\t\tif !errors.Is(err, jay.ErrMemory) {\n", "\t\tif true {\n"}},
+		tests: []tests{{"server", "TestMaxMemory_Databases"}},
+	},
 }

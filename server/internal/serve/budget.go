@@ -15,17 +15,21 @@ import (
 // request pays before it takes memory: for the body as it is read, for what the body is
 // decoded into, for what a query sorts, for documents and for the reply.
 type Budget struct {
-	most  int64        // for all
-	share int64        // for one sender
-	used  atomic.Int64 // sum of bySender
+	used atomic.Int64 // sum of bySender
 
 	mu       sync.Mutex
+	most     int64            // for all. Guarded by mu.
+	share    int64            // for one sender. Guarded by mu.
 	peak     int64            // the most that was used, for tests. Guarded by mu.
 	bySender map[string]int64 // without zeros. Guarded by mu.
 }
 
 // Load returns the bytes that are taken, and the most that may be.
-func (b *Budget) Load() (used, most int64) { return b.used.Load(), b.most }
+func (b *Budget) Load() (used, most int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.used.Load(), b.most
+}
 
 // PeakSince returns the most bytes that were taken at a time since its last call, for tests.
 func (b *Budget) PeakSince() int64 {
@@ -34,6 +38,13 @@ func (b *Budget) PeakSince() int64 {
 	peak := b.peak
 	b.peak = b.used.Load()
 	return peak
+}
+
+// Bound changes the most for all and for one sender, for tests.
+func (b *Budget) Bound(most, share int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.most, b.share = most, share
 }
 
 func newBudget(most, share int64) *Budget {

@@ -102,10 +102,15 @@ const (
 )
 
 func openDatabases(o Options) (*Databases, error) {
+	memory, err := o.databaseMemory()
+	if err != nil {
+		return nil, err
+	}
 	system, err := openSystem(o)
 	if err != nil {
 		return nil, err
 	}
+	o.Database.Memory = memory
 	ds := &Databases{opts: o, space: diskSpace, System: system, Tags: tags{server: o.Tag()}, byKey: make(map[string]*Database), coordinators: make(map[string]cluster.Coordinator)}
 	if err := ds.load(context.Background()); err != nil {
 		return nil, errors.Join(fmt.Errorf("server: data directory %q: %w", o.Data, err), ds.close())
@@ -122,7 +127,7 @@ func openDatabases(o Options) (*Databases, error) {
 // openSystem opens the server's own database. A server of mounted databases alone need not have a data directory:
 // then it is in memory.
 func openSystem(o Options) (*jay.DB, error) {
-	own := &jay.Options{Logger: o.Logger, Now: o.Database.Now, CacheBytes: 4 << 20, DocumentCacheBytes: 4 << 20, MemTableBytes: 1 << 20}
+	own := o.systemOptions()
 	if o.Data == "" {
 		return jay.OpenMemory(own)
 	}
@@ -352,12 +357,12 @@ func (ds *Databases) start(ctx context.Context, d *Database, watches bool) (agai
 	d.busy = done
 	if d.Record.State == stateCreating { // a crash has interrupted the creation
 		ds.mu.Unlock()
-		err = ds.firstOpen(context.WithoutCancel(ctx), d)
+		err = ds.firstOpen(context.WithoutCancel(ctx), d, watches)
 		ds.mu.Lock()
 	} else {
 		ds.mu.Unlock()
 		var db *jay.DB
-		db, err = ds.openOne(d, true)
+		db, err = ds.openFitting(ctx, d, true, watches)
 		ds.mu.Lock()
 		d.DB, d.idle, d.trouble = db, ds.opts.Now(), noTrouble
 	}
@@ -367,6 +372,23 @@ func (ds *Databases) start(ctx context.Context, d *Database, watches bool) (agai
 		ds.open--
 	}
 	return false, err
+}
+
+// openFitting opens a database, which is busy, for requests. As long as too little of the shared memory is left, it closes others, as makePlace
+// says.
+func (ds *Databases) openFitting(ctx context.Context, d *Database, mustExist, watches bool) (*jay.DB, error) {
+	for {
+		db, err := ds.openOne(d, mustExist)
+		if !errors.Is(err, jay.ErrMemory) {
+			return db, err
+		}
+		ds.mu.Lock()
+		full := ds.makePlace(ctx, watches)
+		ds.mu.Unlock()
+		if full != nil {
+			return nil, full
+		}
+	}
 }
 
 // openOne opens a database for requests.
@@ -462,6 +484,9 @@ func (ds *Databases) makePlace(ctx context.Context, watches bool) error {
 		}
 	}
 	if found == nil {
+		if ds.open < ds.opts.MaxOpenDatabases {
+			return overload("the databases in use have the memory for caches (MaxMemory)")
+		}
 		return overload("%d databases are in use at a time, which is the most (MaxOpenDatabases)", ds.open)
 	}
 	ds.opts.Logger.Info("server: a database that is only watched makes place for another one", "database", found.Key, "watchers", found.watchers)
@@ -552,7 +577,7 @@ func (ds *Databases) Create(ctx context.Context, name, id string, given map[stri
 	ctx = context.WithoutCancel(ctx) // what has begun is finished
 	err = ds.setState(ctx, d, stateCreating)
 	if err == nil {
-		err = ds.firstOpen(ctx, d)
+		err = ds.firstOpen(ctx, d, false)
 	}
 	if err != nil {
 		// Without a record the server ignores the directory. If the record cannot be
@@ -601,8 +626,8 @@ func (ds *Databases) enter(ctx context.Context, d *Database) error {
 
 // firstOpen creates the directory of a new database, which is busy, and records that in
 // its state.
-func (ds *Databases) firstOpen(ctx context.Context, d *Database) error {
-	db, err := ds.openOne(d, false)
+func (ds *Databases) firstOpen(ctx context.Context, d *Database, watches bool) error {
+	db, err := ds.openFitting(ctx, d, false, watches)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ type Options struct {
 	MaxOpenDatabases      int
 	MaxBodyBytes          int64
 	MaxReplyBytes         int64
-	MaxMemoryBytes        int64
+	MaxMemory             int64
 	MaxSenderMemoryBytes  int64
 	MaxRequests           int
 	MaxStreams            int
@@ -79,8 +79,10 @@ func (o Options) withDefaults() (Options, error) {
 	o.MaxOpenDatabases = cmp.Or(o.MaxOpenDatabases, 64)
 	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, 128<<20)
 	o.MaxReplyBytes = cmp.Or(o.MaxReplyBytes, 128<<20)
-	o.MaxMemoryBytes = cmp.Or(o.MaxMemoryBytes, 1<<30)
-	o.MaxSenderMemoryBytes = cmp.Or(o.MaxSenderMemoryBytes, max(1, o.MaxMemoryBytes/2))
+	if o.MaxMemory == 0 {
+		o.MaxMemory = defaultMemory()
+	}
+	o.MaxSenderMemoryBytes = cmp.Or(o.MaxSenderMemoryBytes, o.senderMemory())
 	o.MaxRequests = cmp.Or(o.MaxRequests, 256)
 	o.MaxStreams = cmp.Or(o.MaxStreams, 64)
 	o.MaxSockets = cmp.Or(o.MaxSockets, 2048)
@@ -98,7 +100,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.MaxRememberedResults = cmp.Or(o.MaxRememberedResults, 10_000)
 	for name, value := range map[string]int64{
 		"MaxLag": int64(o.MaxLag), "IdleAfter": int64(o.IdleAfter), "MaxDatabases": int64(o.MaxDatabases), "MaxOpenDatabases": int64(o.MaxOpenDatabases),
-		"MaxBodyBytes": o.MaxBodyBytes, "MaxReplyBytes": o.MaxReplyBytes, "MaxMemoryBytes": o.MaxMemoryBytes, "MaxSenderMemoryBytes": o.MaxSenderMemoryBytes, "MaxRequests": int64(o.MaxRequests), "MaxStreams": int64(o.MaxStreams),
+		"MaxBodyBytes": o.MaxBodyBytes, "MaxReplyBytes": o.MaxReplyBytes, "MaxMemory": o.MaxMemory, "MaxSenderMemoryBytes": o.MaxSenderMemoryBytes, "MaxRequests": int64(o.MaxRequests), "MaxStreams": int64(o.MaxStreams),
 		"MaxSockets": int64(o.MaxSockets), "SilenceTimeout": int64(o.SilenceTimeout),
 		"QueueTimeout": int64(o.QueueTimeout), "MaxConnections": int64(o.MaxConnections), "MaxHeaderBytes": int64(o.MaxHeaderBytes),
 		"HeaderTimeout": int64(o.HeaderTimeout), "GraceTimeout": int64(o.GraceTimeout), "MinBytesPerSecond": o.MinBytesPerSecond,
@@ -107,6 +109,9 @@ func (o Options) withDefaults() (Options, error) {
 		if value < 0 {
 			return o, fmt.Errorf("server: %w: Options.%s must not be negative, got %d", jay.ErrOption, name, value)
 		}
+	}
+	if err := o.checkMemory(); err != nil {
+		return o, err
 	}
 	if err := o.checkTLS(); err != nil {
 		return o, err
