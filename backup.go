@@ -14,7 +14,9 @@ import (
 	"github.com/jaydb/jay/internal/core"
 	"github.com/jaydb/jay/internal/files"
 	"github.com/jaydb/jay/internal/recovery"
+	"github.com/jaydb/jay/internal/sealed"
 	"github.com/jaydb/jay/storage"
+	"github.com/jaydb/jay/storage/lsm"
 )
 
 // BackupInfo says what a backup is. It can be kept as JSON.
@@ -26,6 +28,9 @@ type BackupInfo struct {
 	Created  time.Time `json:"created"`
 	Etag     uint64    `json:"etag"`            // of the newest write in it
 	After    uint64    `json:"after,omitempty"` // the etag of the base: it has the writes after it
+
+	// EncryptionKey is the ID of the key with which the backup is encrypted. It is empty for one that is not encrypted.
+	EncryptionKey string `json:"encryptionKey,omitempty"`
 
 	// Of a backup that was written or read to its end:
 
@@ -43,7 +48,10 @@ type BackupInfo struct {
 //	Stream   int     its position among those that were given, from 0
 //	Offset   int64   in bytes, of the damaged block; -1 if the whole stream is meant
 //	Problem  string  what is wrong
+//	Key      string  the ID of the key of an encrypted backup that is missing or wrong (then errors.Is finds ErrKey as well); "" if the error is about anything else
 //	Cause    error   or nil
+//
+// Damage to an encrypted backup is ErrCorrupt as well.
 type BackupError backup.Error
 
 func (e *BackupError) Error() string { return (*backup.Error)(e).Error() }
@@ -72,7 +80,10 @@ func (e *BackupBaseError) Is(target error) bool { return target == ErrBackupBase
 // BackupOption changes one Backup.
 type BackupOption func(*backupOptions)
 
-type backupOptions struct{ inner recovery.BackupOptions }
+type backupOptions struct {
+	inner recovery.BackupOptions
+	keys  EncryptionKeys // of BackupEncrypted
+}
 
 // BackupSince makes an incremental backup, with what has changed since the backup with this ID
 // (BackupInfo.ID). To restore it, its base is needed, and the base of that, down to a
@@ -82,6 +93,17 @@ func BackupSince(id string) BackupOption { return func(o *backupOptions) { o.inn
 // BackupOnce makes a backup that none is going to follow. Nothing is written to the
 // database, and what others need that were made before stays as it is.
 func BackupOnce() BackupOption { return func(o *backupOptions) { o.inner.Once = true } }
+
+// BackupEncrypted encrypts the backup with the newest of these keys, whatever the keys of the database are, also that of a database that is not encrypted.
+// To restore it, the key is needed: see EncryptedBackup. It goes without BackupPlain.
+func BackupEncrypted(keys EncryptionKeys) BackupOption {
+	return func(o *backupOptions) { o.keys = keys }
+}
+
+// BackupPlain makes a backup that is not encrypted, though the database may be.
+//
+// Danger: whoever has the backup reads all of the database.
+func BackupPlain() BackupOption { return func(o *backupOptions) { o.inner.Plain = true } }
 
 // BackupProgress has fn called now and then with the number of bytes so far, before
 // compression.
@@ -110,13 +132,21 @@ func BackupStored(fn func() error) BackupOption {
 // and a *BackupBaseError says so. A database remembers a backup when it is complete, as the last
 // step: with an error of that, the stream may be whole, and cannot be followed.
 //
+// The backup of an encrypted database is encrypted with the newest of Options.EncryptionKeys, which are asked for it: an error of theirs is ErrKey, and nothing was
+// written. BackupPlain and BackupEncrypted choose otherwise. A database that is encrypted and was opened without its keys, by Look or as that of a standby, needs one of
+// the two: ErrKey. The keys of a backup and of its base need not be the same.
+//
 // w is written to by the calling goroutine, in pieces of up to 1 MiB, and slows the
 // backup down but nothing else; space of what is deleted and overwritten meanwhile is
 // kept until the end. If ctx ends, w returns an error, or the database is closed,
 // Backup ends with that error, and what was written is no backup: VerifyBackup and
 // Restore refuse it. To store it in a file, use BackupTo; elsewhere, BackupStored.
 func (db *DB) Backup(ctx context.Context, w io.Writer, opts ...BackupOption) (BackupInfo, error) {
-	done, err := recovery.Backup(ctx, &db.core, w, backupOptionsOf(opts, db.opts.ReadOnly))
+	o, err := backupOptionsOf(opts, &db.opts)
+	var done backup.Summary
+	if err == nil {
+		done, err = recovery.Backup(ctx, &db.core, w, o)
+	}
 	if err != nil {
 		err = fmt.Errorf("backup: %w", publicBackupError(err))
 	}
@@ -135,9 +165,12 @@ func (db *DB) Backup(ctx context.Context, w io.Writer, opts ...BackupOption) (Ba
 // The file is on Options.FS, if that is set, and otherwise on the disk of the machine, also for a database in memory,
 // with the mode that Options.GroupReadable says.
 func (db *DB) BackupTo(ctx context.Context, name string, opts ...BackupOption) (BackupInfo, error) {
-	o := backupOptionsOf(opts, db.opts.ReadOnly)
+	o, err := backupOptionsOf(opts, &db.opts)
 	var done backup.Summary
-	out, err := files.Create(db.opts.files(), name)
+	var out *files.File
+	if err == nil {
+		out, err = files.Create(db.opts.files(), name)
+	}
 	if err == nil {
 		o.Written = then(out.Commit, o.Written)
 		done, err = recovery.Backup(ctx, &db.core, out, o)
@@ -150,15 +183,23 @@ func (db *DB) BackupTo(ctx context.Context, name string, opts ...BackupOption) (
 }
 
 // backupOptionsOf returns the options of a backup. A database that is open for reading remembers none.
-func backupOptionsOf(opts []BackupOption, readOnly bool) recovery.BackupOptions {
+func backupOptionsOf(opts []BackupOption, opened *Options) (recovery.BackupOptions, error) {
 	var o backupOptions
 	for _, option := range opts {
 		if option != nil {
 			option(&o)
 		}
 	}
-	o.inner.Once = o.inner.Once || readOnly
-	return o.inner
+	o.inner.Once = o.inner.Once || opened.ReadOnly
+	switch {
+	case o.keys != nil && o.inner.Plain:
+		return o.inner, fmt.Errorf("%w: BackupEncrypted and BackupPlain exclude each other", ErrOption)
+	case o.keys != nil:
+		o.inner.Keys = sealed.From(o.keys)
+	case !o.inner.Plain:
+		o.inner.Keys = sealed.From(opened.EncryptionKeys)
+	}
+	return o.inner, nil
 }
 
 // then returns a function that calls both, the second after success of the first, and may be nil.
@@ -171,23 +212,33 @@ func then(first, second func() error) func() error {
 	}
 }
 
+// EncryptedBackup returns a reader of r for ReadBackup, VerifyBackup and Restore, to which the keys belong that r may be encrypted with. They are asked for the key
+// of r when it is read; a backup that is not encrypted is read without asking. What Read returns is what r returns.
+func EncryptedBackup(r io.Reader, keys EncryptionKeys) io.Reader {
+	return &backup.Keyed{Reader: r, Keys: sealed.From(keys)}
+}
+
 // ReadBackup returns what the beginning of a backup says: which it is, and which one
-// it follows. It reads no more than that, and does not see whether the rest is whole:
-// VerifyBackup does.
+// it follows. It reads no more than that, or 64 KiB more of an encrypted one, and does not see whether the rest is whole:
+// VerifyBackup does. An encrypted backup needs its key: see EncryptedBackup. Without it ReadBackup returns an error that is ErrKey, and of the info EncryptionKey.
 func ReadBackup(r io.Reader) (BackupInfo, error) {
 	in, err := backup.NewReader(r, 0)
 	if err != nil {
-		return BackupInfo{}, fmt.Errorf("read backup: %w", publicBackupError(err))
+		var info BackupInfo
+		if refused := (*backup.Error)(nil); errors.As(err, &refused) {
+			info.EncryptionKey = refused.Key
+		}
+		return info, fmt.Errorf("read backup: %w", publicBackupError(err))
 	}
 	defer in.Close()
-	return backupInfo(backup.Summary{Header: in.Header}), nil
+	return backupInfo(backup.Summary{Header: in.Header, KeyID: in.KeyID}), nil
 }
 
 // VerifyBackup reads backups to their end, and checks that each is whole and follows the
 // one before it. The first may be an incremental one. Restore restores what is whole. VerifyBackup does not look into
 // the documents: Restore does, and refuses those of a database that was damaged when it was backed up, unless
 // RestoreOptions.Damage accepts that. It returns what those say
-// that it has found whole. Memory is bounded by the longest document. progress, if not
+// that it has found whole. Encrypted ones need their keys: see EncryptedBackup. Memory is bounded by the longest document. progress, if not
 // nil, is called now and then with the number of bytes read so far.
 func VerifyBackup(ctx context.Context, progress func(bytes int64), backups ...io.Reader) ([]BackupInfo, error) {
 	if progress == nil {
@@ -205,6 +256,7 @@ func backupInfo(s backup.Summary) BackupInfo {
 	return BackupInfo{
 		ID: h.ID, Base: h.Base, Database: h.Database, NodeTag: h.NodeTag, Created: h.Created, Etag: h.Etag, After: h.After,
 		Documents: t.Documents, Deletions: t.Deletions, Keys: t.Keys, RawBytes: t.RawBytes, Bytes: s.Bytes,
+		EncryptionKey: s.KeyID,
 	}
 }
 
@@ -265,6 +317,11 @@ type RestoreOptions struct {
 	// be set. Nil means the defaults.
 	Options *Options
 
+	// BackupKeys decrypt the backups that are encrypted and have no keys of their own by EncryptedBackup. The default are Options.EncryptionKeys. Backups that
+	// are not encrypted are restored with and without keys: RestoreInfo says what each was. Whether the restored database is encrypted,
+	// Options.EncryptionKeys say and nothing else.
+	BackupKeys EncryptionKeys
+
 	// Progress, if not nil, is called now and then with the number of bytes of the backups
 	// read so far.
 	Progress func(bytes int64)
@@ -316,7 +373,8 @@ func (l LeftOutIndex) String() string {
 // ".unfinished" behind it, and Open refuses it with ErrRestoring. If Restore returns an
 // error, it removes it; a process that ends meanwhile leaves it, to be removed.
 //
-// A stream that is not whole, or not the next one, is a *BackupError. Restored from yesterday's
+// A stream that is not whole, or not the next one, is a *BackupError. So is an encrypted one whose key is missing or wrong, which is ErrKey as well: of
+// the first backup, and of any file of RestoreFrom, before anything is made. Restored from yesterday's
 // backup, a database does not know which IDs its original has made since: see
 // RestoreOptions. Nothing follows a backup of the original any more: the next backup of the restored
 // database is a full one.
@@ -351,11 +409,33 @@ func RestoreFrom(ctx context.Context, dir string, opts RestoreOptions, names ...
 		defer r.Close()
 		readers = append(readers, r)
 	}
+	for i, name := range names { // a missing key of the last one is known before the first is restored
+		if err := checkBackupKey(from.files(), name, i, opts.backupKeys()); err != nil {
+			return RestoreInfo{}, fmt.Errorf("%s: restore %q: %w", name, dir, publicBackupError(err))
+		}
+	}
 	info, err := Restore(ctx, dir, opts, readers...)
 	if damage := (*BackupError)(nil); errors.As(err, &damage) {
 		err = fmt.Errorf("%s: %w", names[damage.Stream], err)
 	}
 	return info, err
+}
+
+// checkBackupKey returns an error if a file is an encrypted backup whose key is missing or wrong.
+func checkBackupKey(fs lsm.FS, name string, stream int, keys sealed.Keys) error {
+	r, err := files.NewReader(fs, name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(backup.CheckKey(&backup.Keyed{Reader: r, Keys: keys}, stream), r.Close())
+}
+
+// backupKeys returns the keys of the backups; nil for none.
+func (o *RestoreOptions) backupKeys() sealed.Keys {
+	if o.BackupKeys == nil && o.Options != nil {
+		return sealed.From(o.Options.EncryptionKeys)
+	}
+	return sealed.From(o.BackupKeys)
 }
 
 // PromoteOptions say how Promote makes a database of a standby. One of CopyTag and SameTag must be set: the source may have used
@@ -442,7 +522,7 @@ func (o *RestoreOptions) inner() (out recovery.RestoreOptions, claim *budget.Cla
 	if err != nil {
 		return out, nil, err
 	}
-	out = recovery.RestoreOptions{Open: *given.inner(claim), SameTag: o.SameTag, Floors: core.Counters(o.Floors), Progress: o.Progress}
+	out = recovery.RestoreOptions{Open: *given.inner(claim), SameTag: o.SameTag, Floors: core.Counters(o.Floors), Progress: o.Progress, BackupKeys: o.backupKeys()}
 	if o.Damage != nil {
 		out.Damage = func(d recovery.Damage) { o.Damage(Damage(d)) }
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/jaydb/jay/internal/core"
 	"github.com/jaydb/jay/internal/observe"
 	"github.com/jaydb/jay/internal/parts"
+	"github.com/jaydb/jay/internal/sealed"
 )
 
 // DB is an open database. All methods are safe for concurrent use.
@@ -18,7 +19,10 @@ type DB struct {
 }
 
 // Tests of the packages below, and package standby, look into a database by this.
-func init() { parts.Of = func(db any) *core.Database { return &db.(*DB).core } }
+func init() {
+	parts.Of = func(db any) *core.Database { return &db.(*DB).core }
+	parts.Keys = func(db any) sealed.Keys { return sealed.From(db.(*DB).opts.EncryptionKeys) }
+}
 
 // Dir returns the directory that Open was given, or the name of the store as messages have it: without a password.
 func (db *DB) Dir() string { return db.core.Env.Dir }

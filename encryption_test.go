@@ -346,7 +346,7 @@ func TestEncryption_NothingInTheClear(t *testing.T) {
 	if err := openAndClose(at("restored"), nil); !errors.Is(err, jay.ErrKey) {
 		t.Errorf("a restored database without its keys: got %v, want ErrKey", err)
 	}
-	_, err = jay.Restore(ctx, at("plain"), jay.RestoreOptions{CopyTag: "C"}, bytes.NewReader(stream.Bytes()))
+	_, err = jay.Restore(ctx, at("plain"), jay.RestoreOptions{CopyTag: "C", BackupKeys: options.EncryptionKeys}, bytes.NewReader(stream.Bytes()))
 	must(t, err)
 	for _, marker := range markers { // all of them are found where they are in the clear
 		if !slices.ContainsFunc(seen(at("plain")), func(found string) bool { return strings.HasSuffix(found, marker) }) {

@@ -22,7 +22,8 @@ type Backup struct {
 	// BackupInfo has what the beginning of the file says, and its size. Of a backup that a Keeper has just made it has everything.
 	jay.BackupInfo
 
-	// Err is why the beginning of the file cannot be read, or nil.
+	// Err is why the beginning of the file cannot be read, or nil. It is jay.ErrKey if the key of an encrypted backup is missing or wrong; then
+	// EncryptionKey is its ID.
 	Err error `json:"-"`
 }
 
@@ -43,8 +44,8 @@ type directory struct {
 	left    []string        // paths of files that were being written when a process ended
 }
 
-// scan reads the names in a directory, and the beginning of each backup.
-func scan(fs lsm.FS, dir string) (directory, error) {
+// scan reads the names in a directory, and the beginning of each backup, of an encrypted one with the keys, which may be nil.
+func scan(fs lsm.FS, dir string, keys jay.EncryptionKeys) (directory, error) {
 	d := directory{sent: make(map[string]bool)}
 	names, err := fs.List(dir)
 	if err != nil {
@@ -73,7 +74,7 @@ func scan(fs lsm.FS, dir string) (directory, error) {
 			continue
 		}
 		b := Backup{Number: n, Path: path}
-		b.BackupInfo, b.Err = begins(fs, path)
+		b.BackupInfo, b.Err = begins(fs, path, keys)
 		d.backups = append(d.backups, b)
 	}
 	slices.SortFunc(d.backups, func(a, b Backup) int {
@@ -83,13 +84,13 @@ func scan(fs lsm.FS, dir string) (directory, error) {
 }
 
 // begins reads the beginning of a backup.
-func begins(fs lsm.FS, path string) (info jay.BackupInfo, err error) {
+func begins(fs lsm.FS, path string, keys jay.EncryptionKeys) (info jay.BackupInfo, err error) {
 	f, err := fs.Open(path)
 	if err != nil {
 		return info, err
 	}
 	defer f.Close()
-	if info, err = jay.ReadBackup(f); err != nil {
+	if info, err = jay.ReadBackup(jay.EncryptedBackup(f, keys)); err != nil {
 		return info, err
 	}
 	stat, err := f.Stat()
@@ -139,22 +140,39 @@ func newest(all []chain) *chain {
 // ErrNoBackup is returned when a directory has no chain that can be restored.
 var ErrNoBackup = errors.New("there is no full backup that can be read")
 
+// Files reads directories of backups that no Keeper has.
+type Files struct {
+	// FS replaces the operating system's files, as Options.FS does.
+	FS lsm.FS
+
+	// EncryptionKeys are the keys of encrypted backups. A backup that is not encrypted is read without asking for a key. The default, nil, are none.
+	EncryptionKeys jay.EncryptionKeys
+}
+
 // Chain returns the newest chain of a directory of backups that has all of its links, in the order in which jay.RestoreFrom restores them. It
-// reads their beginnings only. A nil file system is that of the machine. It returns ErrNoBackup if the directory has none.
-func Chain(fs lsm.FS, dir string) ([]Backup, error) {
+// reads their beginnings only. It returns ErrNoBackup if the directory has none, and with it jay.ErrKey if the key of a backup is missing or wrong.
+func (f Files) Chain(dir string) ([]Backup, error) {
+	fs := f.FS
 	if fs == nil {
 		fs = lsm.OS(false)
 	}
-	d, err := scan(fs, dir)
+	d, err := scan(fs, dir, remember(f.EncryptionKeys))
 	if err != nil {
 		return nil, fmt.Errorf("backups of %q: %w", dir, err)
 	}
 	c := newest(d.chains(nil))
 	if c == nil {
-		return nil, fmt.Errorf("backups of %q: %w", dir, ErrNoBackup)
+		err := ErrNoBackup
+		if b, found := d.withoutKey(); found {
+			err = fmt.Errorf("%w: %s: %w", ErrNoBackup, b.Path, b.Err)
+		}
+		return nil, fmt.Errorf("backups of %q: %w", dir, err)
 	}
 	return c.links, nil
 }
+
+// Chain is Files.Chain without keys. A nil file system is that of the machine.
+func Chain(fs lsm.FS, dir string) ([]Backup, error) { return Files{FS: fs}.Chain(dir) }
 
 // paths returns the paths of backups.
 func paths(of []Backup) (all []string) {
@@ -165,7 +183,7 @@ func paths(of []Backup) (all []string) {
 }
 
 // readers returns readers of the files of backups, and what closes them.
-func readers(fs lsm.FS, of []Backup) (all []io.Reader, closeAll func() error, err error) {
+func readers(fs lsm.FS, of []Backup, keys jay.EncryptionKeys) (all []io.Reader, closeAll func() error, err error) {
 	var open []*files.Reader
 	closeAll = func() (err error) {
 		for _, r := range open {
@@ -178,7 +196,7 @@ func readers(fs lsm.FS, of []Backup) (all []io.Reader, closeAll func() error, er
 		if err != nil {
 			return nil, nil, errors.Join(err, closeAll())
 		}
-		open, all = append(open, r), append(all, r)
+		open, all = append(open, r), append(all, jay.EncryptedBackup(r, keys))
 	}
 	return all, closeAll, nil
 }

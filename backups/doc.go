@@ -22,10 +22,16 @@
 // changed, and when a link of the chain is missing or damaged: a Keeper reads the chain to its end before it
 // first follows it, and looks at the names and the beginnings of all files each time.
 //
+// # Encryption
+//
+// The backups of a database with keys are encrypted with its newest one: see Options.EncryptionKeys. The key may change from one link of a chain to the next. Where
+// no database is open, [Files] reads a directory with keys.
+//
 // # What is removed
 //
 // Only whole chains, oldest first, after a new backup was found whole, and only while enough newer ones are left: see
-// Options.Keep and KeepFor. The newest whole chain is never removed. A full disk removes nothing.
+// Options.Keep and KeepFor. The newest whole chain is never removed, and neither is one whose key
+// is missing. A full disk removes nothing.
 //
 // All methods are safe for concurrent use; one backup is made at a time.
 package backups

@@ -17,25 +17,31 @@ var drillTags = []string{"ZZZZ", "ZZZY", "ZZZX", "ZZZW"}
 func (k *Keeper) Drill(ctx context.Context, dir string) (jay.RestoreInfo, error) {
 	k.making.Lock() // no link is removed meanwhile
 	defer k.making.Unlock()
-	links, err := Chain(k.o.FS, k.o.Dir)
+	if _, err := k.scan(ctx); err != nil { // from now on the keys are known
+		return jay.RestoreInfo{}, fmt.Errorf("backups of %q: %w", k.o.Dir, err)
+	}
+	f := Files{k.o.FS, k.keys}
+	links, err := f.Chain(k.o.Dir)
 	if err != nil {
 		return jay.RestoreInfo{}, err
 	}
-	return Drill(ctx, k.o.FS, dir, paths(links)...)
+	return f.Drill(ctx, dir, paths(links)...)
 }
 
 // Drill restores backups, a full one and those that follow it, into a new directory dir, as it would be restored after a loss, with its indexes and
 // a check of all that is in it, and removes the directory. It needs the room, the time and the memory of a restore. The
-// restored database is never opened for anything else, and its node tag, which begins with ZZZ, is not used up. A nil
-// file system is that of the machine.
+// restored database is never opened for anything else, and its node tag, which begins with ZZZ, is not used up.
+//
+// With keys the restored database is encrypted with the newest one, so that nothing is on the disk in the clear meanwhile.
 //
 // dir must not exist: fs.ErrExist otherwise. It returns the errors of jay.RestoreFrom: a backup that cannot be restored.
-func Drill(ctx context.Context, disk lsm.FS, dir string, backups ...string) (info jay.RestoreInfo, err error) {
+func (f Files) Drill(ctx context.Context, dir string, backups ...string) (info jay.RestoreInfo, err error) {
+	disk := f.FS
 	if disk == nil {
 		disk = lsm.OS(false)
 	}
 	for _, tag := range drillTags {
-		info, err = jay.RestoreFrom(ctx, dir, jay.RestoreOptions{CopyTag: tag, Options: &jay.Options{FS: disk}}, backups...)
+		info, err = jay.RestoreFrom(ctx, dir, jay.RestoreOptions{CopyTag: tag, Options: &jay.Options{FS: disk, EncryptionKeys: f.EncryptionKeys}}, backups...)
 		if !errors.Is(err, jay.ErrFixed) {
 			break
 		}
@@ -47,4 +53,9 @@ func Drill(ctx context.Context, disk lsm.FS, dir string, backups ...string) (inf
 		return info, fmt.Errorf("drill: what was restored is left: %w", err)
 	}
 	return info, nil
+}
+
+// Drill is Files.Drill without keys. A nil file system is that of the machine.
+func Drill(ctx context.Context, disk lsm.FS, dir string, backups ...string) (jay.RestoreInfo, error) {
+	return Files{FS: disk}.Drill(ctx, dir, backups...)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/backups"
+	"github.com/jaydb/jay/keys"
 )
 
 // A program keeps backups of its database, and restores the newest after a loss.
@@ -182,4 +183,40 @@ func ExampleBackup() {
 	// Output:
 	// true
 	// 1 true true true
+}
+
+// A directory of encrypted backups is read with their keys.
+func ExampleFiles() {
+	dir, err := os.MkdirTemp("", "jay-backups-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	key, err := keys.New("2026-01")
+	if err != nil {
+		log.Fatal(err)
+	}
+	db, err := jay.OpenMemory(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	keeper, err := backups.Open(db, backups.Options{Dir: dir, EncryptionKeys: keys.Of(key)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer keeper.Close()
+	if _, err := keeper.Make(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	_, err = backups.Chain(nil, dir)
+	fmt.Println(errors.Is(err, jay.ErrKey))
+	chain, err := backups.Files{EncryptionKeys: keys.Of(key)}.Chain(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(chain), chain[0].EncryptionKey)
+	// Output:
+	// true
+	// 1 2026-01
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/files"
+	"github.com/jaydb/jay/internal/parts"
 	"github.com/jaydb/jay/storage/lsm"
 )
 
@@ -24,6 +25,9 @@ type Keeper struct {
 	making sync.Mutex      // held while a backup is made, or a drill runs
 	read   bool            // the newest chain was read to its end. Guarded by making.
 	bad    map[string]bool // IDs of backups whose beginning is whole and whose rest is damaged. Guarded by making.
+
+	keys  jay.EncryptionKeys // that read backups; nil for none. Guarded by making.
+	asked bool               // the keys are those of the options, or of a database that was open. Guarded by making.
 
 	mu     sync.Mutex
 	status Status    // Guarded by mu.
@@ -70,6 +74,7 @@ func open(ctx context.Context, source Source, fixed bool, o Options) (*Keeper, e
 		return nil, fmt.Errorf("backups: %w", err)
 	}
 	k := &Keeper{source: source, fixed: fixed, o: o, bad: make(map[string]bool), began: o.Now()}
+	k.keys, k.asked = remember(o.EncryptionKeys), o.EncryptionKeys != nil
 	if err := k.open(ctx); err != nil {
 		return nil, fmt.Errorf("backups of %q: %w", o.Dir, err)
 	}
@@ -85,7 +90,7 @@ func (k *Keeper) open(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", jay.ErrLocked, err)
 	}
-	d, err := scan(disk, k.o.Dir)
+	d, err := k.scan(ctx)
 	if err == nil {
 		err = k.checkOwner(ctx, d)
 	}
@@ -100,6 +105,32 @@ func (k *Keeper) open(ctx context.Context) error {
 	k.lock = lock
 	k.note(d, nil)
 	return nil
+}
+
+// scan reads what the directory has. If there are encrypted backups, it asks for the database once, whose keys they may have.
+func (k *Keeper) scan(ctx context.Context) (directory, error) {
+	d, err := scan(k.o.FS, k.o.Dir, k.keys)
+	if err != nil || k.asked {
+		return d, err
+	}
+	if _, found := d.withoutKey(); !found {
+		return d, nil
+	}
+	db, release, err := k.source(ctx)
+	if err != nil {
+		return d, err
+	}
+	k.learn(db)
+	release()
+	return scan(k.o.FS, k.o.Dir, k.keys)
+}
+
+// learn takes the keys of a database that is open, unless there are some.
+func (k *Keeper) learn(db *jay.DB) {
+	k.asked = true
+	if keys := parts.Keys(db); keys != nil && k.keys == nil {
+		k.keys = remember(ofDatabase(keys))
+	}
 }
 
 // makeDir makes a directory and those above it that are missing, durably.
@@ -149,7 +180,7 @@ func idOf(db *jay.DB) (string, error) {
 	r, w := io.Pipe()
 	made := make(chan error, 1)
 	go func() {
-		_, err := db.Backup(context.Background(), w, jay.BackupOnce())
+		_, err := db.Backup(context.Background(), w, jay.BackupOnce(), jay.BackupPlain())
 		made <- errors.Join(err, w.CloseWithError(err))
 	}()
 	info, err := jay.ReadBackup(r)
@@ -214,10 +245,10 @@ func (k *Keeper) Make(ctx context.Context) (Backup, error) {
 		return Backup{}, err
 	}
 	k.o.Logger.Info("backups: a backup was made", "file", made.Path, "base", made.Base, "documents", made.Documents, "bytes", made.Bytes)
-	d, err := scan(k.o.FS, k.o.Dir)
+	d, err := k.scan(ctx)
 	if err == nil {
 		after := errors.Join(k.send(ctx, d), k.thin(d))
-		d, err = scan(k.o.FS, k.o.Dir)
+		d, err = k.scan(ctx)
 		err = errors.Join(after, err)
 	}
 	if err != nil {
@@ -241,9 +272,12 @@ func (k *Keeper) isClosed() bool {
 
 // make makes a backup that is known to be whole.
 func (k *Keeper) make(ctx context.Context) (b Backup, err error) {
-	d, err := scan(k.o.FS, k.o.Dir)
+	d, err := k.scan(ctx)
 	if err != nil {
 		return b, err
+	}
+	if closed, found := d.withoutKey(); found {
+		k.o.Logger.Warn("backups: the key of a backup is missing or wrong, and it stays", "file", closed.Path, "key", closed.EncryptionKey, "err", closed.Err)
 	}
 	for _, path := range d.left { // of another process that does not know the lock
 		if err := k.o.FS.Remove(path); err != nil {
@@ -284,6 +318,13 @@ func (k *Keeper) write(ctx context.Context, path string, opts ...jay.BackupOptio
 		return jay.BackupInfo{}, err
 	}
 	defer release()
+	k.learn(db)
+	switch {
+	case k.o.Plain:
+		opts = append(opts, jay.BackupPlain())
+	case k.o.EncryptionKeys != nil:
+		opts = append(opts, jay.BackupEncrypted(k.o.EncryptionKeys))
+	}
 	f, err := files.Create(k.o.FS, path)
 	if err != nil {
 		return jay.BackupInfo{}, err
@@ -325,7 +366,7 @@ func (k *Keeper) check(ctx context.Context, of []Backup) error {
 
 // verify reads backups to their end, and returns how many of them are whole.
 func (k *Keeper) verify(ctx context.Context, of []Backup) (whole int, err error) {
-	in, closeAll, err := readers(k.o.FS, of)
+	in, closeAll, err := readers(k.o.FS, of, k.keys)
 	if err != nil {
 		return 0, err
 	}
@@ -363,14 +404,14 @@ func writeMark(disk lsm.FS, path string) error {
 	return f.Commit()
 }
 
-// thin removes chains that neither Keep nor KeepFor keeps.
+// thin removes chains that neither Keep nor KeepFor keeps. A chain whose key is missing stays: it may be whole.
 func (k *Keeper) thin(d directory) error {
 	all, newer := d.chains(k.bad), 0
 	var errs error
 	for i := len(all) - 1; i >= 0; i-- {
 		c := all[i]
 		old := k.o.KeepFor == 0 || k.o.Now().Sub(c.last().Created) > k.o.KeepFor
-		if newer > 0 && newer >= k.o.Keep && old {
+		if newer > 0 && newer >= k.o.Keep && old && !c.withoutKey() {
 			errs = errors.Join(errs, k.remove(c))
 			continue
 		}

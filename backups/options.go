@@ -46,6 +46,16 @@ type Options struct {
 	// path is below Dir. The files of a chain come in their order; when one fails, later ones wait.
 	Each func(ctx context.Context, b Backup) error
 
+	// EncryptionKeys encrypt the backups, with the newest one, and read those that are there, also with older ones. The default are the keys with which
+	// the database was opened; without any, backups are not encrypted.
+	EncryptionKeys jay.EncryptionKeys
+
+	// Plain makes backups that are not encrypted, though the database may be. Those that are there are read with the keys all the same. It goes without
+	// EncryptionKeys.
+	//
+	// Danger: whoever has the backups reads all of the database.
+	Plain bool
+
 	// Logger receives a record for each backup at level Info, and for each failure at Warn. The default is no logging.
 	Logger *slog.Logger
 
@@ -86,6 +96,9 @@ func (o Options) withDefaults() (Options, error) {
 		if one.value < 0 {
 			return o, fmt.Errorf("%w: Options.%s must not be negative, got %d", jay.ErrOption, one.name, one.value)
 		}
+	}
+	if o.Plain && o.EncryptionKeys != nil {
+		return o, fmt.Errorf("%w: Options.Plain and Options.EncryptionKeys exclude each other", jay.ErrOption)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -15,10 +15,12 @@ import (
 // backupCommand writes a backup.
 type backupCommand struct {
 	keepFlags
+	backupKeyFlags
 	File   string `arg:"" help:"File to write, - for standard output; with --every the directory of the backups."`
 	Since  string `placeholder:"FILE" help:"Write only what has changed since this backup, which must be one of this database."`
 	Once   bool   `help:"No backup is going to follow this one: nothing is written to the database."`
 	Verify bool   `help:"Read the file to its end afterwards, and before that the one of --since."`
+	Plain  bool   `help:"Do not encrypt the backup, though the database may be."`
 }
 
 // Help is shown by jay backup --help.
@@ -28,6 +30,8 @@ func (*backupCommand) Help() string {
 With --since the backup is incremental. To restore it, the one that it follows is needed, and the one which that follows, down to a full one.
 
 A file is there when it is complete: it is written under another name first.
+
+The backup of an encrypted database is encrypted with the newest of its keys, and with --backup-key-file that of any database with the newest key of that file. To restore it, the key is needed. --plain writes it in the clear. With --url the server encrypts it with its own keys, which --key-file has to name, as the command reads what it gets.
 
 With --every it goes on until it is interrupted, and keeps the backups of a directory: a full one now and then, in between what has changed, each read to its end before it counts, and old ones removed. jay verify and jay restore take the directory in place of files. The command has the database for itself meanwhile: a program uses package backups, and jay serve --backup-dir.
 
@@ -49,6 +53,9 @@ type backupResult struct {
 
 // Run writes the backup.
 func (c *backupCommand) Run(ctx context.Context, a *app) error {
+	if c.Plain && c.BackupKeyFile != "" {
+		return usageError{text: "--plain and --backup-key-file exclude each other"}
+	}
 	if c.Every != 0 {
 		return c.keep(ctx, a)
 	}
@@ -56,6 +63,9 @@ func (c *backupCommand) Run(ctx context.Context, a *app) error {
 		return usageError{text: "--full, --keep, --keep-for and --then go with --every"}
 	}
 	options := []jay.BackupOption{}
+	if c.Plain {
+		options = append(options, jay.BackupPlain())
+	}
 	if c.Once {
 		options = append(options, jay.BackupOnce())
 	}
@@ -67,6 +77,10 @@ func (c *backupCommand) Run(ctx context.Context, a *app) error {
 		options = append(options, jay.BackupSince(base.ID))
 	}
 	return a.withDatabase(false, func(db *jay.DB) error {
+		// The keys of a database that another program has open are with that program.
+		if keys := c.keys(a); !c.Plain && keys != nil && (c.BackupKeyFile != "" || a.looked) {
+			options = append(options, jay.BackupEncrypted(keys))
+		}
 		return c.write(ctx, a, func(w io.Writer, progress func(int64)) (jay.BackupInfo, error) {
 			return db.Backup(ctx, w, append(options, jay.BackupProgress(progress))...)
 		})
@@ -81,7 +95,7 @@ func (c *backupCommand) write(ctx context.Context, a *app, fn func(w io.Writer, 
 		}
 		c.noteClear(a)
 		_, err := fn(a.stdout, func(int64) {})
-		return err
+		return c.explain(a, err)
 	}
 	r := backupResult{File: c.File}
 	start := time.Now()
@@ -92,12 +106,12 @@ func (c *backupCommand) write(ctx context.Context, a *app, fn func(w io.Writer, 
 	})
 	bar.done()
 	if err != nil {
-		return err
+		return c.explain(a, err)
 	}
 	c.noteClear(a)
 	r.Seconds = time.Since(start).Seconds()
 	if c.Verify {
-		if _, err := a.verifyFiles(ctx, []string{c.File}); err != nil {
+		if _, err := a.verifyFiles(ctx, []string{c.File}, c.backupKeyFlags); err != nil {
 			return err
 		}
 	}
@@ -108,13 +122,13 @@ func (c *backupCommand) write(ctx context.Context, a *app, fn func(w io.Writer, 
 	if r.Base != "" {
 		what += " written and " + thousands(r.Deletions) + " deleted since"
 	}
-	return a.print(fmt.Sprintf("backed up %s, %s, in %.1f s to %s\n", what, size(r.Bytes), r.Seconds, c.File))
+	return a.print(fmt.Sprintf("backed up %s, %s, in %.1f s to %s%s\n", what, size(r.Bytes), r.Seconds, c.File, encryption(r.BackupInfo)))
 }
 
 // base returns the description of the backup that --since names.
 func (c *backupCommand) base(ctx context.Context, a *app) (jay.BackupInfo, error) {
 	if c.Verify {
-		all, err := a.verifyFiles(ctx, []string{c.Since})
+		all, err := a.verifyFiles(ctx, []string{c.Since}, c.backupKeyFlags)
 		if err != nil {
 			return jay.BackupInfo{}, err
 		}
@@ -125,22 +139,23 @@ func (c *backupCommand) base(ctx context.Context, a *app) (jay.BackupInfo, error
 		return jay.BackupInfo{}, err
 	}
 	defer f.Close()
-	info, err := jay.ReadBackup(f)
+	info, err := jay.ReadBackup(jay.EncryptedBackup(f, c.keys(a)))
 	if err != nil {
-		err = fmt.Errorf("%s: %w", c.Since, err)
+		err = c.explain(a, fmt.Errorf("%s: %w", c.Since, err))
 	}
 	return info, err
 }
 
 // verifyCommand checks backups.
 type verifyCommand struct {
+	backupKeyFlags
 	Files   []string `arg:"" help:"Backups, each one that follows the one before it; or a directory of jay backup --every, whose newest chain is meant."`
 	Restore bool     `help:"Also restore them, in the directory for temporary files, and remove what was restored: a drill."`
 }
 
 // Help is shown by jay verify --help.
 func (*verifyCommand) Help() string {
-	return `It reads the files to their end, and needs no database. What is whole, jay restore restores. Damage that the database had when it was backed up is found by jay restore, which reads all documents, and which goes on with --accept-damage. With --restore they are restored as a drill: it needs the room and the time of a restore.
+	return `It reads the files to their end, and needs no database. What is whole, jay restore restores. Damage that the database had when it was backed up is found by jay restore, which reads all documents, and which goes on with --accept-damage. With --restore they are restored as a drill: it needs the room and the time of a restore. Encrypted backups need their keys, those of --backup-key-file or --key-file; the drill encrypts what it restores.
 
 Examples:
 
@@ -150,12 +165,12 @@ Examples:
 
 // Run checks the files.
 func (c *verifyCommand) Run(ctx context.Context, a *app) error {
-	names, err := chainOf(c.Files)
+	names, err := chainOf(c.Files, c.keys(a))
 	if err != nil {
-		return err
+		return c.explain(a, err)
 	}
 	c.Files = names
-	all, err := a.verifyFiles(ctx, c.Files)
+	all, err := a.verifyFiles(ctx, c.Files, c.backupKeyFlags)
 	for i, info := range all {
 		if a.json {
 			err = andThen(err, a.printLine(backupResult{File: c.Files[i], BackupInfo: info}))
@@ -165,7 +180,7 @@ func (c *verifyCommand) Run(ctx context.Context, a *app) error {
 		if info.Base != "" {
 			kind = fmt.Sprintf("since etag %d", info.After)
 		}
-		err = andThen(err, a.print(fmt.Sprintf("%s is whole: %s, up to etag %d, %s, made %s\n", c.Files[i], kind, info.Etag, count(info.Documents, "document"), info.Created.Format(time.RFC3339))))
+		err = andThen(err, a.print(fmt.Sprintf("%s is whole: %s, up to etag %d, %s, made %s%s\n", c.Files[i], kind, info.Etag, count(info.Documents, "document"), info.Created.Format(time.RFC3339), encryption(info))))
 	}
 	if err != nil || !c.Restore {
 		return err
@@ -174,14 +189,14 @@ func (c *verifyCommand) Run(ctx context.Context, a *app) error {
 }
 
 // verifyFiles reads backups to their end.
-func (a *app) verifyFiles(ctx context.Context, names []string) (whole []jay.BackupInfo, err error) {
+func (a *app) verifyFiles(ctx context.Context, names []string, keys backupKeyFlags) (whole []jay.BackupInfo, err error) {
 	err = withFiles(names, func(readers []io.Reader, total int64) error {
 		bar := a.newByteProgress("verify", total)
 		defer bar.done()
-		whole, err = jay.VerifyBackup(ctx, bar.set, readers...)
+		whole, err = jay.VerifyBackup(ctx, bar.set, withKeys(readers, keys.keys(a))...)
 		return nameFile(err, names)
 	})
-	return whole, err
+	return whole, keys.explain(a, err)
 }
 
 // nameFile adds the name of the file that an error of a backup is about.

@@ -2,7 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jaydb/jay"
@@ -112,9 +117,52 @@ func (c conversion) run(ctx context.Context, a *app, dir string) error {
 	return a.print(fmt.Sprintf("Database %s %s: %s converted of %d, %s in %.1f s\n", a.dir, c.now, count(int64(done.Copied), "file"), done.Files, size(done.Bytes), r.Seconds))
 }
 
-// noteClear says that a backup of an encrypted database is not encrypted.
+// backupKeyFlags name the keys of backups.
+type backupKeyFlags struct {
+	BackupKeyFile string `placeholder:"FILE" help:"Keys of the backups, if they are not those of --key-file."`
+}
+
+// keys returns the keys of the backups; nil for none.
+func (f backupKeyFlags) keys(a *app) jay.EncryptionKeys {
+	if f.BackupKeyFile != "" {
+		return keys.File(f.BackupKeyFile)
+	}
+	return a.options.EncryptionKeys
+}
+
+// explain adds advice to the error of a backup that needs keys.
+func (f backupKeyFlags) explain(a *app, err error) error {
+	if errors.Is(err, jay.ErrKey) && f.keys(a) == nil {
+		return explained{fmt.Sprintf("%s; name its file of keys with --backup-key-file, --key-file or $JAY_KEY_FILE", err), err}
+	}
+	return err
+}
+
+// withKeys gives keys to the readers of backups.
+func withKeys(readers []io.Reader, keys jay.EncryptionKeys) (all []io.Reader) {
+	for _, r := range readers {
+		all = append(all, jay.EncryptedBackup(r, keys))
+	}
+	return all
+}
+
+// encryption says with which keys backups are encrypted, in words that follow others.
+func encryption(of ...jay.BackupInfo) string {
+	var ids []string
+	for _, info := range of {
+		if id := strconv.Quote(info.EncryptionKey); info.EncryptionKey != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return ""
+	}
+	return ", encrypted with the key " + strings.Join(ids, " and ")
+}
+
+// noteClear says that a backup is not encrypted, which may be one of an encrypted database.
 func (c *backupCommand) noteClear(a *app) {
-	if a.options.EncryptionKeys != nil {
-		a.note("the backup is not encrypted, though the database is: see that nobody reads it")
+	if c.Plain {
+		a.note("the backup is not encrypted: see that nobody reads it")
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/backups"
+	"github.com/jaydb/jay/keys"
 	"github.com/jaydb/jay/server"
 )
 
@@ -58,7 +59,11 @@ func (c *backupCommand) keep(ctx context.Context, a *app) error {
 	}
 	c.noteClear(a)
 	return a.withDatabase(false, func(db *jay.DB) error {
-		k, err := backups.Open(db, c.options(c.File, a.stderr, slog.New(handler)))
+		o := c.options(c.File, a.stderr, slog.New(handler))
+		if o.Plain = c.Plain; c.BackupKeyFile != "" {
+			o.EncryptionKeys = c.keys(a)
+		}
+		k, err := backups.Open(db, o)
 		if errors.Is(err, jay.ErrOption) {
 			return usageError{text: inKeep.Replace(err.Error())}
 		}
@@ -73,14 +78,14 @@ func (c *backupCommand) keep(ctx context.Context, a *app) error {
 var inKeep = strings.NewReplacer("Options.Dir names no directory", "name a directory", "Options.Every", "--every", "Options.Full", "--full", "Options.KeepFor", "--keep-for", "Options.Keep", "--keep")
 
 // chainOf returns the files of the newest chain, if names is one directory, and else names.
-func chainOf(names []string) ([]string, error) {
+func chainOf(names []string, keys jay.EncryptionKeys) ([]string, error) {
 	if len(names) != 1 {
 		return names, nil
 	}
 	if info, err := os.Stat(names[0]); err != nil || !info.IsDir() {
 		return names, nil // the error shows when it is opened
 	}
-	chain, err := backups.Chain(nil, names[0])
+	chain, err := backups.Files{EncryptionKeys: keys}.Chain(names[0])
 	var all []string
 	for _, b := range chain {
 		all = append(all, b.Path)
@@ -95,7 +100,7 @@ func (c *verifyCommand) drill(ctx context.Context, a *app) error {
 		return err
 	}
 	start := time.Now()
-	info, err := backups.Drill(ctx, nil, filepath.Join(dir, "db"), c.Files...)
+	info, err := backups.Files{EncryptionKeys: c.keys(a)}.Drill(ctx, filepath.Join(dir, "db"), c.Files...)
 	if err = andThen(err, os.RemoveAll(dir)); err != nil {
 		return err
 	}
@@ -112,6 +117,9 @@ type serveBackups struct {
 	BackupFull  time.Duration `placeholder:"D" default:"24h" help:"How old a full one may become before the next is one again. The default is 24h."`
 	BackupKeep  int           `placeholder:"N" default:"48" help:"How many of the newest stay. The default is 48."`
 	BackupThen  string        `placeholder:"PROGRAM" help:"Run this program with the path of each new backup, to copy it elsewhere."`
+	BackupPlain bool          `help:"Do not encrypt the backups, though the databases may be."`
+
+	BackupKeyFile string `placeholder:"FILE" help:"Keys of the backups, if they are not those of --key-file."`
 }
 
 // newDatabases is how often jay serve looks for databases that have no backups yet. Tests shorten it.
@@ -229,7 +237,11 @@ func (k *keepers) one(ctx context.Context, name string) {
 	}()
 	f := keepFlags{Every: k.flags.BackupEvery, Full: k.flags.BackupFull, Keep: k.flags.BackupKeep, Then: k.flags.BackupThen}
 	dir := filepath.Join(k.flags.BackupDir, strings.ToLower(name))
-	keeper, err := backups.OpenFrom(ctx, func(ctx context.Context) (*jay.DB, func(), error) { return k.database(ctx, name) }, f.options(dir, os.Stderr, k.logger.With("database", name)))
+	o := f.options(dir, os.Stderr, k.logger.With("database", name))
+	if o.Plain = k.flags.BackupPlain; k.flags.BackupKeyFile != "" {
+		o.EncryptionKeys = keys.File(k.flags.BackupKeyFile)
+	}
+	keeper, err := backups.OpenFrom(ctx, func(ctx context.Context) (*jay.DB, func(), error) { return k.database(ctx, name) }, o)
 	if err == nil {
 		k.note(name, keeper, false)
 		err = andThen(keeper.Run(ctx), keeper.Close())

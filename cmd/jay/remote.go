@@ -249,9 +249,15 @@ func (c *backupCommand) remote(ctx context.Context, a *app, r *remote) error {
 	if c.keepFlags != (keepFlags{}) {
 		return usageError{text: "--every needs the database itself, and not --url: jay serve --backup-dir keeps backups"}
 	}
+	if c.BackupKeyFile != "" {
+		return usageError{text: "--backup-key-file goes without --url: the server encrypts the backup with its own keys, and --key-file names them, to read it"}
+	}
 	params := url.Values{}
 	if c.Once {
 		params.Set("once", "true")
+	}
+	if c.Plain {
+		params.Set("plain", "true")
 	}
 	if c.Since != "" {
 		base, err := c.base(ctx, a)
@@ -266,7 +272,7 @@ func (c *backupCommand) remote(ctx context.Context, a *app, r *remote) error {
 			return info, err
 		}
 		defer reply.Body.Close()
-		all, err := jay.VerifyBackup(ctx, progress, io.TeeReader(reply.Body, w))
+		all, err := jay.VerifyBackup(ctx, progress, jay.EncryptedBackup(io.TeeReader(reply.Body, w), c.keys(a)))
 		if err != nil {
 			return info, fmt.Errorf("%s: %w", r.base, err)
 		}

@@ -19,6 +19,7 @@ type restoreCommand struct {
 	Files   []string `arg:"" help:"A full backup, and the incremental ones that follow it, in their order; or a directory of jay backup --every, whose newest chain is meant."`
 	SameTag bool     `help:"Restore in the place of the original, under its node tag. Needs --floor for every counter and the etag."`
 	floorFlags
+	backupKeyFlags
 	Damaged bool `name:"accept-damage" help:"Go on if the original was damaged when it was backed up, and say what is."`
 }
 
@@ -47,6 +48,8 @@ func (*restoreCommand) Help() string {
 
 The original may have made IDs since the backup, which the restored database does not know of. So it gets a node tag of its own with --copy-tag. Or it takes the place of the original with --same-tag and numbers that the original has not passed: two databases under one tag make the same IDs, and cannot be distinguished.
 
+The new database is encrypted with the keys of --key-file, and not without. Encrypted backups need their keys: those of --backup-key-file, or of --key-file.
+
 Examples:
 
     jay restore --copy-tag B new.db monday.backup tuesday.backup
@@ -71,15 +74,15 @@ func (c *restoreCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	if c.Files, err = chainOf(c.Files); err != nil {
-		return err
+	if c.Files, err = chainOf(c.Files, c.keys(a)); err != nil {
+		return c.explain(a, err)
 	}
 	options := a.options
 	tag, err := chooseTag(&options, c.SameTag, "choose --copy-tag TAG, or --same-tag with --floor: the original may have made IDs since the backup")
 	if err != nil {
 		return err
 	}
-	o := jay.RestoreOptions{CopyTag: tag, SameTag: c.SameTag, Floors: floors, Options: &options}
+	o := jay.RestoreOptions{CopyTag: tag, SameTag: c.SameTag, Floors: floors, Options: &options, BackupKeys: c.keys(a)}
 	r := restoreResult{Dir: c.Dir}
 	if c.Damaged {
 		o.Damage = func(d jay.Damage) { r.Damages = append(r.Damages, d) }
@@ -93,7 +96,7 @@ func (c *restoreCommand) Run(ctx context.Context, a *app) error {
 		return nameFile(err, c.Files)
 	})
 	if err != nil {
-		return err
+		return c.explain(a, err)
 	}
 	if r.Seconds = time.Since(start).Seconds(); a.json {
 		return a.printLine(r)
@@ -108,7 +111,15 @@ func (c *restoreCommand) Run(ctx context.Context, a *app) error {
 			return err
 		}
 	}
-	return a.print(fmt.Sprintf("restored %s and %d indexes in %.1f s to %s, with node tag %s\n", count(r.Documents, "document"), r.Indexes, r.Seconds, c.Dir, r.NodeTag))
+	return a.print(fmt.Sprintf("restored %s and %d indexes in %.1f s to %s, with node tag %s%s\n", count(r.Documents, "document"), r.Indexes, r.Seconds, c.Dir, r.NodeTag, fromEncrypted(r.Backups)))
+}
+
+// fromEncrypted says which keys the backups had, in words that follow others.
+func fromEncrypted(of []jay.BackupInfo) string {
+	if text := encryption(of...); text != "" {
+		return ", from backups" + strings.TrimPrefix(text, ",")
+	}
+	return ""
 }
 
 // floors returns the numbers of --floor and --floors.

@@ -92,21 +92,21 @@ func IsRestoring(r docs.Getter) (*format.Restoring, error) {
 
 // Apply applies the next backup of the chain: a full one, then those that follow each
 // other. It returns what the stream says of itself, when it was read to its end and found whole.
-func (a *Applier) Apply(ctx context.Context, r io.Reader) (Header, Trailer, error) {
+func (a *Applier) Apply(ctx context.Context, r io.Reader) (Summary, error) {
 	in, err := NewReader(r, len(a.done))
 	if err != nil {
-		return Header{}, Trailer{}, err
+		return Summary{}, err
 	}
 	defer in.Close()
 	if err := CheckChain(a.done, in.Header); err != nil {
-		return in.Header, Trailer{}, err
+		return in.Summary(), err
 	}
 	if err := a.raiseFormat(ctx, in.Header); err != nil {
-		return in.Header, Trailer{}, err
+		return in.Summary(), err
 	}
 	err = a.apply(ctx, in)
 	a.done, a.read = append(a.done, in.Header), a.read+in.Bytes
-	return in.Header, in.Trailer, err
+	return in.Summary(), err
 }
 
 // raiseFormat gives the store the format of a backup before anything of it is written.

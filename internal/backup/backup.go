@@ -25,9 +25,9 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Format is the number of the newest format of streams, and the one that is written.
+// Format is the number of the newest format of streams: see plainFormat and encryptedFormat.
 // Part of the format. docs/format.md lists them.
-const Format = 1
+const Format = encryptedFormat
 
 // Header is the first block of a stream, as JSON. Part of the format.
 type Header struct {
@@ -58,7 +58,8 @@ type Error struct {
 	Stream  int   // its position in the chain, from 0
 	Offset  int64 // in bytes, of the block; -1 if the whole stream is meant
 	Problem string
-	Cause   error // or nil
+	Key     string // the ID of the key that is missing or wrong; "" if the error is about anything else
+	Cause   error  // or nil
 }
 
 func (e *Error) Error() string {

@@ -17,11 +17,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/sealed"
 	"github.com/jaydb/jay/storage"
 )
 
 // A stream begins with a line, "jay backup, format 1\n", which blocks follow: the
-// header, blocks of data, and the trailer.
+// header, blocks of data, and the trailer. For an encrypted one see encrypted.go.
 //
 //	offset size
 //	     0    4  CRC-32C of the rest of the block, as it is stored
@@ -87,7 +88,7 @@ const maxStored = BlockBytes + BlockBytes/64 + 1024
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func firstLine() string { return linePrefix + strconv.Itoa(Format) + "\n" }
+func firstLine(number int) string { return linePrefix + strconv.Itoa(number) + "\n" }
 
 // Op is an operation of a stream.
 type Op struct {
@@ -100,9 +101,11 @@ type Op struct {
 // not write; Flush does. It is not safe for concurrent use.
 type Writer struct {
 	Trailer Trailer // as far as it has come
-	Bytes   int64   // written
+	KeyID   string  // of the key with which it is encrypted; "" for none
 
-	w        io.Writer
+	out      counted
+	sealed   *sealed.StreamWriter // nil if it is not encrypted
+	w        io.Writer            // sealed or out
 	hash     hash.Hash
 	encoder  *zstd.Encoder
 	raw      []byte
@@ -119,14 +122,21 @@ type packing struct {
 	done   chan struct{}
 }
 
-// NewWriter begins a stream with the first line and the header.
-func NewWriter(w io.Writer, h Header) (*Writer, error) {
+// NewWriter begins a stream with the first line and the header. It is encrypted with the newest of the keys, or not if they are nil. If that
+// cannot be had, the error is an errs.ErrKey, and nothing was written.
+func NewWriter(w io.Writer, h Header, keys sealed.Keys) (*Writer, error) {
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(runtime.GOMAXPROCS(0)), zstd.WithEncoderCRC(false), zstd.WithWindowSize(BlockBytes))
 	if err != nil {
 		return nil, err
 	}
-	out := &Writer{w: w, hash: sha256.New(), encoder: encoder}
-	if err := out.write([]byte(firstLine())); err != nil {
+	out := &Writer{out: counted{w: w}, hash: sha256.New(), encoder: encoder}
+	out.w = &out.out
+	if keys != nil {
+		if err := out.encrypt(keys); err != nil {
+			return nil, err
+		}
+	}
+	if err := out.write([]byte(firstLine(plainFormat))); err != nil {
 		return nil, err
 	}
 	text, err := json.Marshal(h)
@@ -231,16 +241,14 @@ func (w *Writer) drain(left int) error {
 
 func (w *Writer) write(b []byte) error {
 	w.hash.Write(b)
-	n, err := w.w.Write(b)
-	w.Bytes += int64(n)
-	if err == nil && n < len(b) {
-		err = io.ErrShortWrite
-	}
-	if err != nil {
+	if _, err := w.w.Write(b); err != nil {
 		return fmt.Errorf("write the backup: %w", err)
 	}
 	return nil
 }
+
+// Bytes returns how many bytes of the stream were written.
+func (w *Writer) Bytes() int64 { return w.out.n }
 
 // Finish writes the rest and the trailer. Without it the stream counts as cut short.
 func (w *Writer) Finish() error {
@@ -262,7 +270,13 @@ func (w *Writer) Finish() error {
 		return err
 	}
 	w.start(kindTrailer, text)
-	return w.drain(0)
+	if err := w.drain(0); err != nil || w.sealed == nil {
+		return err
+	}
+	if err := w.sealed.End(); err != nil {
+		return fmt.Errorf("write the backup: %w", err)
+	}
+	return nil
 }
 
 // Close waits for the blocks that are being packed. It must be called, also after an
@@ -281,10 +295,14 @@ func (w *Writer) Close() error {
 type Reader struct {
 	Header  Header
 	Trailer Trailer // of the end, when Next has returned io.EOF
-	Bytes   int64   // read
+	KeyID   string  // of the key with which it is encrypted; "" for none
+	Bytes   int64   // read; of an encrypted stream, those of the page that is being read count as far as they are used
 
 	stream  int
+	keys    sealed.Keys          // nil for none
+	sealed  *sealed.StreamReader // nil if it is not encrypted
 	r       io.Reader
+	at      int64 // bytes read from r
 	hash    hash.Hash
 	decoder *zstd.Decoder
 	stored  []byte
@@ -299,13 +317,16 @@ type Reader struct {
 }
 
 // NewReader reads the beginning of a stream, which is the one at this position in its
-// chain. Close must follow.
+// chain. An encrypted one needs a *Keyed. Close must follow.
 func NewReader(r io.Reader, stream int) (*Reader, error) {
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(2*BlockBytes), zstd.WithDecoderMaxWindow(2*BlockBytes))
 	if err != nil {
 		return nil, err
 	}
 	in := &Reader{r: r, stream: stream, hash: sha256.New(), decoder: decoder}
+	if keyed, is := r.(*Keyed); is {
+		in.r, in.keys = keyed.Reader, keyed.Keys
+	}
 	if err := in.begin(); err != nil {
 		decoder.Close()
 		return nil, err
@@ -316,38 +337,28 @@ func NewReader(r io.Reader, stream int) (*Reader, error) {
 // Close releases the memory of the reader.
 func (r *Reader) Close() { r.decoder.Close() }
 
+// fail is the error of a stream that is not whole. offset counts what was read from r.r.
 func (r *Reader) fail(offset int64, problem string, args ...any) error {
+	if r.sealed != nil {
+		offset = r.sealed.Offset(offset)
+	}
 	return &Error{Stream: r.stream, Offset: offset, Problem: fmt.Sprintf(problem, args...)}
 }
 
 // begin reads the first line and the header.
 func (r *Reader) begin() error {
-	line := make([]byte, len(linePrefix))
-	if err := r.read(line, true); err != nil {
+	n, err := r.beginFormat()
+	if err == nil && n == encryptedFormat {
+		err = r.decrypt([]byte(firstLine(n)))
+		if err == nil {
+			n, err = r.beginFormat()
+		}
+	}
+	if err != nil {
 		return err
 	}
-	if string(line) != linePrefix {
-		return r.fail(0, "it is no backup of jay")
-	}
-	number := make([]byte, 0, 12)
-	for {
-		var one [1]byte
-		if err := r.read(one[:], true); err != nil {
-			return err
-		}
-		if one[0] == '\n' {
-			break
-		}
-		if number = append(number, one[0]); len(number) > 10 {
-			return r.fail(0, "it is no backup of jay")
-		}
-	}
-	n, err := strconv.Atoi(string(number))
-	if err != nil || n < 1 || strings.TrimLeft(string(number), "0123456789") != "" {
-		return r.fail(0, "it is no backup of jay")
-	}
-	if n > Format {
-		return &Error{Stream: r.stream, Offset: 0, Problem: "it cannot be read", Cause: &storage.FormatError{What: "backup", Found: n, Newest: Format}}
+	if n != plainFormat {
+		return r.fail(0, "what is encrypted is no backup of jay")
 	}
 	kind, err := r.readBlock()
 	if err != nil {
@@ -363,15 +374,50 @@ func (r *Reader) begin() error {
 	return nil
 }
 
+// beginFormat reads the first line, and returns the format that it names.
+func (r *Reader) beginFormat() (int, error) {
+	line := make([]byte, len(linePrefix))
+	if err := r.read(line, true); err != nil {
+		return 0, err
+	}
+	if string(line) != linePrefix {
+		return 0, r.fail(0, "it is no backup of jay")
+	}
+	number := make([]byte, 0, 12)
+	for {
+		var one [1]byte
+		if err := r.read(one[:], true); err != nil {
+			return 0, err
+		}
+		if one[0] == '\n' {
+			break
+		}
+		if number = append(number, one[0]); len(number) > 10 {
+			return 0, r.fail(0, "it is no backup of jay")
+		}
+	}
+	n, err := strconv.Atoi(string(number))
+	if err != nil || n < 1 || strings.TrimLeft(string(number), "0123456789") != "" {
+		return 0, r.fail(0, "it is no backup of jay")
+	}
+	if n > Format {
+		return 0, &Error{Stream: r.stream, Offset: 0, Problem: "it cannot be read", Cause: &storage.FormatError{What: "backup", Found: n, Newest: Format}}
+	}
+	return n, nil
+}
+
 // read fills b. hashed bytes count for the SHA-256.
 func (r *Reader) read(b []byte, hashed bool) error {
 	n, err := io.ReadFull(r.r, b)
-	r.Bytes += int64(n)
+	r.at += int64(n)
+	if r.Bytes = r.at; r.sealed != nil {
+		r.Bytes = r.sealed.Offset(r.at)
+	}
 	switch {
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return r.fail(r.Bytes, "it ends here, without its trailer: it was cut short, or never completed")
+		return r.fail(r.at, "it ends here, without its trailer: it was cut short, or never completed")
 	case err != nil:
-		return fmt.Errorf("read the backup, at byte %d: %w", r.Bytes, err)
+		return r.readError(err)
 	}
 	if hashed {
 		r.hash.Write(b)
@@ -382,7 +428,7 @@ func (r *Reader) read(b []byte, hashed bool) error {
 // readBlock reads the next block into r.block. The SHA-256 covers it, unless it is the
 // trailer.
 func (r *Reader) readBlock() (kind byte, err error) {
-	r.offset = r.Bytes
+	r.offset = r.at
 	var head [blockHeader]byte
 	if err := r.read(head[:], false); err != nil {
 		return 0, err
@@ -444,9 +490,12 @@ func (r *Reader) end() error {
 	}
 	var one [1]byte
 	if n, err := io.ReadFull(r.r, one[:]); n > 0 {
-		return r.fail(r.Bytes, "bytes follow its end")
+		return r.fail(r.at, "bytes follow its end")
 	} else if !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read the backup, at byte %d: %w", r.Bytes, err)
+		return r.readError(err)
+	}
+	if r.sealed != nil {
+		r.Bytes = r.sealed.Size()
 	}
 	return io.EOF
 }

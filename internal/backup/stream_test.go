@@ -26,7 +26,7 @@ var header = Header{ID: "id", Database: "db", NodeTag: "A", Format: 4}
 func streamOf(t testing.TB, raw []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	w, err := NewWriter(&out, header)
+	w, err := NewWriter(&out, header, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func read(stream []byte) (n int, err error) {
 // those of blocks.
 func TestStream_RoundTrip(t *testing.T) {
 	var out bytes.Buffer
-	w, err := NewWriter(&out, header)
+	w, err := NewWriter(&out, header, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestStream_RoundTrip(t *testing.T) {
 	if _, err := r.Next(); err != io.EOF {
 		t.Fatal(err)
 	}
-	if r.Trailer != w.Trailer || r.Trailer.Documents != 8 || r.Trailer.Deletions != 8 || !reflect.DeepEqual(r.Header, header) || r.Bytes != w.Bytes {
+	if r.Trailer != w.Trailer || r.Trailer.Documents != 8 || r.Trailer.Deletions != 8 || !reflect.DeepEqual(r.Header, header) || r.Bytes != w.Bytes() {
 		t.Errorf("%+v, %+v", r.Trailer, r.Header)
 	}
 }
@@ -150,7 +150,7 @@ func TestReader_Hostile(t *testing.T) {
 		return b
 	}
 	text := []byte(`{"id":"id","database":"db","databaseFormat":4}`)
-	head := append([]byte(firstLine()), block(kindHeader, 0, uint32(len(text)), text)...)
+	head := append([]byte(firstLine(plainFormat)), block(kindHeader, 0, uint32(len(text)), text)...)
 	bomb := bytes.Repeat([]byte{0}, 64<<20)
 	for name, stream := range map[string][]byte{
 		"a bomb":                   append(bytes.Clone(head), block(kindData, 1, BlockBytes, bomb)...),
@@ -159,15 +159,15 @@ func TestReader_Hostile(t *testing.T) {
 		"two headers":              append(bytes.Clone(head), block(kindHeader, 1, uint32(len(text)), text)...),
 		"a trailer that is none":   append(bytes.Clone(head), block(kindTrailer, 1, 1, []byte("x"))...),
 		"a trailer of another":     append(bytes.Clone(head), block(kindTrailer, 1, 2, []byte("{}"))...),
-		"a header that is none":    append([]byte(firstLine()), block(kindHeader, 0, 2, []byte("{}"))...),
-		"data first":               append([]byte(firstLine()), block(kindData, 0, 2, []byte("{}"))...),
-		"no zstd":                  append([]byte(firstLine()), append(block(kindHeader, 0, 2, []byte("{}"))[:blockHeader], bytes.Repeat([]byte("x"), 15)...)...),
+		"a header that is none":    append([]byte(firstLine(plainFormat)), block(kindHeader, 0, 2, []byte("{}"))...),
+		"data first":               append([]byte(firstLine(plainFormat)), block(kindData, 0, 2, []byte("{}"))...),
+		"no zstd":                  append([]byte(firstLine(plainFormat)), append(block(kindHeader, 0, 2, []byte("{}"))[:blockHeader], bytes.Repeat([]byte("x"), 15)...)...),
 	} {
 		if _, err := read(stream); !errors.Is(err, errs.ErrBackup) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := NewReader(io.MultiReader(strings.NewReader(firstLine()), failing{}), 0); !errors.Is(err, errFailing) {
+	if _, err := NewReader(io.MultiReader(strings.NewReader(firstLine(plainFormat)), failing{}), 0); !errors.Is(err, errFailing) {
 		t.Errorf("an error of the reader: %v", err)
 	}
 }

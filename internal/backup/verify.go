@@ -9,8 +9,12 @@ import (
 type Summary struct {
 	Header
 	Trailer
-	Bytes int64 // of the stream
+	Bytes int64  // of the stream
+	KeyID string // of the key with which it is encrypted; "" for none
 }
+
+// Summary returns what is known of the stream.
+func (r *Reader) Summary() Summary { return Summary{r.Header, r.Trailer, r.Bytes, r.KeyID} }
 
 // Verify reads backups to their end, and checks that each is whole and follows the one
 // before it: see VerifyBackup of package jay. It returns those that it has found whole.
@@ -24,7 +28,7 @@ func Verify(ctx context.Context, progress func(bytes int64), backups []io.Reader
 			return whole, err
 		}
 		before, read = append(before, in.Header), read+in.Bytes
-		whole = append(whole, Summary{in.Header, in.Trailer, in.Bytes})
+		whole = append(whole, in.Summary())
 	}
 	return whole, nil
 }

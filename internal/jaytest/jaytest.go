@@ -10,6 +10,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -73,6 +74,14 @@ func OpenMemory(opts *jay.Options) (*jay.DB, error) {
 	return jay.Open("memory", &o)
 }
 
+// ownKeys are those of openEncrypted.
+var ownKeys = keys.Of(jay.EncryptionKey{ID: "tests", Secret: bytes.Repeat([]byte("k"), keys.SecretBytes)})
+
+// ReadBackup returns a reader of a backup, which may be one of a database of Memory with JAY_ENGINE=encrypted.
+func ReadBackup(stream []byte) io.Reader {
+	return jay.EncryptedBackup(bytes.NewReader(stream), ownKeys)
+}
+
 // openEncrypted opens an encrypted database on a new disk in memory. A memtable of 1 MiB makes even small tests write tables.
 func openEncrypted(opts *jay.Options) (*jay.DB, error) {
 	var o jay.Options
@@ -82,7 +91,7 @@ func openEncrypted(opts *jay.Options) (*jay.DB, error) {
 	if o.FS != nil || o.Engine != nil {
 		return jay.OpenMemory(opts) // which refuses them
 	}
-	o.FS, o.EncryptionKeys = storagetest.NewDisk(), keys.Of(jay.EncryptionKey{ID: "tests", Secret: bytes.Repeat([]byte("k"), keys.SecretBytes)})
+	o.FS, o.EncryptionKeys = storagetest.NewDisk(), ownKeys
 	o.MemTableBytes = cmp.Or(o.MemTableBytes, 1<<20)
 	return jay.Open("memory", &o)
 }

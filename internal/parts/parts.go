@@ -1,4 +1,4 @@
-// Package parts gives checks that live in packages of their own, and package standby, the parts of an open
+// Package parts gives checks that live in packages of their own, and packages standby and backups, the parts of an open
 // database. Nothing else calls it.
 package parts
 
@@ -7,6 +7,7 @@ import (
 
 	"github.com/jaydb/jay/internal/codec"
 	"github.com/jaydb/jay/internal/core"
+	"github.com/jaydb/jay/internal/sealed"
 	"github.com/jaydb/jay/internal/write"
 )
 
@@ -14,6 +15,9 @@ import (
 var (
 	// Of returns the parts of a *jay.DB.
 	Of func(db any) *core.Database
+
+	// Keys returns the encryption keys that a *jay.DB was opened with; nil for none.
+	Keys func(db any) sealed.Keys
 
 	// Ops returns the writes of a *jay.Batch.
 	Ops func(batch any) []*write.Op

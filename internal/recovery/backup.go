@@ -12,6 +12,7 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/horizon"
+	"github.com/jaydb/jay/internal/sealed"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -21,6 +22,9 @@ type BackupOptions struct {
 	Once     bool              // nothing is written to the database
 	Progress func(bytes int64) // nil for none
 
+	Keys  sealed.Keys // with the newest of which it is encrypted; nil for none
+	Plain bool        // it is not encrypted, though the database may be
+
 	// Written, if not nil, is called when the stream is complete: see BackupStored.
 	Written func() error
 }
@@ -29,6 +33,9 @@ type BackupOptions struct {
 func Backup(ctx context.Context, db *core.Database, w io.Writer, o BackupOptions) (backup.Summary, error) {
 	if err := ctx.Err(); err != nil {
 		return backup.Summary{}, err
+	}
+	if o.Keys == nil && !o.Plain && db.Env.Engine.Stats().Encrypted {
+		return backup.Summary{}, fmt.Errorf("%w: the database is encrypted, and was opened without its keys, as by Look or as a standby: give BackupEncrypted keys for the backup, or choose BackupPlain", errs.ErrKey)
 	}
 	id, err := format.RandomID(db.Env.Random())
 	if err != nil {
@@ -50,7 +57,7 @@ func Backup(ctx context.Context, db *core.Database, w io.Writer, o BackupOptions
 		ID: id, Base: o.Base, Database: own.ID, NodeTag: own.Tag,
 		Format: format.Number, Features: format.Features, Created: now, Etag: r.source.Etag, After: r.source.Base(),
 	}
-	out, err := backup.NewWriter(w, h)
+	out, err := backup.NewWriter(w, h, o.Keys)
 	if err != nil {
 		return backup.Summary{}, err
 	}
@@ -77,7 +84,7 @@ func Backup(ctx context.Context, db *core.Database, w io.Writer, o BackupOptions
 			return backup.Summary{}, err
 		}
 	}
-	info := backup.Summary{Header: h, Trailer: out.Trailer, Bytes: out.Bytes}
+	info := backup.Summary{Header: h, Trailer: out.Trailer, Bytes: out.Bytes(), KeyID: out.KeyID}
 	if o.Once {
 		return info, nil
 	}

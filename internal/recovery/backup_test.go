@@ -319,7 +319,7 @@ func restoreChain(t testing.TB, chain []*backedUp) {
 		t.Fatal(err)
 	}
 	for _, r := range readers() {
-		if _, _, err := applier.Apply(ctx, r); err != nil {
+		if _, err := applier.Apply(ctx, r); err != nil {
 			t.Fatal(err)
 		}
 	}

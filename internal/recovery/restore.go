@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/jaydb/jay/internal/core"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/sealed"
 	"github.com/jaydb/jay/internal/settings"
 	"github.com/jaydb/jay/internal/verify"
 	"github.com/jaydb/jay/storage"
@@ -29,6 +31,8 @@ type RestoreOptions struct {
 	Floors   core.Counters
 	Progress func(bytes int64) // nil for none
 	Damage   func(Damage)      // nil: damage is an error
+
+	BackupKeys sealed.Keys // of encrypted backups that are no *backup.Keyed; nil for none
 }
 
 // Restored is RestoreInfo of package jay.
@@ -50,6 +54,10 @@ func Restore(ctx context.Context, dir string, o RestoreOptions, backups []io.Rea
 		return info, fmt.Errorf("%w: no directory is named", ids.ErrUsage)
 	}
 	if err := ctx.Err(); err != nil {
+		return info, err
+	}
+	backups, err = withKeys(backups, o.BackupKeys)
+	if err != nil {
 		return info, err
 	}
 	target, err := o.Open.Driver.Prepare(dir)
@@ -82,6 +90,26 @@ func Restore(ctx context.Context, dir string, o RestoreOptions, backups []io.Rea
 	return info, target.Commit()
 }
 
+// withKeys gives keys to the backups that have none of their own. A key that is missing is found out here, before anything is made: that of the
+// first backup, and those of the others if their beginning can be seen without reading it.
+func withKeys(backups []io.Reader, keys sealed.Keys) ([]io.Reader, error) {
+	all := slices.Clone(backups)
+	for i, r := range all {
+		keyed, is := r.(*backup.Keyed)
+		if !is {
+			keyed = &backup.Keyed{Reader: r, Keys: keys}
+		}
+		if _, peeks := keyed.Reader.(*bufio.Reader); i == 0 && !peeks {
+			keyed = &backup.Keyed{Reader: bufio.NewReader(keyed.Reader), Keys: keyed.Keys}
+		}
+		all[i] = keyed
+		if err := backup.CheckPeeked(keyed, i); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
 // fillStore puts the backups into the new store. ours is true once the store is known
 // to be new.
 func fillStore(ctx context.Context, engine storage.Engine, o *RestoreOptions, info *Restored, backups []io.Reader) (ours bool, rest backup.Indexes, err error) {
@@ -91,12 +119,12 @@ func fillStore(ctx context.Context, engine storage.Engine, o *RestoreOptions, in
 	}
 	a.Progress = o.Progress
 	for _, r := range backups {
-		h, t, err := a.Apply(ctx, r)
+		applied, err := a.Apply(ctx, r)
 		if err != nil {
 			return true, rest, err
 		}
-		info.Backups = append(info.Backups, backup.Summary{Header: h, Trailer: t})
-		info.Etag = h.Etag
+		info.Backups = append(info.Backups, applied)
+		info.Etag = applied.Etag
 	}
 	origins, err := settings.Origins(engine)
 	if err != nil {

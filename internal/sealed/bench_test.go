@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"io"
 	"testing"
+
+	"github.com/jaydb/jay/internal/sealed"
 )
 
 // BenchmarkPages measures what encryption adds to the reads and writes of tables, BenchmarkFrames to writes of the log.
@@ -52,4 +54,32 @@ func BenchmarkFrames(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkStream measures what encryption adds to a backup, by MiB of the compressed stream.
+func BenchmarkStream(b *testing.B) {
+	one := text(1<<20, 1)
+	b.Run("write", func(b *testing.B) {
+		w, _, err := sealed.NewStream(io.Discard, keysOf("a"), about)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.SetBytes(int64(len(one)))
+		b.ReportAllocs()
+		for range b.N {
+			if _, err := w.Write(one); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("read", func(b *testing.B) {
+		stream := writeStream(b, keysOf("a"), one, 1<<20)
+		b.SetBytes(int64(len(one)))
+		b.ReportAllocs()
+		for range b.N {
+			if _, err := readStream(keysOf("a"), stream, about); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

@@ -111,6 +111,7 @@ type StreamReader struct {
 	place place
 	start int64  // of the first page in the stream
 	page  int64  // number of the next one
+	size  int64  // of the stream so far
 	buf   []byte // a page as it is stored
 	plain []byte // the memory of its plaintext
 	text  []byte // what is left of that
@@ -153,7 +154,7 @@ func OpenStream(r io.Reader, keys Keys, about []byte, id string, slot []byte) (*
 	if err != nil {
 		return nil, err
 	}
-	return &StreamReader{r: bufio.NewReaderSize(r, streamPage), aead: aead, start: int64(len(about) + slotBytes), buf: make([]byte, streamPage), plain: make([]byte, 0, streamLength)}, nil
+	return &StreamReader{r: bufio.NewReaderSize(r, streamPage), aead: aead, start: int64(len(about) + slotBytes), size: int64(len(about) + slotBytes), buf: make([]byte, streamPage), plain: make([]byte, 0, streamLength)}, nil
 }
 
 // Read implements io.Reader. A page that is not the one that was written there is a *Damage.
@@ -193,7 +194,7 @@ func (s *StreamReader) next() ([]byte, error) {
 	if err != nil {
 		return nil, &Damage{streamName, at, s.problem(page, last)}
 	}
-	s.page++
+	s.page, s.size = s.page+1, s.size+int64(n)
 	if last {
 		return text, io.EOF
 	}
@@ -217,3 +218,6 @@ func (s *StreamReader) problem(page []byte, last bool) string {
 func (s *StreamReader) Offset(plain int64) int64 {
 	return s.start + plain/streamLength*streamPage + nonceBytes + plain%streamLength
 }
+
+// Size returns the bytes of the stream up to the page that was read last, with those of its owner.
+func (s *StreamReader) Size() int64 { return s.size }

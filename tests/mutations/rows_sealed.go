@@ -118,6 +118,26 @@ var sealing = []mutation{
 		tests: []tests{{".", "TestEncryption_"}},
 	},
 	{
+		name:  "the backup of an encrypted database is in the clear",
+		edits: []edit{{"backup.go", "\t\to.inner.Keys = sealed.From(opened.EncryptionKeys)\n", ""}},
+		tests: []tests{{".", "TestBackup_Encrypted"}},
+	},
+	{
+		name:  "a program without the keys of an encrypted database backs it up in the clear",
+		edits: []edit{{"internal/recovery/backup.go", "\tif o.Keys == nil && !o.Plain && ", "\tif false && "}},
+		tests: []tests{{".", "TestBackup_LookEncrypted"}},
+	},
+	{
+		name:  "a missing key of a backup is found out when the directory is made",
+		edits: []edit{{"backup.go", "range names { // a missing", "range names[:0] { // a missing"}},
+		tests: []tests{{".", "TestBackup_Encrypted_NoKey"}},
+	},
+	{
+		name:  "backups whose key is missing are removed as old ones",
+		edits: []edit{{"backups/keeper.go", " && old && !c.withoutKey() {", " && old {"}},
+		tests: []tests{{"backups", "TestKeeper_MissingKey"}},
+	},
+	{
 		name:  "a file of keys may be one that other users can read",
 		edits: []edit{{"keys/keys.go", "mode.Perm()&0o027 != 0", "mode.Perm()&0o020 != 0"}},
 		tests: []tests{{"keys", "TestFile_Mode"}},

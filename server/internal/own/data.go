@@ -15,7 +15,7 @@ import (
 var dataRoutes = []*serve.Route{
 	{Method: "GET", Path: "{J}/stats", Run: getStats},
 	{Method: "GET", Path: "{J}/documents", Run: getDocuments, Takes: "after collection pageSize reverse startsWith"},
-	{Method: "GET", Path: "{J}/backup", Run: backup, Begins: "backup", Stream: true, Takes: "once operation since"},
+	{Method: "GET", Path: "{J}/backup", Run: backup, Begins: "backup", Stream: true, Takes: "once operation plain since"},
 }
 
 // getStats replies with the figures of the database. They are cheap enough for a page to
@@ -61,6 +61,13 @@ func backup(c *serve.Call) error {
 	var opts []jay.BackupOption
 	if since := c.Params.Get("since"); since != "" {
 		opts = append(opts, jay.BackupSince(since))
+	}
+	plain, err := c.Params.Flag("plain")
+	if err != nil {
+		return err
+	}
+	if plain {
+		opts = append(opts, jay.BackupPlain())
 	}
 	once, err := c.Params.Flag("once")
 	if err != nil {
