@@ -46,5 +46,16 @@ func Settle(db any) error {
 	}
 }
 
+// Settles reports whether this process settles, of those that have a store open.
+func Settles(db any) (bool, error) { return parts.Of(db).Env.Works.Does("settling") }
+
+// SetSettleLook sets how often a process looks whether others have written what is to be settled, and returns what undoes that. No database may
+// be open.
+func SetSettleLook(d time.Duration) (restore func()) {
+	was := indexer.SettleLook
+	indexer.SettleLook = d
+	return func() { indexer.SettleLook = was }
+}
+
 // WaitSettled returns when nothing is settled in the background any more.
 func WaitSettled(db any) { parts.Of(db).Indexer.WaitSettled() }

@@ -23,6 +23,13 @@ var OnSettle func(ctx context.Context)
 // SettlePause is how long the settler waits after the engine was away. A variable for tests.
 var SettlePause = time.Second
 
+// SettleLook is how often a process looks whether others that have the store open have written what is to be settled, and whether the one that
+// settles is gone. A variable for tests.
+var SettleLook = time.Second
+
+// settling is the work of the settler: see package leases.
+const settling = "settling"
+
 // mostStale bounds how much longer the settler rests after writers have been quicker: twice as long each time.
 const mostStale = 6
 
@@ -30,6 +37,7 @@ const mostStale = 6
 // into such an index, wake it. Of each of its parts it reads outside of transactions, and commits it without
 // waiting for the disk: a crash undoes what is not synced yet, and the work is done again. It works for at most half of the time, for a
 // quarter while writers wait for the disk, and less while they change what it has read; all of the time while its work presses: see catalog.Presser.
+// Of several processes that have a store open one settles, whoever has written: otherwise each would do most of it in vain.
 type settler struct {
 	in     *Indexer
 	worker *background.Worker
@@ -42,6 +50,7 @@ type settler struct {
 	stale    int             // parts in a row that writers have overtaken
 	presses  bool            // the index of the last part has much to settle
 	unsynced bool            // what was settled is perhaps not on disk
+	others   time.Time       // until then another process settles, as far as is known
 }
 
 func newSettler(in *Indexer) *settler {
@@ -58,8 +67,30 @@ func (s *settler) wake() {
 	}
 }
 
-// resume wakes the settler if an index has work in the background.
+// resume wakes the settler if an index has work in the background, and has it look for work of other processes.
 func (s *settler) resume() {
+	if s.in.env.Works != nil && !s.off {
+		s.worker.Go(s.look)
+	}
+	s.wakeForWork()
+}
+
+// look wakes the settler at each SettleLook, until Close.
+func (s *settler) look() {
+	tick := time.NewTicker(SettleLook)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			s.wakeForWork()
+		case <-s.worker.Context().Done():
+			return
+		}
+	}
+}
+
+// wakeForWork wakes the settler if an index has work in the background.
+func (s *settler) wakeForWork() {
 	for _, ix := range s.in.indexes.Load().All {
 		if ix.Settler != nil {
 			s.wake()
@@ -72,12 +103,19 @@ func (s *settler) resume() {
 func (s *settler) step(ctx context.Context) (more bool, err error) {
 	begun := time.Now()
 	stale := s.stale
-	if more, err = s.some(ctx); err == nil && !more {
+	mine, err := s.isMine(ctx, begun)
+	if !mine && err == nil {
+		return false, nil
+	}
+	if err == nil {
+		more, err = s.some(ctx)
+	}
+	if err == nil && !more {
 		err = s.sync(ctx)
 	}
 	rests := 0
 	switch {
-	case errors.Is(err, storage.ErrUnavailable) || errors.Is(err, storage.ErrSnapshotExpired) || errors.Is(err, storage.ErrConflict):
+	case errors.Is(err, errs.ErrLeaseLost), errors.Is(err, storage.ErrUnavailable) || errors.Is(err, storage.ErrSnapshotExpired) || errors.Is(err, storage.ErrConflict):
 		begun, rests, more, err = time.Now().Add(-SettlePause), 1, true, nil
 	case err != nil || !more:
 		return more, err
@@ -94,6 +132,21 @@ func (s *settler) step(ctx context.Context) (more bool, err error) {
 		}
 	}
 	return more, err
+}
+
+// isMine reports whether this process settles. If another one does, that is asked twice in a SettleLook at most, however often this process writes.
+func (s *settler) isMine(ctx context.Context, now time.Time) (mine bool, err error) {
+	works := s.in.env.Works
+	if works == nil {
+		return true, nil
+	}
+	if now.Before(s.others) {
+		return false, nil
+	}
+	if mine, err = works.Do(ctx, settling); err == nil && !mine {
+		s.others = now.Add(SettleLook / 2)
+	}
+	return mine, err
 }
 
 // sync waits until all that was settled is on disk. Queries read what is there, and if no writer waits for the disk afterwards, nobody else

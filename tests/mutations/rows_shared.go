@@ -217,4 +217,14 @@ var sharing = []mutation{
 		edits: []edit{{"server/internal/serve/databases.go", "\tif !d.InStore() {\n\t\treturn nil\n", "\tif true || !d.InStore() {\n\t\treturn nil\n"}},
 		tests: []tests{{"server", "TestStores_Definitions$"}},
 	},
+	{
+		name:  "leases: every process settles indexes",
+		edits: []edit{{"internal/indexer/settle.go", "\tif works == nil {\n\t\treturn true, nil\n", "\tif true || works == nil {\n\t\treturn true, nil\n"}},
+		tests: []tests{{"tests/shared", "TestSettling_OneWorker$"}},
+	},
+	{
+		name:  "leases: what other processes have written is not settled",
+		edits: []edit{{"internal/indexer/settle.go", "\t\ts.worker.Go(s.look)\n", ""}},
+		tests: []tests{{"tests/shared", "TestSettling_OneWorker$"}},
+	},
 }

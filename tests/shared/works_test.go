@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -165,4 +166,53 @@ func TestExpiry_OneWorker(t *testing.T) {
 	resume()
 	agree(t, second)
 	must(t, errors.Join(second.Close(), first.Close()))
+}
+
+// Ensure that one process at a time settles the tails of indexes, also of what others have written, and that another one goes on when that stands still or
+// is closed.
+func TestSettling_OneWorker(t *testing.T) {
+	defer checks.SetSettleLook(5 * time.Millisecond)()
+	defer checks.SetSettlePause(time.Millisecond)()
+	var parts atomic.Int64 // that were settled
+	defer checks.OnSettle(func(context.Context) { parts.Add(1) })()
+	driver := &cuttable{Driver: jaytest.SharedDriver(t)}
+	o := jay.Options{Engine: driver, ClusterPeriod: period}
+	first := jaytest.Open(t, "db", &o)
+	must(t, first.EnsureIndex(ctx, "Notes", jay.Index{Name: "words", Kind: "text", Fields: []string{"Text"}}))
+	notes := 0
+	write := func(db *jay.DB) {
+		t.Helper()
+		for range 100 { // more than a tail has before some are settled
+			notes++
+			put(t, db, fmt.Sprint("notes/", notes), fmt.Sprintf(`{"Text":"alike and word%d"}`, notes), jay.InCollection("Notes"))
+		}
+	}
+	settles := func(db *jay.DB) func() bool {
+		return func() bool {
+			mine, err := checks.Settles(db)
+			must(t, err)
+			return mine
+		}
+	}
+	write(first)
+	until(t, "the first process settles", settles(first))
+	o.Engine = driver.Driver
+	second := jaytest.Open(t, "db", &o)
+	for range 3 {
+		before := parts.Load()
+		write(second)
+		until(t, "what the second process has written is settled", func() bool { return parts.Load() > before })
+		want(t, "the second process settles", settles(second)(), false)
+	}
+	resume := driver.cut()
+	until(t, "the second process settles", settles(second))
+	write(second)
+	resume()
+	must(t, first.Close())
+	third := jaytest.Open(t, "db", &o)
+	must(t, second.Close())
+	write(third)
+	until(t, "the third process settles", settles(third))
+	agree(t, third)
+	must(t, third.Close())
 }
