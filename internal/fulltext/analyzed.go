@@ -2,6 +2,7 @@ package fulltext
 
 import (
 	"bytes"
+	"hash/maphash"
 	"slices"
 	"sync"
 
@@ -61,37 +62,92 @@ func (a *analyzed) bytes() int {
 
 // analyze finds the words of texts, whose memory is kept.
 func (k *keeper) analyze(texts []byte) (*analyzed, error) {
-	scans := make([]scan, len(k.ix.Fields))
-	err := k.eachText(texts, func(field int, s string) { scans[field].add(k.analyzers[field], s) })
-	a := &analyzed{texts: texts, fields: make([]fieldWords, len(scans))}
-	for i := range scans {
-		a.fields[i] = scans[i].words()
+	scans, _ := k.scans.Get().(*[]scan)
+	if scans == nil {
+		all := make([]scan, len(k.ix.Fields))
+		scans = &all
+	}
+	err := k.eachText(texts, func(field int, s string) { (*scans)[field].add(k.analyzers[field], s) })
+	a := &analyzed{texts: texts, fields: make([]fieldWords, len(*scans))}
+	small := true
+	for i := range *scans {
+		s := &(*scans)[i]
+		a.fields[i] = s.words()
+		s.reset()
+		small = small && len(s.slots) <= maxSlots
+	}
+	if small {
+		k.scans.Put(scans)
 	}
 	return a, err
 }
 
-// scan is where the words of the texts of a field are found.
+// scan is where the words of the texts of a field are found. Its memory is used again.
 type scan struct {
-	numbers map[string]int // of terms
-	found   []found        // in the order of positions
-	base    int            // of the positions of the next text
+	names []byte  // of terms, in the order in which they were met
+	cuts  []int32 // by number: where the name ends
+	slots []int32 // of a hash table, a power of two: 1 + the number of a term, 0 for none
+	found []found // in the order of positions
+	base  int     // of the positions of the next text
+
+	sorted, places []int32 // scratch
 }
+
+// maxSlots is how large the table of a scan is at most whose memory is kept.
+const maxSlots = 8 << 10
+
+// seed is that of the tables of scans.
+var seed = maphash.MakeSeed()
 
 // found is where a term is.
 type found struct{ number, position int }
 
+// reset empties the scan.
+func (s *scan) reset() {
+	s.names, s.cuts, s.found, s.base = s.names[:0], s.cuts[:0], s.found[:0], 0
+	clear(s.slots)
+}
+
+// name returns the name of a term.
+func (s *scan) name(number int32) []byte {
+	if number == 0 {
+		return s.names[:s.cuts[0]]
+	}
+	return s.names[s.cuts[number-1]:s.cuts[number]]
+}
+
+// slot returns the slot of a term, or the free one for it.
+func (s *scan) slot(name []byte) *int32 {
+	mask := uint64(len(s.slots) - 1)
+	for i := maphash.Bytes(seed, name); ; i++ {
+		slot := &s.slots[i&mask]
+		if *slot == 0 || bytes.Equal(s.name(*slot-1), name) {
+			return slot
+		}
+	}
+}
+
+// number returns the number of a term.
+func (s *scan) number(name []byte) int {
+	if 2*len(s.cuts) >= len(s.slots) {
+		s.slots = make([]int32, max(256, 2*len(s.slots)))
+		for n := range s.cuts {
+			*s.slot(s.name(int32(n))) = int32(n) + 1
+		}
+	}
+	slot := s.slot(name)
+	if *slot == 0 {
+		s.names = append(s.names, name...)
+		s.cuts = append(s.cuts, int32(len(s.names)))
+		*slot = int32(len(s.cuts))
+	}
+	return int(*slot) - 1
+}
+
 // add adds a text.
 func (s *scan) add(a *text.Analyzer, of string) {
-	if s.numbers == nil {
-		s.numbers = make(map[string]int)
-	}
 	n := a.Each(of, func(t text.Token) bool {
-		number, known := s.numbers[string(t.Term)]
-		if !known {
-			number = len(s.numbers)
-			s.numbers[string(t.Term)] = number
-		}
-		s.found = append(s.found, found{number, s.base + t.Position})
+		s.found = append(s.found, found{s.number(t.Term), s.base + t.Position})
 		return true
 	})
 	s.base += n + text.ValueGap
@@ -99,20 +155,22 @@ func (s *scan) add(a *text.Analyzer, of string) {
 
 // words returns all words.
 func (s *scan) words() fieldWords {
-	w := fieldWords{length: len(s.found), cuts: make([]int, 0, len(s.numbers)), ends: make([]int, len(s.numbers)), positions: make([]int, len(s.found))}
-	names := make([]string, 0, len(s.numbers))
-	for name := range s.numbers {
-		names = append(names, name)
+	numbers := make([]int, 2*len(s.cuts)+len(s.found))
+	cuts, numbers := numbers[:0:len(s.cuts)], numbers[len(s.cuts):]
+	w := fieldWords{length: len(s.found), names: make([]byte, 0, len(s.names)), ends: numbers[:len(s.cuts):len(s.cuts)], positions: numbers[len(s.cuts):]}
+	s.sorted, s.places = s.sorted[:0], slices.Grow(s.places[:0], len(s.cuts))[:len(s.cuts)] // the latter by number
+	for n := range s.cuts {
+		s.sorted = append(s.sorted, int32(n))
 	}
-	slices.Sort(names)
-	places := make([]int, len(names)) // by number
-	for i, name := range names {
-		w.names = append(w.names, name...)
-		w.cuts = append(w.cuts, len(w.names))
-		places[s.numbers[name]] = i
+	slices.SortFunc(s.sorted, func(a, b int32) int { return bytes.Compare(s.name(a), s.name(b)) })
+	for i, n := range s.sorted {
+		w.names = append(w.names, s.name(n)...)
+		cuts = append(cuts, len(w.names))
+		s.places[n] = int32(i)
 	}
+	w.cuts = cuts
 	for _, f := range s.found {
-		w.ends[places[f.number]]++
+		w.ends[s.places[f.number]]++
 	}
 	next := 0
 	for i, n := range w.ends {
@@ -120,7 +178,7 @@ func (s *scan) words() fieldWords {
 		next += n
 	}
 	for _, f := range s.found {
-		i := places[f.number]
+		i := s.places[f.number]
 		w.positions[w.ends[i]] = f.position
 		w.ends[i]++
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/jaydb/jay/index"
@@ -76,6 +77,7 @@ type keeper struct {
 	weights   []float64        // by field
 	version   string           // of the analyzers
 	kept      kept
+	scans     sync.Pool    // of *[]scan, by field
 	staged    atomic.Int64 // how often texts have been staged
 	progress  progress
 }
