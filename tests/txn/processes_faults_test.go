@@ -130,6 +130,17 @@ func (l *link) answers(client io.Writer, server io.Reader) {
 	}
 }
 
+// several makes one fault after another, each when the one before has happened.
+func several(fault *atomic.Bool) {
+	until := time.Now().Add(10 * time.Second)
+	for range 8 {
+		fault.Store(true)
+		for fault.Load() && time.Now().Before(until) {
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+}
+
 // worker is a process, as the test sees it.
 type worker struct {
 	name  string
@@ -329,9 +340,8 @@ func TestProcesses(t *testing.T) {
 			must(t, server.Restart())
 		}},
 		{"the cut of all connections", between.cutAll},
-		{"the cut of a request", func() { between.cutNext.Store(true) }},
-		{"the loss of the answer to a commit", func() { between.loseCommit.Store(true) }},
-		{"the loss of the answer to a commit", func() { between.loseCommit.Store(true) }},
+		{"the cut of requests", func() { several(&between.cutNext) }},
+		{"the loss of answers to commits", func() { several(&between.loseCommit) }},
 	}
 	made := make(map[string]int)
 	for until := time.Now().Add(lasts); len(made) == 0 || time.Now().Before(until); {

@@ -294,8 +294,11 @@ func (p *process) call(db *jay.DB, name string, random *rand.Rand) error {
 		return end(line{Kind: viewLine, Acts: acts}, err)
 	}
 	var mark jay.Metadata
+	runs := 0
 	err := db.Update(ctx, func(tx *jay.Tx) error {
-		if _, err := tx.Put(ctx, "marks/"+name, bodyOf(name), jay.InCollection("Marks"), jay.Returning(&mark)); err != nil {
+		runs++
+		// A run that follows one which was committed finds its mark, and fails.
+		if _, err := tx.Insert(ctx, "marks/"+name, bodyOf(name), jay.InCollection("Marks"), jay.Returning(&mark)); err != nil {
 			return err
 		}
 		acts, err := look(ctx, tx, random, random.IntN(3))
@@ -303,7 +306,7 @@ func (p *process) call(db *jay.DB, name string, random *rand.Rand) error {
 			return err
 		}
 		for i := range 1 + random.IntN(2) {
-			key, token := randomKey(random), fmt.Sprintf("%s:%d", name, i)
+			key, token := randomKey(random), fmt.Sprintf("%s:%d.%d", name, runs, i)
 			if random.IntN(4) == 0 {
 				token = ""
 				err = tx.Delete(ctx, key)
