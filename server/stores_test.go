@@ -222,6 +222,7 @@ func TestStores_Refused(t *testing.T) {
 		{501, "DELETE", "/admin/databases", `{"DatabaseNames":["a"],"HardDelete":true}`, "drop its schema"},
 		{501, "POST", "/admin/compact", `{"DatabaseName":"a"}`, "frees the space"},
 		{501, "GET", "/databases/a/operations/state?id=1&nodeTag=ZZZZ", "", "this is the node"},
+		{400, "POST", "/jay/v1/databases/a/follow", "{}", "cannot be followed"},
 	} {
 		if a := h.do(row.method, row.path, row.body); a.status != row.status || !strings.Contains(a.body, row.says) {
 			t.Errorf("%s %s: status %d, want %d: %s", row.method, row.path, a.status, row.status, a.body)
