@@ -1,18 +1,13 @@
 package serve
 
-import (
-	"cmp"
-	"fmt"
-
-	"github.com/jaydb/jay"
-)
+import "github.com/jaydb/jay"
 
 // How Options.MaxMemory is divided.
 const (
 	leastMemory       = 64 << 20
 	requestsPart      = 4 // requests have this part of it
 	mostRequestMemory = 1 << 30
-	systemMemory      = 8 << 20 // of the server's own database: see systemOptions
+	systemMemory      = 8 << 20 // of the server's own database: see openSystem
 
 	defaultDocumentBytes = 32 << 20 // of jay.Options
 	copiesOfDocument     = 4        // that are paid for while a document is stored
@@ -24,35 +19,21 @@ func defaultMemory() int64 {
 	return max(leastMemory, 2*quarter)
 }
 
-// requestMemory is what requests may have.
-func (o *Options) requestMemory() int64 { return min(o.MaxMemory/requestsPart, mostRequestMemory) }
+// requestMemory is what requests may have of a bound.
+func requestMemory(bound int64) int64 { return min(bound/requestsPart, mostRequestMemory) }
 
-// senderMemory is the default of Options.MaxSenderMemoryBytes.
-func (o *Options) senderMemory() int64 {
-	document := copiesOfDocument * int64(cmp.Or(o.Database.MaxDocumentBytes, defaultDocumentBytes))
-	return max(1, min(o.requestMemory(), max(o.requestMemory()/2, document)))
-}
-
-// checkMemory checks the options about memory, after their defaults.
-func (o *Options) checkMemory() error {
-	switch {
-	case o.MaxMemory < leastMemory:
-		return fmt.Errorf("server: %w: Options.MaxMemory must be at least %d, got %d", jay.ErrOption, leastMemory, o.MaxMemory)
-	case o.Database.MaxMemory != 0 || o.Database.Memory != nil:
-		return fmt.Errorf("server: %w: Options.Database goes without MaxMemory (%d) and Memory: the databases share Options.MaxMemory", jay.ErrOption, o.Database.MaxMemory)
+// senderMemory is what one sender may have of a bound by default, with documents of so many bytes at most; 0 for the default.
+func senderMemory(bound, documentBytes int64) int64 {
+	if documentBytes == 0 {
+		documentBytes = defaultDocumentBytes
 	}
-	return nil
+	all := requestMemory(bound)
+	return max(1, min(all, max(all/2, copiesOfDocument*documentBytes)))
 }
 
-// databaseMemory is what the databases share.
-func (o *Options) databaseMemory() (*jay.Memory, error) {
-	return jay.NewMemory(o.MaxMemory - o.requestMemory() - systemMemory)
-}
-
-// systemOptions are those of the server's own database. All its caches are set, so that it claims nothing of what other databases share. They take
-// 6.5 MiB with cgo, of systemMemory.
-func (o *Options) systemOptions() *jay.Options {
-	return &jay.Options{Logger: o.Logger, Now: o.Database.Now, CacheBytes: 2 << 20, DocumentCacheBytes: 1 << 20, MemTableBytes: 512 << 10}
+// databaseMemory is what the databases share of a bound.
+func databaseMemory(bound int64) (*jay.Memory, error) {
+	return jay.NewMemory(bound - requestMemory(bound) - systemMemory)
 }
 
 // MemoryStats are server.MemoryStats.
@@ -65,13 +46,12 @@ type MemoryStats struct {
 	HeapBytes     int64
 }
 
-// MemoryStats returns how the memory is divided, and what is used of it.
-func (s *Server) MemoryStats() MemoryStats {
-	m := MemoryStats{BoundBytes: s.Options.MaxMemory}
-	m.RequestsUsed, m.RequestsBytes = s.Memory.Load()
-	databases := s.Databases.opts.Database.Memory
-	bound, claimed, caches := databases.Bytes()
+// memoryStats returns how a bound is divided, and what is used of it.
+func memoryStats(bound int64, requests *Budget, databases *jay.Memory) MemoryStats {
+	m := MemoryStats{BoundBytes: bound}
+	m.RequestsUsed, m.RequestsBytes = requests.Load()
+	shared, claimed, caches := databases.Bytes()
 	m.CachesBytes, m.CachesClaimed = caches, claimed
-	m.HeapBytes = m.BoundBytes - (bound - databases.HeapBytes())
+	m.HeapBytes = m.BoundBytes - (shared - databases.HeapBytes())
 	return m
 }

@@ -15,7 +15,7 @@ func Open(o Options, endpoints *Table) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Options: o, Table: endpoints, Began: o.Now(), Gate: newGate(o.MaxRequests, o.QueueTimeout), Streams: newGate(o.MaxStreams, o.QueueTimeout), Memory: newBudget(o.requestMemory(), o.MaxSenderMemoryBytes)}
+	s := &Server{Options: o, Table: endpoints, Began: o.Now(), Gate: newGate(o.MaxRequests, o.QueueTimeout), Streams: newGate(o.MaxStreams, o.QueueTimeout), Memory: newBudget(requestMemory(o.MaxMemory), o.MaxSenderMemoryBytes)}
 	s.Auth, s.certificates = &Authentication{opts: &s.Options, Access: AccessOf(o.Data)}, &certificates{opts: &s.Options}
 	s.Authenticates.Store(o.Authenticate || o.InvitedOnly)
 	if s.Databases, err = openDatabases(o); err != nil {

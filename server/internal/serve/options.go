@@ -82,7 +82,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.MaxMemory == 0 {
 		o.MaxMemory = defaultMemory()
 	}
-	o.MaxSenderMemoryBytes = cmp.Or(o.MaxSenderMemoryBytes, o.senderMemory())
+	o.MaxSenderMemoryBytes = cmp.Or(o.MaxSenderMemoryBytes, senderMemory(o.MaxMemory, int64(o.Database.MaxDocumentBytes)))
 	o.MaxRequests = cmp.Or(o.MaxRequests, 256)
 	o.MaxStreams = cmp.Or(o.MaxStreams, 64)
 	o.MaxSockets = cmp.Or(o.MaxSockets, 2048)
@@ -124,6 +124,17 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	o.Database.PrefixCollections = jay.PrefixCollectionsIgnored
 	return o, nil
+}
+
+// checkMemory checks the options about memory, after their defaults.
+func (o *Options) checkMemory() error {
+	switch {
+	case o.MaxMemory < leastMemory:
+		return fmt.Errorf("server: %w: Options.MaxMemory must be at least %d, got %d", jay.ErrOption, leastMemory, o.MaxMemory)
+	case o.Database.MaxMemory != 0 || o.Database.Memory != nil:
+		return fmt.Errorf("server: %w: Options.Database goes without MaxMemory (%d) and Memory: the databases share Options.MaxMemory", jay.ErrOption, o.Database.MaxMemory)
+	}
+	return nil
 }
 
 // fixed reports whether the server has the databases that it was opened with, and creates and deletes none.

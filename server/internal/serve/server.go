@@ -93,3 +93,8 @@ func (s *Server) patience(n int64) time.Duration {
 
 // Tag returns the node tag of the server in a database, or without a name that of the server.
 func (s *Server) Tag(database string) string { return s.Databases.Tags.Of(database) }
+
+// MemoryStats returns how the memory is divided, and what is used of it.
+func (s *Server) MemoryStats() MemoryStats {
+	return memoryStats(s.Options.MaxMemory, s.Memory, s.Databases.opts.Database.Memory)
+}
