@@ -534,7 +534,7 @@ func writeBatch(ctx context.Context, db *core.Database, ops []*write.Op, sync bo
 	defer prefetched.Close(ops)
 	err = db.Writer.DrawIdentities(ctx, ops, nil)
 	if err == nil {
-		err = db.Writer.Redrawing(ctx, ops, func() error { return db.Writer.Transact(ctx, sync, batchTransaction(ops, prefetched)) })
+		err = db.Writer.Redrawing(ctx, ops, func() error { return db.Writer.Load(ctx, sync, batchTransaction(ops, prefetched)) })
 	}
 	db.Writer.SettleIdentities(ops, err)
 	if err != nil {

@@ -82,6 +82,9 @@ type Index struct {
 	// Figures are what plans have found out about the entries, nil for nothing yet.
 	Figures atomic.Pointer[Figures]
 
+	// Throttled is true while the work of the Settler has become so much that writers must wait: see Pressure.
+	Throttled atomic.Bool
+
 	moment atomic.Pointer[Moment] // the last one, nil for none yet: see At
 }
 

@@ -146,8 +146,15 @@ type Settler interface {
 
 // Presser is a Settler whose queries become slow if its work waits for long.
 type Presser interface {
-	// Presses reports whether the last Settle has seen so much to settle that the worker must not rest. The worker calls it.
-	Presses() bool
+	// Pressure returns what the last Settle has seen. The worker calls it.
+	Pressure() Pressure
+}
+
+// Pressure is how much a Settle has seen to be done.
+type Pressure struct {
+	Presses   bool    // the worker must not rest
+	Documents int     // that the part settles
+	Slow      float64 // how many times as long for a document as the worker writers must take; 0 if they need not wait
 }
 
 // Settling stages a part of the work of a Settler, in a transaction of its own, which may run it more than once. It writes keys under

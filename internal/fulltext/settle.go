@@ -16,11 +16,14 @@ import (
 const partBytes = 1 << 20
 
 // MinTail is how many documents the tail has before some are settled, PartDocuments of them at most at once: the more, the larger are the
-// blocks, and the fewer. A tail of PressDocuments presses. Variables for tests.
+// blocks, and the fewer. A tail of PressDocuments presses. One of MaxTail, or of so
+// many bytes of texts, slows writers down, so that a tail of twice as many becomes shorter. Variables for tests.
 var (
 	MinTail        = 64
 	PartDocuments  = 2048
 	PressDocuments = 1024
+	MaxTail        = 2048
+	MaxTailBytes   = 4 << 20
 )
 
 // wholeEvery is of how many parts one takes its documents from the beginning of the tail, also if there are others behind those of the part before it.
@@ -28,9 +31,11 @@ const wholeEvery = 16
 
 // Quickly makes parts small and sweeps frequent, for tests, and returns what undoes it.
 func Quickly() (restore func()) {
-	least, most, press, dead, blocks := MinTail, PartDocuments, PressDocuments, MinDead, MinBlocks
+	least, most, press, longest, dead, blocks := MinTail, PartDocuments, PressDocuments, MaxTail, MinDead, MinBlocks
 	MinTail, PartDocuments, PressDocuments, MinDead, MinBlocks = 1, 5, 10, 3, 40
-	return func() { MinTail, PartDocuments, PressDocuments, MinDead, MinBlocks = least, most, press, dead, blocks }
+	return func() {
+		MinTail, PartDocuments, PressDocuments, MaxTail, MinDead, MinBlocks = least, most, press, longest, dead, blocks
+	}
 }
 
 // moved is a document that a part moves from the tail to the blocks.
@@ -57,9 +62,10 @@ type progress struct {
 	parts   int
 	resumes []byte // where in the tail the next part begins: a folded ID and a zero, nothing for its beginning
 	terms   int    // how many the last part had
-	presses bool   // the tail was long
 	staged  int64  // keeper.staged when the part before this one began
 	idle    int64  // a value of keeper.staged up to which nothing is worth a part
+
+	pressure catalog.Pressure
 }
 
 // Settle implements catalog.Settler: it moves documents from the tail into blocks. The blocks and the state are written by nobody else, so
@@ -81,6 +87,7 @@ func (k *keeper) Settle(ctx context.Context, r storage.Reader) (catalog.Settling
 	k.progress.parts++
 	staged := k.staged.Load()
 	defer func() { k.progress.staged = staged }()
+	k.progress.pressure.Documents = 0
 	due, err := k.sweepDue(r, p.state)
 	if err != nil {
 		return nil, err
@@ -89,6 +96,7 @@ func (k *keeper) Settle(ctx context.Context, r storage.Reader) (catalog.Settling
 		return k.sweepPart(ctx, r, p.seen, p.state)
 	}
 	if staged < k.progress.idle {
+		k.progress.pressure = catalog.Pressure{}
 		return nil, nil
 	}
 	if err := p.take(ctx, r); err != nil || len(p.moved) == 0 {
@@ -142,7 +150,7 @@ func (p *part) take(ctx context.Context, r storage.Reader) error {
 	if err := errs.First(errs.First(it.Error(), it.Close()), ctx.Err()); err != nil {
 		return err
 	}
-	now.presses, now.resumes = t.seen >= PressDocuments, nil
+	now.pressure, now.resumes = t.pressure(), nil
 	if t.isShort() {
 		now.idle = now.staged + int64(MinTail-t.seen)/2
 		p.k.kept.retain(p.moved)
@@ -157,22 +165,38 @@ func (p *part) take(ctx context.Context, r storage.Reader) error {
 type taking struct {
 	*part
 	seen, size int // documents, and bytes of those that were taken
+	bytes      int // of all that were seen
 }
 
 // isShort reports whether the documents that were seen are not worth a part.
 func (t *taking) isShort() bool { return t.seen < MinTail && t.size < partBytes }
 
-// run takes documents from one key of the tail to another, nil for its end, until there are enough, and counts those behind them, until they press.
+// pressure returns how long the tail is. Writers that are slowed down at all are as fast as the worker, and half as fast if it has twice as many
+// documents.
+func (t *taking) pressure() catalog.Pressure {
+	p := catalog.Pressure{Presses: t.seen >= PressDocuments || t.bytes >= MaxTailBytes/2, Documents: len(t.moved)}
+	if slow := t.length(); slow >= 1 {
+		p.Slow = min(slow, 2)
+	}
+	return p
+}
+
+// length returns how long the tail that was seen is, of the one that slows writers down.
+func (t *taking) length() float64 {
+	return max(float64(t.seen)/float64(MaxTail), float64(t.bytes)/float64(MaxTailBytes))
+}
+
+// run takes documents from one key of the tail to another, nil for its end, until there are enough, and counts those behind them, until the tail has twice what slows writers down.
 func (t *taking) run(ctx context.Context, it storage.Iterator, from, end []byte) {
 	for ok := it.SeekGE(from); ok && (end == nil || bytes.Compare(it.Key(), end) < 0) && ctx.Err() == nil; ok = it.Next() {
 		if len(t.moved) < PartDocuments && t.size < partBytes {
 			t.moved = append(t.moved, moved{folded: string(tailID(it.Key())), texts: bytes.Clone(it.Value()), ordinal: t.state.next})
 			t.state.next++
 			t.size += len(it.Value())
-		} else if t.seen >= PressDocuments {
+		} else if t.length() >= 2 {
 			return
 		}
-		t.seen++
+		t.seen, t.bytes = t.seen+1, t.bytes+len(it.Value())
 	}
 }
 

@@ -44,11 +44,11 @@ func (k *keeper) sweepDue(r storage.Reader, s state) (bool, error) {
 			return false, nil
 		}
 	}
-	return k.progress.parts%sweepEvery == 0 || !k.progress.presses, nil
+	return k.progress.parts%sweepEvery == 0 || !k.progress.pressure.Presses, nil
 }
 
-// Presses implements catalog.Presser: each query reads the tail.
-func (k *keeper) Presses() bool { return k.progress.presses }
+// Pressure implements catalog.Presser: each query reads the tail.
+func (k *keeper) Pressure() catalog.Pressure { return k.progress.pressure }
 
 // sweeping is a part of a sweep.
 type sweeping struct {

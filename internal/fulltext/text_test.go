@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
@@ -232,4 +234,74 @@ func TestText_Synced(t *testing.T) {
 	if least := 2*fulltext.MinTail + 3; keys < least { // of each document two; a block, the state and the lengths, once they are settled
 		t.Errorf("%d keys are on disk, want at least %d", keys, least)
 	}
+}
+
+// Ensure that writers who are faster than the settler are slowed down, so that the tail, which each query reads, does not become longer and longer.
+func TestText_Throttled(t *testing.T) {
+	t.Cleanup(fulltext.Quickly())
+	fulltext.PartDocuments, fulltext.MaxTail, fulltext.MinBlocks = 20, 50, 20_000
+	var parts atomic.Int64
+	t.Cleanup(checks.OnSettle(func(context.Context) {
+		parts.Add(1)
+		time.Sleep(2 * time.Millisecond) // as on a slow machine
+	}))
+	db := jaytest.Memory(t, nil)
+	words(t, db, nil)
+	const enough = 250 // parts
+	var wg sync.WaitGroup
+	var documents atomic.Int64
+	for g := range 4 {
+		wg.Go(func() {
+			for i := 0; parts.Load() < enough; i++ {
+				put(t, db, fmt.Sprintf("notes/%d-%d", g, i), "oak")
+				documents.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if n := int(documents.Load()); n > 2*enough*fulltext.PartDocuments {
+		t.Errorf("%d documents were written while about %d were settled", n, enough*fulltext.PartDocuments)
+	}
+	checks.WaitSettled(db)
+	jaytest.Must(t, db.Flush(ctx))
+	jaytest.Equal(t, count(t, db.Query("Notes").Where(jay.Search("Text", "oak"))), documents.Load())
+}
+
+// Ensure that all of a tail is settled though each part begins where the one before it ended: also what lies before that while writers add more behind it.
+func TestText_TailFromItsBeginning(t *testing.T) {
+	quickly(t)
+	db := jaytest.Memory(t, nil)
+	words(t, db, nil)
+	for i := range 5 {
+		put(t, db, fmt.Sprintf("notes/b%d", i), "oak")
+	}
+	settle := func() {
+		t.Helper()
+		found, err := checks.SettleSome(db)
+		jaytest.Must(t, err)
+		if !found {
+			t.Fatal("nothing was settled")
+		}
+	}
+	settle()
+	put(t, db, "notes/a", "ash") // before all that follows
+	for round := range 20 {
+		for i := range 5 {
+			put(t, db, fmt.Sprintf("notes/c%d-%d", 100+round, i), "oak")
+		}
+		settle()
+	}
+	keys := func() int {
+		t.Helper()
+		jaytest.Must(t, db.Flush(ctx))
+		n, err := checks.IndexKeys(db)
+		jaytest.Must(t, err)
+		return n
+	}
+	before := keys()
+	jaytest.Must(t, db.Delete(ctx, "notes/a"))
+	if after := keys(); after < before { // of a document in the tail two keys go; of one in the blocks two others come
+		t.Errorf("the document was still in the tail: %d keys, and %d without it", before, after)
+	}
+	jaytest.Verify(t, db)
 }

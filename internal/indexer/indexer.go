@@ -52,7 +52,7 @@ func New(e *env.Env, d *docs.Reader, current *catalog.Current, w *write.Writer) 
 	in := &Indexer{env: e, docs: d, indexes: current, writer: w, tasks: make(map[Name]*Task), refused: make(map[string]error), changing: make(chan struct{}, 1), sorting: make(chan struct{}, maxSorts), sharing: make(chan struct{}, 1)}
 	in.ctx, in.stop = context.WithCancel(context.Background())
 	in.settler = newSettler(in)
-	w.Unsettled = in.settler.wake
+	w.Unsettled = in.settler.written
 	return in
 }
 

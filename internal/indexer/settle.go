@@ -48,13 +48,15 @@ type settler struct {
 	last     uint32          // the number of the index that was settled last
 	broken   map[uint32]bool // indexes that were given up, until the database is opened again
 	stale    int             // parts in a row that writers have overtaken
-	presses  bool            // the index of the last part has much to settle
 	unsynced bool            // what was settled is perhaps not on disk
 	others   time.Time       // until then another process settles, as far as is known
+	pressure catalog.Pressure
+
+	throttle throttle
 }
 
 func newSettler(in *Indexer) *settler {
-	s := &settler{in: in, off: knobs.NoSettler, broken: make(map[uint32]bool)}
+	s := &settler{in: in, off: knobs.NoSettler, broken: make(map[uint32]bool), throttle: throttle{now: time.Now}}
 	s.worker = background.NewWorker(s.step, func(err error) { in.env.Warn("jay: settling indexes", err) })
 	s.paced, _ = in.env.Engine.(storage.Paced)
 	return s
@@ -64,6 +66,14 @@ func newSettler(in *Indexer) *settler {
 func (s *settler) wake() {
 	if !s.off {
 		s.worker.Wake()
+	}
+}
+
+// written is write.Writer.Unsettled.
+func (s *settler) written(ctx context.Context, throttled int) {
+	s.wake()
+	if throttled > 0 {
+		s.throttle.wait(ctx, s.worker.Context().Done(), throttled)
 	}
 }
 
@@ -121,7 +131,7 @@ func (s *settler) step(ctx context.Context) (more bool, err error) {
 		return more, err
 	case s.stale > stale:
 		rests = 1<<min(s.stale, mostStale) - 1
-	case s.presses:
+	case s.pressure.Presses:
 		s.worker.Hurry()
 	case s.paced != nil && s.paced.SyncsAwaited() > 0:
 		rests = 2
@@ -203,7 +213,9 @@ func (s *settler) part(ctx context.Context, ix *catalog.Index) (found bool, err 
 	if err := s.in.env.Room.Wait(ctx); err != nil {
 		return false, err
 	}
+	begun := time.Now()
 	settle, err := s.read(ctx, ix)
+	ix.Throttled.Store(s.pressure.Slow > 0)
 	if settle == nil || err != nil {
 		return false, err
 	}
@@ -227,10 +239,20 @@ func (s *settler) part(ctx context.Context, ix *catalog.Index) (found bool, err 
 		s.stale = 0
 	case settled:
 		s.stale, s.unsynced = 0, true
+		s.pace(begun)
 	default:
 		s.stale++
 	}
 	return true, err
+}
+
+// pace has writers take as long for each document as the part that was begun then, if the index has become too far behind them.
+func (s *settler) pace(begun time.Time) {
+	if s.pressure.Slow == 0 {
+		s.throttle.set(0)
+	} else if n := s.pressure.Documents; n > 0 {
+		s.throttle.set(time.Duration(float64(time.Since(begun)) * s.pressure.Slow / float64(n)))
+	}
 }
 
 // read asks the kind of an index for a part of its work. The newest commits are read, durable or not: a part that was settled
@@ -243,8 +265,10 @@ func (s *settler) read(ctx context.Context, ix *catalog.Index) (settle catalog.S
 	moment := s.in.env.Engine.Latest()
 	defer func() { err = errs.First(err, moment.Close()) }()
 	settle, err = ix.Settler.Settle(ctx, moment)
-	p, is := ix.Settler.(catalog.Presser)
-	s.presses = is && p.Presses()
+	s.pressure = catalog.Pressure{}
+	if p, is := ix.Settler.(catalog.Presser); is && err == nil {
+		s.pressure = p.Pressure()
+	}
 	return settle, err
 }
 

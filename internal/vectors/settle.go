@@ -99,8 +99,8 @@ func (k *keeper) Settle(ctx context.Context, r storage.Reader) (catalog.Settling
 	return p.join(ctx, r, centers, small)
 }
 
-// Presses implements catalog.Presser: each query reads the tail.
-func (k *keeper) Presses() bool { return k.presses }
+// Pressure implements catalog.Presser: each query reads the tail.
+func (k *keeper) Pressure() catalog.Pressure { return catalog.Pressure{Presses: k.presses} }
 
 // take reads the beginning of the tail, and sees whether it is long.
 func (k *keeper) take(ctx context.Context, r storage.Reader) (tail []document, size int, err error) {

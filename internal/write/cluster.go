@@ -434,7 +434,7 @@ func (c *clusterCommit) end(ctx context.Context, index uint64, actual []*exchang
 		return nil
 	}
 	// It is committed: the context does not matter any more.
-	err = c.w.Transact(context.WithoutCancel(ctx), c.w.Env.Synced, c.apply)
+	err = c.w.Load(context.WithoutCancel(ctx), c.w.Env.Synced, c.apply)
 	if err != nil {
 		// The disk has failed, or what was checked does not hold. The intent stays, and
 		// its documents stay locked: the next Open writes them.

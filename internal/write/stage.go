@@ -513,7 +513,12 @@ func (t *Txn) StageIndexes(ci *catalog.Collection, id, folded string, before *Ol
 			if err := stage(t.Tx, folded, after.Of(ix)); err != nil {
 				return fmt.Errorf("index %q: %w", ix.Info.Name, err)
 			}
-			t.unsettled = t.unsettled || ix.Settler != nil
+			if ix.Settler != nil {
+				t.unsettled = true
+				if ix.Throttled.Load() {
+					t.throttled++
+				}
+			}
 		}
 	}
 	if after == nil {

@@ -35,16 +35,28 @@ func (t *Txn) Version(folded string) (Version, error) {
 // on disk. For errors after which the caller runs the transaction again, waiting is
 // left to the caller.
 func (w *Writer) Transact(ctx context.Context, sync bool, fn func(*Txn) error) error {
-	return w.transact(ctx, sync, false, fn)
+	return w.transact(ctx, transacting{sync: sync, waits: true}, fn)
+}
+
+// Load is Transact for bulk writers, and for commits that others wait for: it is not slowed down by the work of indexes in the background.
+func (w *Writer) Load(ctx context.Context, sync bool, fn func(*Txn) error) error {
+	return w.transact(ctx, transacting{sync: sync}, fn)
 }
 
 // Background is Transact for workers: it does not call the user's clock, and so no
 // document counts as expired.
 func (w *Writer) Background(ctx context.Context, sync bool, fn func(*Txn) error) error {
-	return w.transact(ctx, sync, true, fn)
+	return w.transact(ctx, transacting{sync: sync, background: true}, fn)
 }
 
-func (w *Writer) transact(ctx context.Context, sync, background bool, fn func(*Txn) error) error {
+// transacting is how a transaction is run.
+type transacting struct {
+	sync       bool // it waits for the disk
+	background bool // see Background
+	waits      bool // and for the work of indexes in the background, if that has become too much
+}
+
+func (w *Writer) transact(ctx context.Context, how transacting, fn func(*Txn) error) error {
 	t := transactions.Get().(*Txn)
 	defer transactions.Put(t)
 	defer func() {
@@ -55,10 +67,10 @@ func (w *Writer) transact(ctx context.Context, sync, background bool, fn func(*T
 	for {
 		t.changing = nil
 		var moment time.Time
-		if !background {
+		if !how.background {
 			moment = w.Docs.Moment()
 		}
-		err := w.Env.Engine.Update(ctx, sync, func(tx storage.Tx) error {
+		err := w.Env.Engine.Update(ctx, how.sync, func(tx storage.Tx) error {
 			*t = Txn{Txn: counters.Txn{Reserved: w.Reserved, Tx: tx}, Writer: w, moment: moment, noted: t.noted, changing: t.changing, key: t.key, value: t.value, counts: t.counts[:0], heads: t.heads.empty()}
 			err := fn(t)
 			if err == nil {
@@ -83,7 +95,11 @@ func (w *Writer) transact(ctx context.Context, sync, background bool, fn func(*T
 				w.Attachments.Wake()
 			}
 			if t.unsettled && w.Unsettled != nil {
-				w.Unsettled()
+				throttled := t.throttled
+				if !how.waits {
+					throttled = 0
+				}
+				w.Unsettled(ctx, throttled)
 			}
 			t.endTimes()
 			return nil
@@ -183,6 +199,7 @@ type Txn struct {
 	counting   *counts.State              // as the run sees it; nil until it is read
 	exchanged  uint64                     // the newest index that the run gives to a compare-exchange value
 	unsettled  bool                       // indexes with work in the background were written
+	throttled  int                        // documents in those whose work has become too much
 	left       bool                       // streams of attachments are left to be removed
 	rulesOf    *revisions.Rules           // see rules
 	rulesRead  bool

@@ -51,7 +51,9 @@ type Writer struct {
 
 	Unused Unused
 
-	Unsettled func() // is called after a commit into an index with work in the background; nil for nothing
+	// Unsettled is called after a commit into indexes with work in the background, and the caller of the commit waits until it returns; nil for
+	// nothing. throttled is how many documents were written to indexes whose work has become too much, 0 for a caller that must not wait.
+	Unsettled func(ctx context.Context, throttled int)
 
 	Heads *heads.Table // of documents that were written lately; nil for none
 

@@ -18,6 +18,16 @@ var worded = []mutation{
 		tests: []tests{{"internal/fulltext", "TestText_Swept"}},
 	},
 	{
+		name:  "words: the beginning of the tail is never settled while writers add to its end",
+		edits: []edit{{"internal/fulltext/settle.go", "if now.parts%wholeEvery == 0 {", "if false {"}},
+		tests: []tests{{"internal/fulltext", "TestText_TailFromItsBeginning"}},
+	},
+	{
+		name:  "words: writers do not wait for the settler",
+		edits: []edit{{"internal/write/stage.go", "if ix.Throttled.Load() {", "if ix.Throttled.Load() && folded == \"\" {"}},
+		tests: []tests{{"internal/fulltext", "TestText_Throttled"}},
+	},
+	{
 		name:  "words: small blocks are not joined",
 		edits: []edit{{"internal/fulltext/sweep.go", "if !p.changed && len(p.some) < 2 {", "if !p.changed {"}},
 		tests: []tests{{"internal/fulltext", "TestText_Joined"}},
