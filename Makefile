@@ -153,7 +153,7 @@ race:
 # Tests that say nothing about files, with databases in a store of another engine than Pebble's, in
 # which no document is remembered; and in one that others may write to, but for tests of what is
 # not there: see ErrShared. tests/members is left out there, as Options.Cluster is ErrShared.
-UNSHARED = Rename|Subscription|Cached|Scribbled|DocumentCache|TestChanges_Expired|TestExpiry_Moved|Raise|ExpiredAndRevisions
+UNSHARED = Rename|Cached|Document_Scribbled|Refresh_Scribbled|DocumentCache|TestExpiry_Moved$$|RaiseCounters|RaisedMark|RaisedIsNotEdited|ExpiredAndRevisions
 engine:
 	JAY_ENGINE=memory $(GO) test -short -timeout 20m . ./tests/edits ./tests/members ./tests/model ./tests/query ./tests/txn
 	JAY_ENGINE=shared $(GO) test -short -timeout 20m -skip '$(UNSHARED)' .

@@ -23,6 +23,9 @@ type slot struct {
 	worker *Worker       // nil for none. Guarded by Store.mu.
 	freed  chan struct{} // closed when worker ends. Guarded by Store.mu.
 	users  int           // the worker, and the callers in Acquire. Guarded by Store.mu.
+
+	// leaving says that worker has ended, and gives the subscription back to other processes: whoever comes next waits, as it would be taken from him. Guarded by Store.mu.
+	leaving bool
 }
 
 // Acquire makes the caller the worker of a subscription in this process. The caller must
@@ -58,10 +61,11 @@ func (s *Store) acquire(ctx context.Context, name string, mode InUse) (*Worker, 
 	at.users++
 	defer func() { s.leave(name, at) }()
 	for at.worker != nil {
-		switch mode {
-		case Fail:
+		switch {
+		case at.leaving:
+		case mode == Fail:
 			return nil, fmt.Errorf("%w: %q", errs.ErrInUse, name)
-		case Replace:
+		case mode == Replace:
 			at.worker.end(fmt.Errorf("%w: another worker has replaced it", errs.ErrEnded))
 			at.remove()
 			continue
@@ -108,21 +112,27 @@ func (s *Store) leave(name string, at *slot) {
 // Release ends a worker. It may be called more than once.
 func (w *Worker) Release() {
 	w.end(context.Canceled)
-	s := w.store
-	s.mu.Lock()
-	if at := s.slots[w.name]; at != nil && at.worker == w {
-		at.remove()
-		if at.users == 0 {
-			delete(s.slots, w.name)
-		}
-	}
-	s.mu.Unlock()
 	if w.feed != nil {
 		w.feed.Close()
 	}
-	if w.claimed {
-		w.claimed = false
+	w.claimed = false
+	s := w.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.slots[w.name]
+	if at == nil || at.worker != w || at.leaving {
+		return // another worker of this process has replaced it, and keeps the subscription
+	}
+	if s.env.Works != nil {
+		at.leaving = true
+		s.mu.Unlock()
 		w.unclaim()
+		s.mu.Lock()
+		at.leaving = false
+	}
+	at.remove()
+	if at.users == 0 {
+		delete(s.slots, w.name)
 	}
 }
 

@@ -227,4 +227,9 @@ var sharing = []mutation{
 		edits: []edit{{"internal/indexer/settle.go", "\t\ts.worker.Go(s.look)\n", ""}},
 		tests: []tests{{"tests/shared", "TestSettling_OneWorker$"}},
 	},
+	{
+		name:  "leases: a worker gives back a subscription that the next one of its process has",
+		edits: []edit{{"internal/subs/slot.go", "\t\tcase at.leaving:\n", "\t\tcase false:\n"}, {"internal/subs/slot.go", "\t\tat.leaving = true\n\t\ts.mu.Unlock()\n", "\t\tat.remove()\n\t\ts.mu.Unlock()\n"}, {"internal/subs/slot.go", "\t\tat.leaving = false\n\t}\n\tat.remove()\n", "\t} else {\n\t\tat.remove()\n\t}\n"}},
+		tests: []tests{{"tests/shared", "TestSubscriptions_Turns$"}},
+	},
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -82,6 +83,49 @@ func TestSubscriptions(t *testing.T) {
 	}
 	if err := jaytest.Within(t, waited, "the one that waits"); err != nil && !errors.Is(err, jay.ErrSubscription) && !errors.Is(err, jay.ErrSubscriptionEnded) { // it may have come before it was enabled
 		t.Error(err)
+	}
+}
+
+// Ensure that workers of one process that take turns at a subscription do not take it from one another: the one that ends has given it back to other
+// processes before the next one has it.
+func TestSubscriptions_Turns(t *testing.T) {
+	a, b := openTwo(t, jay.Options{ClusterPeriod: period})
+	must(t, a.Subscriptions().Ensure(ctx, mail))
+	const documents = 200
+	sent := make(map[string]int) // by the worker that has the subscription
+	done := make(chan struct{})
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	var workers sync.WaitGroup
+	for range 3 {
+		workers.Go(func() {
+			for working.Err() == nil {
+				leaving, leave := context.WithCancel(working)
+				err := a.Subscriptions().Work(leaving, mail.Name, &jay.WorkOptions{BatchDocuments: 3}, func(_ context.Context, batch *jay.SubscriptionBatch) error {
+					for _, item := range batch.Items {
+						sent[item.ID]++
+					}
+					if len(sent) == documents {
+						close(done)
+					}
+					leave() // the batch is acknowledged all the same
+					return nil
+				})
+				leave()
+				if !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for i := range documents {
+		put(t, b, fmt.Sprint("users/", i), `{}`, jay.InCollection("Users"))
+	}
+	jaytest.Await(t, "the last document", done)
+	stop()
+	workers.Wait()
+	for id, n := range sent {
+		want(t, id, n, 1)
 	}
 }
 
