@@ -141,6 +141,7 @@ type CollectionStats struct {
 //	WrittenBytes  uint64         to the log and to tables, since Open
 //	Failed        bool           writes are refused: see ErrFailed
 //	Encrypted     bool           the engine encrypts its files
+//	OlderKeys     uint64         files that need another encryption key than the newest one: see keys.Rotate
 type EngineStats = storage.Stats
 
 // Stats returns figures about the database, all but those of the engine as of one moment.

@@ -78,3 +78,44 @@ func ExampleOf() {
 	fmt.Println(k, err)
 	// Output: key "2026-07" <nil>
 }
+
+// A program gives an open database another key.
+func ExampleProgress() {
+	dir, err := os.MkdirTemp("", "jay")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "shop.keys")
+	add := func(id string) {
+		key, err := keys.New(id)
+		if err != nil {
+			log.Fatal(err)
+		}
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if _, err := f.WriteString(keys.Line(key)); err != nil {
+			log.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			log.Fatal(err)
+		}
+	}
+	add("2026-01")
+	db, err := jay.Open(filepath.Join(dir, "shop.db"), &jay.Options{EncryptionKeys: keys.File(path)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	add("2026-07")
+	done, err := keys.Rotate(context.Background(), db, func(p keys.Progress) {
+		// p.Done files so far
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(done.Key, done.Done > 0)
+	// Output: 2026-07 true
+}

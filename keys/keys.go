@@ -8,8 +8,8 @@
 //	2026-01 pAEFdf3UQ8yvp1wbGGBpCeKZ2MUHznTW4cvvYiDLQWA=
 //	2026-07 b0J7nSjyzLVpnEuYVAYBSYrTxO6WFxHkaTKLVVBBjLg=
 //
-// To change the key, append a line and open the database anew: new files get the new key. Keep the older lines until jay.RotateDir has
-// encrypted all files anew, and for as long as a copy of the directory needs them.
+// To change the key, append a line, and call Rotate while the database is open, or jay.RotateDir while it is not. Keep the older lines until no file needs them
+// (Stats.Engine.OlderKeys), and for as long as a copy of the directory or a backup does.
 //
 // All values of this package are safe for concurrent use.
 package keys

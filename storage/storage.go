@@ -186,6 +186,21 @@ type Checkpointer interface {
 	Checkpoint(ctx context.Context, dir string) error
 }
 
+// Rekeyer is an Engine that encrypts its files, and can give them another key while it is used. An Engine need not be one. Its methods return
+// ErrKey if its files are not encrypted.
+type Rekeyer interface {
+	// RenewKey asks for the newest key, with which the files that are made from now on are encrypted, and returns its ID. After an error it is the key
+	// before. The key is needed for the next Open from then on.
+	RenewKey() (id string, err error)
+
+	// OlderKeys returns the names of the files that need another key than the newest one.
+	OlderKeys() ([]string, error)
+
+	// Rekey encrypts one of these files anew, and reports whether it has. Reads and transactions go on. It leaves a file alone that is still being written, or is
+	// gone.
+	Rekey(name string) (done bool, err error)
+}
+
 // Paced is an Engine that knows how many callers wait for the disk, so that bulk work can
 // leave room for them. An Engine need not be one.
 type Paced interface {
@@ -420,4 +435,5 @@ type Stats struct {
 	WrittenBytes uint64        `json:"writtenBytes"` // to the log and to tables
 	Failed       bool          `json:"failed"`       // every Update returns ErrFailed
 	Encrypted    bool          `json:"encrypted"`    // the engine encrypts its files; an engine that keeps no files of its own says false
+	OlderKeys    uint64        `json:"olderKeys"`    // files that need another encryption key than the newest one
 }

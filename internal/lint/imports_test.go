@@ -113,7 +113,7 @@ func TestImports(t *testing.T) {
 		{"internal/lint/house", nil},
 		{"internal/lint/systems", nil},
 		{"internal/child", nil},
-		{"keys", []string{module}},
+		{"keys", []string{module, leaf("internal/parts"), leaf("storage")}},
 		{"standby", []string{module, leaf("internal/budget"), leaf("internal/sealed"), leaf("internal/follow"), leaf("internal/look"), leaf("internal/format"), leaf("internal/parts"), leaf("internal/recovery"), leaf("storage"), leaf("storage/lsm")}},
 		{"internal/follow", []string{leaf("storage"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/knobs"), leaf("internal/settings")}},
 		{"backups", []string{module, leaf("internal/files"), leaf("internal/parts"), leaf("internal/sealed"), leaf("storage/lsm")}},

@@ -60,17 +60,33 @@ func NewRing(database DatabaseID, keys Keys) (*Ring, error) {
 // Renew asks for the newest key and returns its ID. Files that are made from now on are encrypted with it. After an
 // error the key is the one before.
 func (r *Ring) Renew() (id string, err error) {
-	key, err := r.keys.ask("")
+	key, err := r.Next()
 	if err != nil {
 		return "", err
+	}
+	r.Use(key)
+	return key.ID, nil
+}
+
+// Next asks for the newest key, and does not use it yet.
+func (r *Ring) Next() (Key, error) {
+	key, err := r.keys.ask("")
+	if err != nil {
+		return Key{}, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if old, found := r.known[key.ID]; found && !bytes.Equal(old.Secret, key.Secret) {
-		return "", fmt.Errorf("%w: the key %q is not the one that had this ID before", errs.ErrKey, key.ID)
+		return Key{}, fmt.Errorf("%w: the key %q is not the one that had this ID before", errs.ErrKey, key.ID)
 	}
+	return key, nil
+}
+
+// Use encrypts the files that are made from now on with a key of Next.
+func (r *Ring) Use(key Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.known[key.ID], r.newest = key, key.ID
-	return key.ID, nil
 }
 
 // ask asks for a key, and checks the answer.
@@ -111,6 +127,9 @@ func (r *Ring) key(id string) (Key, error) {
 	r.known[id] = key
 	return key, nil
 }
+
+// Newest returns the ID of the key of new files.
+func (r *Ring) Newest() string { return r.current().ID }
 
 // current returns the key of new files.
 func (r *Ring) current() Key {
@@ -181,14 +200,26 @@ const (
 const identityName = "identity"
 
 // Identity returns the identity of the ring's database, made with the newest key.
-func (r *Ring) Identity() ([]byte, error) {
+func (r *Ring) Identity() ([]byte, error) { return r.IdentityWith(r.current()) }
+
+// IdentityWith is Identity, made with a key of Next.
+func (r *Ring) IdentityWith(key Key) ([]byte, error) {
 	b := append([]byte(identityMagic), r.database[:]...)
-	slot, err := makeSlot(r.current(), newFileKey(), b, identityName)
+	slot, err := makeSlot(key, newFileKey(), b, identityName)
 	if err != nil {
 		return nil, err
 	}
 	b = append(b, slot...)
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)), nil
+}
+
+// IdentityByNewest reports whether an identity was made with the newest key.
+func (r *Ring) IdentityByNewest(identity []byte) bool {
+	if len(identity) != identityBytes {
+		return false
+	}
+	id, _, ok := parseSlot(identity[identityBytes-4-slotBytes : identityBytes-4])
+	return ok && id == r.current().ID
 }
 
 // OpenIdentity returns the ring of the database whose identity was read from the file name. An identity that is not

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/jaydb/jay/internal/errs"
 )
 
 // Slots are for a few records that are written again and again where they are. Each slot has a header of its own, so
-// that damage to one is none to another, and an open file has one key for all that it writes:
+// that damage to one is none to another, and an open file has one key for all that it writes, until its ring has another encryption key:
 //
 //	offset size
 //	     0  512  header
@@ -34,6 +36,7 @@ type SlotFile struct {
 	slots  int
 	size   int // of a slot, in the file and in the plaintext
 	header []byte
+	keyID  string      // of the key of the header
 	aead   cipher.AEAD // of the header
 	writes uint64
 	out    []byte
@@ -53,7 +56,8 @@ func (s *SlotFile) start() error {
 	if err != nil {
 		return err
 	}
-	s.header, s.aead, s.writes = header, aead, 0
+	id, _, _ := parseSlot(header[slotStart : slotStart+slotBytes])
+	s.header, s.keyID, s.aead, s.writes = header, id, aead, 0
 	return nil
 }
 
@@ -70,7 +74,7 @@ func (s *SlotFile) WriteAt(b []byte, offset int64) (int, error) {
 	case len(b) > s.MaxRecord():
 		return 0, fmt.Errorf("%s: a record has %d bytes; a slot takes %d", s.name, len(b), s.MaxRecord())
 	}
-	if s.header == nil || s.writes == MaxSeals {
+	if s.header == nil || s.writes == MaxSeals || s.keyID != s.ring.current().ID {
 		if err := s.start(); err != nil {
 			return 0, err
 		}
@@ -119,6 +123,22 @@ func (s *SlotFile) read() ([]byte, error) {
 		copy(all[from:to], record)
 	}
 	return all, nil
+}
+
+// ByNewest reports whether all slots that are whole have the newest key.
+func (s *SlotFile) ByNewest() (bool, error) {
+	physical := make([]byte, s.slots*s.size)
+	n, err := s.f.ReadAt(physical, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	for i := 0; i+1 <= s.slots && i*s.size+headerBytes <= n; i++ {
+		header := physical[i*s.size:][:headerBytes]
+		if newest, err := s.ring.WrappedByNewest(header, Slots, s.name); err == nil && !newest || errors.Is(err, errs.ErrKey) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // open returns the record in a slot, or nil.

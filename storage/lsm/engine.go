@@ -57,6 +57,7 @@ type Engine struct {
 	opts         Options
 	readOnly     bool
 	uses
+	rotation
 
 	reservation *cacheReservation
 	pebble      *pebble.Options // as Pebble uses them
@@ -146,6 +147,7 @@ func open(dir string, opts Options) (*Engine, error) {
 	e.base, e.opts = e.fs, opts
 	e.uses.known = opts.features()
 	e.sealFS = &sealFS{FS: withModes(e.fs, opts.GroupReadable)}
+	e.rotation.e = e
 	e.fs = e.sealFS
 	if opts.ReadOnly {
 		return e.openReadOnly(dir, opts)

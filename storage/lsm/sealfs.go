@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -23,6 +24,9 @@ import (
 type sealFS struct {
 	vfs.FS
 	ring *sealed.Ring // set before other files than those of isClear are used
+
+	mu      sync.Mutex          // held while a file is removed, or replaced by rekey
+	writing map[string]struct{} // files of pages that have no end yet, by path. Guarded by mu.
 }
 
 // isClear reports whether a file is not encrypted: the format file, which must be read before a key is asked for; the identity of the
@@ -63,7 +67,83 @@ func (s *sealFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, 
 	case isClear(base):
 		return f, nil
 	}
-	return s.begin(f, base)
+	f, err = s.begin(f, base)
+	if pages, is := f.(*pageFile); is && err == nil {
+		s.begun(name)
+		pages.closed = func() { s.ended(name) }
+	}
+	return f, err
+}
+
+// begun notes that a file of pages has no end yet.
+func (s *sealFS) begun(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.writing == nil {
+		s.writing = make(map[string]struct{})
+	}
+	s.writing[name] = struct{}{}
+}
+
+func (s *sealFS) ended(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.writing, name)
+}
+
+// Remove removes a file, and never one that rekey is about to put in its place.
+func (s *sealFS) Remove(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.FS.Remove(name)
+}
+
+// rekey encrypts a file of pages anew, with the newest key, while it may be in use: a copy takes its place, and whoever has the file open reads on in the old
+// one. It reports whether it has: a file that has no end yet, or that is gone, it leaves alone. temporary is the path of the copy.
+func (s *sealFS) rekey(name, temporary string) (done bool, err error) {
+	s.mu.Lock()
+	_, unfinished := s.writing[name]
+	s.mu.Unlock()
+	if unfinished {
+		return false, nil
+	}
+	base := s.PathBase(name)
+	in, err := s.Open(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer in.Close()
+	f, err := s.FS.Create(temporary, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return false, err
+	}
+	defer func() {
+		if !done {
+			err = errors.Join(err, s.FS.Remove(temporary))
+		}
+	}()
+	out, err := s.begin(f, base)
+	if err != nil {
+		return false, err
+	}
+	_, err = io.Copy(struct{ io.Writer }{out}, in)
+	if err := errors.Join(err, out.Sync(), out.Close()); err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := s.FS.Stat(name); errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	if err := s.FS.Rename(temporary, name); err != nil {
+		return false, err
+	}
+	return true, syncDir(s.FS, s.PathDir(name))
 }
 
 // begin begins a new file, and closes it if that fails.
@@ -333,7 +413,8 @@ func (f writeOnly) stat(size int64) (vfs.FileInfo, error) {
 type pageFile struct {
 	writeOnly
 	w       *sealed.PageWriter
-	durable bool // Sync was called
+	durable bool   // Sync was called
+	closed  func() // called by Close; nil for none
 }
 
 // Write implements vfs.File, and so do those that follow.
@@ -365,7 +446,11 @@ func (f *pageFile) Close() error {
 	if err == nil && f.durable {
 		err = f.File.Sync()
 	}
-	return errors.Join(err, f.File.Close())
+	err = errors.Join(err, f.File.Close())
+	if f.closed != nil {
+		f.closed()
+	}
+	return err
 }
 
 // frameFile is a file of frames that is being written.

@@ -36,6 +36,9 @@ func (e *Engine) Stats() storage.Stats {
 		Failed:           e.failure.Load() != nil,
 		Encrypted:        e.sealFS.ring != nil,
 	}
+	if s.Encrypted {
+		s.OlderKeys = e.rotation.count()
+	}
 	if e.logFS != nil { // of a database that is written
 		grown := e.logFS.grown()
 		s.DiskBytes += grown

@@ -138,6 +138,16 @@ var sealing = []mutation{
 		tests: []tests{{"backups", "TestKeeper_MissingKey"}},
 	},
 	{
+		name:  "the control file keeps its key in a rotation",
+		edits: []edit{{"internal/sealed/slots.go", " || s.keyID != s.ring.current().ID {", " {"}},
+		tests: []tests{{"storage/lsm", "TestRotate$"}},
+	},
+	{
+		name:  "the rotation of a table does not replace it",
+		edits: []edit{{"storage/lsm/sealfs.go", "\tif err := s.FS.Rename(temporary, name); err != nil {", "\tif err := s.FS.Remove(temporary); err != nil {"}},
+		tests: []tests{{"storage/lsm", "TestRotate$"}},
+	},
+	{
 		name:  "a file of keys may be one that other users can read",
 		edits: []edit{{"keys/keys.go", "mode.Perm()&0o027 != 0", "mode.Perm()&0o020 != 0"}},
 		tests: []tests{{"keys", "TestFile_Mode"}},
