@@ -41,13 +41,26 @@ type gatheredPosting struct {
 	start       int
 }
 
-// newGather returns a gather without documents. It has room for about so many terms.
-func newGather(fields, terms int) *gather {
-	g := &gather{fields: make([]gatheredField, fields), terms: make([]gatheredTerm, 0, terms)}
+// gatheredSizes is how much a gather has.
+type gatheredSizes struct{ terms, postings, positions int }
+
+// newGather returns a gather without documents. It has room for about as much as another one had.
+func newGather(fields int, had gatheredSizes) *gather {
+	g := &gather{
+		fields:    make([]gatheredField, fields),
+		terms:     make([]gatheredTerm, 0, had.terms),
+		postings:  make([]gatheredPosting, 0, had.postings),
+		positions: make([]int, 0, had.positions),
+	}
 	for i := range g.fields {
-		g.fields[i].numbers = make(map[string]int32, terms/fields)
+		g.fields[i].numbers = make(map[string]int32, had.terms/fields)
 	}
 	return g
+}
+
+// sizes returns how much there is.
+func (g *gather) sizes() gatheredSizes {
+	return gatheredSizes{len(g.terms), len(g.postings), len(g.positions)}
 }
 
 // number returns the number of a term.

@@ -54,18 +54,27 @@ type part struct {
 	seen  *catalog.Seen // the state, by which the blocks are as they were
 	state state
 	moved []moved
+	size  int     // bytes of the texts of moved
 	set   []keyed // blocks
 }
 
 // progress is what a Settler remembers from one part to the next. It changes no answer, and belongs to the worker.
 type progress struct {
 	parts   int
-	resumes []byte // where in the tail the next part begins: a folded ID and a zero, nothing for its beginning
-	terms   int    // how many the last part had
-	staged  int64  // keeper.staged when the part before this one began
-	idle    int64  // a value of keeper.staged up to which nothing is worth a part
+	resumes []byte        // where in the tail the next part begins: a folded ID and a zero, nothing for its beginning
+	had     gatheredSizes // by the last part, for as many bytes of texts as size
+	size    int
+	staged  int64 // keeper.staged when the part before this one began
+	idle    int64 // a value of keeper.staged up to which nothing is worth a part
 
 	pressure catalog.Pressure
+}
+
+// expects returns about how much a part with so many bytes of texts has.
+func (p *progress) expects(size int) gatheredSizes {
+	size = min(size, 2*partBytes)
+	of := func(n int) int { return int(float64(n) * min(1, float64(size)/float64(max(p.size, 1))) * 1.1) }
+	return gatheredSizes{of(p.had.terms), of(p.had.postings), of(p.had.positions)}
 }
 
 // Settle implements catalog.Settler: it moves documents from the tail into blocks. The blocks and the state are written by nobody else, so
@@ -102,7 +111,7 @@ func (k *keeper) Settle(ctx context.Context, r storage.Reader) (catalog.Settling
 	if err := p.take(ctx, r); err != nil || len(p.moved) == 0 {
 		return nil, err
 	}
-	g := newGather(len(k.ix.Fields), k.progress.terms)
+	g := newGather(len(k.ix.Fields), k.progress.expects(p.size))
 	for i := range p.moved {
 		if err := p.gather(g, &p.moved[i]); err != nil {
 			return nil, err
@@ -113,7 +122,7 @@ func (k *keeper) Settle(ctx context.Context, r storage.Reader) (catalog.Settling
 	}
 	p.set = g.blocks(k)
 	p.state.blocks += uint64(len(p.set))
-	k.progress.terms = len(g.terms)
+	k.progress.had, k.progress.size = g.sizes(), p.size
 	return p.stage, nil
 }
 
@@ -164,8 +173,7 @@ func (p *part) take(ctx context.Context, r storage.Reader) error {
 // taking is what take has seen of the tail.
 type taking struct {
 	*part
-	seen, size int // documents, and bytes of those that were taken
-	bytes      int // of all that were seen
+	seen, bytes int // documents, and bytes of their texts
 }
 
 // isShort reports whether the documents that were seen are not worth a part.
