@@ -194,9 +194,10 @@ var (
 // kept are words of documents in the tail, so that each document is analyzed once and not by every query. A document has what its texts
 // give, so nothing has to be taken back when it changes. If there is no room one is left out, any of them: all are equally wanted.
 type kept struct {
-	mu    sync.Mutex
-	byID  map[string]*analyzed // folded
-	bytes int
+	mu      sync.Mutex
+	byID    map[string]*analyzed // folded
+	bytes   int
+	leaving []string // folded IDs that the last part moved: queries may read what is on disk, where they are in the tail until that is synced
 }
 
 // get returns the words of a document with these texts, or nil.
@@ -236,19 +237,27 @@ func (m *kept) drop(folded string) {
 	}
 }
 
-// settled forgets documents that are in the tail no more.
+// settled says that a part has moved documents out of the tail. They are forgotten when the next one does.
 func (m *kept) settled(all []moved) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	for _, folded := range m.leaving {
+		m.drop(folded)
+	}
+	m.leaving = make([]string, len(all))
 	for i := range all {
-		m.drop(all[i].folded)
+		m.leaving[i] = all[i].folded
 	}
 }
 
-// retain forgets all documents but these, which are the tail.
+// retain forgets all documents but these, which are the tail. Those of the last part are forgotten by the second call after it.
 func (m *kept) retain(tail []moved) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.leaving != nil {
+		m.leaving = nil
+		return
+	}
 	if len(m.byID) <= len(tail) {
 		return
 	}

@@ -18,6 +18,11 @@ var worded = []mutation{
 		tests: []tests{{"internal/fulltext", "TestText_Swept"}},
 	},
 	{
+		name:  "words: queries find the words anew of documents that were settled and not synced",
+		edits: []edit{{"internal/fulltext/analyzed.go", "\tm.leaving = make([]string, len(all))\n\tfor i := range all {\n\t\tm.leaving[i] = all[i].folded\n\t}\n", "\tfor i := range all {\n\t\tm.drop(all[i].folded)\n\t}\n"}},
+		tests: []tests{{"internal/fulltext", "TestKept_Settled"}},
+	},
+	{
 		name:  "words: the beginning of the tail is never settled while writers add to its end",
 		edits: []edit{{"internal/fulltext/settle.go", "if now.parts%wholeEvery == 0 {", "if false {"}},
 		tests: []tests{{"internal/fulltext", "TestText_TailFromItsBeginning"}},
