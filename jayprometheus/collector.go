@@ -40,6 +40,7 @@ type Collector struct {
 	up      *prometheus.Desc
 	single  []single
 	byName  []byCollection
+	byShare []byCollection // of the memory
 	all     []*prometheus.Desc
 }
 
@@ -80,6 +81,9 @@ func NewCollector(db *jay.DB, opts *CollectorOptions) *Collector {
 	for _, m := range counters {
 		c.single = append(c.single, single{desc(m.name, m.help), prometheus.CounterValue, m.value})
 	}
+	for _, m := range shares {
+		c.byShare = append(c.byShare, byCollection{desc(m.name, m.help, "share"), m.values})
+	}
 	for _, m := range collections {
 		c.byName = append(c.byName, byCollection{desc(m.name, m.help, "collection"), m.values})
 	}
@@ -105,6 +109,11 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(c.up, prometheus.GaugeValue, 1)
 	for _, m := range c.single {
 		out <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(&s))
+	}
+	for _, m := range c.byShare {
+		for _, one := range m.values(&s) {
+			out <- prometheus.MustNewConstMetric(m.desc, prometheus.GaugeValue, float64(one.value), one.name)
+		}
 	}
 	for _, m := range c.byName {
 		for _, one := range bound(m.values(&s), c.most) {

@@ -25,7 +25,7 @@ func must(t *testing.T, err error) {
 // accepts: names, help, units.
 func TestCollector(t *testing.T) {
 	ctx := context.Background()
-	db, err := jay.OpenMemory(nil)
+	db, err := jay.OpenMemory(&jay.Options{MaxMemory: 64 << 20, CacheBytes: 5 << 20})
 	must(t, err)
 	for i := range 3 {
 		_, err := db.Put(ctx, fmt.Sprint("users/", i), json.RawMessage(`{"n":1}`), jay.InCollection("Users"))
@@ -51,13 +51,22 @@ jay_documents{collection="Users",database="shop"} 3
 # HELP jay_last_etag Number of the newest write.
 # TYPE jay_last_etag gauge
 jay_last_etag{database="shop"} 5
-# HELP jay_up 1 if the figures of the database could be read, else 0.
+# HELP jay_memory_share_bytes What each share of the memory may have. Together they are the bound, Options.MaxMemory or that of Options.Memory.
+# TYPE jay_memory_share_bytes gauge
+%s# HELP jay_up 1 if the figures of the database could be read, else 0.
 # TYPE jay_up gauge
 jay_up{database="shop"} 1
 `
 	s, err := db.Stats(ctx)
 	must(t, err)
-	must(t, testutil.CollectAndCompare(c, strings.NewReader(fmt.Sprintf(want, s.Engine.Commits)), "jay_attachment_bytes", "jay_commits_total", "jay_documents", "jay_last_etag", "jay_up"))
+	memory := ""
+	for _, share := range s.Memory.Shares {
+		memory += fmt.Sprintf("jay_memory_share_bytes{database=\"shop\",share=%q} %d\n", share.Name, share.Bytes)
+	}
+	if !strings.Contains(memory, `share="blocks"} 5242880`) {
+		t.Errorf("the shares are %s", memory)
+	}
+	must(t, testutil.CollectAndCompare(c, strings.NewReader(fmt.Sprintf(want, s.Engine.Commits, memory)), "jay_attachment_bytes", "jay_commits_total", "jay_documents", "jay_last_etag", "jay_memory_share_bytes", "jay_up"))
 	problems, err := testutil.CollectAndLint(c)
 	must(t, err)
 	for _, p := range problems {

@@ -66,6 +66,25 @@ var counters = []metric{
 	{"refreshed_total", "Documents that were refreshed.", func(s *jay.Stats) float64 { return float64(s.Expiry.Refreshed) }},
 }
 
+// shares are the figures of each share of the memory.
+var shares = []struct {
+	name, help string
+	values     func(*jay.Stats) []named
+}{
+	{"memory_share_bytes", "What each share of the memory may have. Together they are the bound, Options.MaxMemory or that of Options.Memory.", func(s *jay.Stats) (all []named) {
+		for _, share := range s.Memory.Shares {
+			all = append(all, named{share.Name, share.Bytes})
+		}
+		return all
+	}},
+	{"memory_share_used_bytes", "What each share of the memory has.", func(s *jay.Stats) (all []named) {
+		for _, share := range s.Memory.Shares {
+			all = append(all, named{share.Name, share.UsedBytes})
+		}
+		return all
+	}},
+}
+
 // collections are the figures of each collection.
 var collections = []struct {
 	name, help string

@@ -8,13 +8,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/server"
 )
 
 // Ensure that the figures count requests by endpoint and status, and name no database and
 // nothing that a client has made up.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	h := start(t)
+	h := start(t, func(o *server.Options) { o.MaxMemory = 1 << 30 })
 	h.create("secretname")
 	h.want(404, "GET", "/databases/secretname/docs?id=x", "")
 	h.want(404, "GET", "/databases/secretname/docs?id=x", "")
@@ -27,7 +28,7 @@ func TestMetrics(t *testing.T) {
 		`jay_http_requests_total{endpoint="{D}/docs",method="GET",status="404"} 2`,
 		`jay_http_requests_total{endpoint="unknown",method="other",status="400"} 1`,
 		`jay_http_request_seconds_count{endpoint="{D}/docs"} 2`,
-		"jay_databases 1", "jay_databases_open 1", "jay_http_requests_running 1", "jay_http_streams_running 0", "go_goroutines ",
+		"jay_memory_bound_bytes 1.073741824e+09", "jay_http_memory_bound_bytes 2.68435456e+08", "jay_databases_memory_bytes ", "jay_databases_memory_bound_bytes 4.98", "jay_databases 1", "jay_databases_open 1", "jay_http_requests_running 1", "jay_http_streams_running 0", "go_goroutines ",
 	} {
 		if !strings.Contains(a.body, "\n"+line) {
 			t.Errorf("no line %q", line)

@@ -27,6 +27,7 @@ func newMetrics(requests, streams *Gate, memory *Budget, ds *Databases) *metrics
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
 	}
+	memoryNow := func() MemoryStats { return memoryStats(ds.opts.MaxMemory, memory, ds.opts.Database.Memory) }
 	m.registry.MustRegister(m.requests, m.seconds, m.sent,
 		gauge("jay_http_requests_running", "Requests that run.", func() float64 { return float64(requests.Load()) }),
 		gauge("jay_http_requests_waiting", "Requests that wait for a place.", func() float64 { return float64(requests.Queued()) }),
@@ -35,6 +36,10 @@ func newMetrics(requests, streams *Gate, memory *Budget, ds *Databases) *metrics
 			used, _ := memory.Load()
 			return float64(used)
 		}),
+		gauge("jay_memory_bound_bytes", "Bytes that the server and its databases may have.", func() float64 { return float64(memoryNow().BoundBytes) }),
+		gauge("jay_http_memory_bound_bytes", "Bytes that requests may have of it.", func() float64 { return float64(memoryNow().RequestsBytes) }),
+		gauge("jay_databases_memory_bytes", "Bytes that open databases have claimed for caches and write buffers.", func() float64 { return float64(memoryNow().CachesClaimed) }),
+		gauge("jay_databases_memory_bound_bytes", "Bytes that databases may claim of it.", func() float64 { return float64(memoryNow().CachesBytes) }),
 		gauge("jay_databases", "Databases that there are.", func() float64 { return float64(len(ds.List())) }),
 		gauge("jay_databases_open", "Databases that are open.", func() float64 { return float64(ds.Opened()) }),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector())
