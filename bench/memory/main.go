@@ -1,29 +1,34 @@
-// Command memory compares the memory that a process takes with Options.MaxMemory.
+// Command memory compares the memory that a process takes with the bound that it was given.
 //
-//	go run ./memory [-docs N]
+//	go run ./memory [-docs N] [-short]
 //
-// For each bound it runs itself as a child, which uses every feature that holds memory, several at a time: inserts, documents of 4 MiB,
-// bulk writers, builds of indexes of each kind, searches, vectors, places, sorts, groups, a change feed, backups. The child's peak (VmHWM on
-// Linux, which also counts the pages of the program) must stay within the bound, 48 MiB for the program, and three times the largest document. The child has the limit of Go's heap, and glibc the
-// settings, that docs/operations.md recommends.
+// For each bound it runs itself as a child, twice: with one database of Options.MaxMemory, and with a server of server.Options.MaxMemory that has
+// three databases. The child uses every feature that holds memory, several at a time: inserts, documents of 4 MiB, attachments, bulk writers, builds of indexes of each
+// kind, searches, vectors, places, sorts, groups, transactions, revisions, documents that expire, subscriptions, feeds of changes, backups, and requests over HTTP.
+//
+// The child's peak (VmHWM on Linux, which also counts the pages of the program) must stay within the bound, 48 MiB for the program, and three
+// times the largest document. The child has the limit of Go's heap, and glibc the settings, that the command gives itself and docs/operations.md recommends. With -profile the child
+// writes heap profiles into a directory while it works.
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"math/rand/v2"
+	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"runtime/debug"
+	"runtime/pprof"
 	"strconv"
 	"strings"
-	"sync"
+	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/server"
 )
 
 const (
@@ -34,13 +39,16 @@ const (
 
 func main() {
 	docs := flag.Int("docs", 100_000, "documents")
+	short := flag.Bool("short", false, "only the smallest bound")
 	bound := flag.Int64("child", 0, "work under this bound, and print the peak")
+	serves := flag.Bool("server", false, "the child has a server")
+	profile := flag.String("profile", "", "directory for heap profiles of the child")
 	flag.Parse()
 	err := error(nil)
 	if *bound > 0 {
-		err = child(*bound, *docs)
+		err = child(*bound, *docs, *serves, *profile)
 	} else {
-		err = compare(*docs)
+		err = compare(*docs, *short)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "memory:", err)
@@ -48,25 +56,31 @@ func main() {
 	}
 }
 
-// compare runs a child for each bound.
-func compare(docs int) error {
+// compare runs children for each bound.
+func compare(docs int, short bool) error {
+	bounds := []int64{64 * mib, 256 * mib, 1024 * mib}
+	if short {
+		bounds = bounds[:1]
+	}
 	over := false
-	fmt.Println("| MaxMemory | peak | may be |\n|---|---|---|")
-	for _, bound := range []int64{64 * mib, 256 * mib, 1024 * mib} {
-		self := exec.Command(os.Args[0], "-child", fmt.Sprint(bound), "-docs", fmt.Sprint(docs))
-		self.Stderr = os.Stderr
-		self.Env = append(os.Environ(), "MALLOC_MMAP_THRESHOLD_=1048576", "MALLOC_ARENA_MAX=2")
-		out, err := self.Output()
-		if err != nil {
-			return fmt.Errorf("child with %d: %w", bound, err)
-		}
-		peak, err := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
-		if err != nil {
-			return err
-		}
+	fmt.Println("| MaxMemory | peak of a database | peak of a server | may be |\n|---|---|---|---|")
+	for _, bound := range bounds {
 		most := bound + overhead + 3*largest
-		over = over || peak > most
-		fmt.Printf("| %d MiB | %d MiB | %d MiB |\n", bound/mib, peak/mib, most/mib)
+		var peaks [2]int64
+		for i, serves := range []bool{false, true} {
+			self := exec.Command(os.Args[0], "-child", fmt.Sprint(bound), "-docs", fmt.Sprint(docs), "-server="+fmt.Sprint(serves))
+			self.Stderr = os.Stderr
+			self.Env = append(os.Environ(), "MALLOC_MMAP_THRESHOLD_=1048576", "MALLOC_ARENA_MAX=2")
+			out, err := self.Output()
+			if err != nil {
+				return fmt.Errorf("child with %d: %w", bound, err)
+			}
+			if peaks[i], err = strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64); err != nil {
+				return err
+			}
+			over = over || peaks[i] > most
+		}
+		fmt.Printf("| %d MiB | %d MiB | %d MiB | %d MiB |\n", bound/mib, peaks[0]/mib, peaks[1]/mib, most/mib)
 	}
 	if over {
 		return errors.New("a peak is above what it may be")
@@ -75,22 +89,20 @@ func compare(docs int) error {
 }
 
 // child uses every feature, and prints the peak of its memory.
-func child(bound int64, docs int) (err error) {
+func child(bound int64, docs int, serves bool, profile string) (err error) {
 	dir, err := os.MkdirTemp("", "jay-memory")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	db, err := jay.Open(dir+"/db", &jay.Options{MaxMemory: bound, MaxDocumentBytes: largest, Durability: jay.Relaxed})
-	if err != nil {
-		return err
+	if profile != "" {
+		defer profiles(profile)()
 	}
-	s, err := db.Stats(context.Background())
-	if err != nil {
-		return errors.Join(err, db.Close())
+	work := inDatabase
+	if serves {
+		work = inServer
 	}
-	debug.SetMemoryLimit(s.Memory.HeapBytes + 3*largest) // as docs/operations.md says
-	if err := errors.Join(use(context.Background(), db, docs), db.Close()); err != nil {
+	if err := work(context.Background(), dir, bound, docs); err != nil {
 		return err
 	}
 	peak, err := peakBytes()
@@ -98,122 +110,80 @@ func child(bound int64, docs int) (err error) {
 	return err
 }
 
-// use does one thing after the other, and some at a time.
-func use(ctx context.Context, db *jay.DB, docs int) error {
-	w, err := db.BulkInsert(nil)
+// inDatabase uses a database.
+func inDatabase(ctx context.Context, dir string, bound int64, docs int) error {
+	db, err := jay.Open(dir+"/db", &jay.Options{MaxMemory: bound, MaxDocumentBytes: largest, Durability: jay.Relaxed})
 	if err != nil {
 		return err
 	}
-	for i := range docs {
-		if _, err := w.Store(ctx, "Notes", note(i)); err != nil {
-			return err
-		}
+	s, err := db.Stats(ctx)
+	if err != nil {
+		return errors.Join(err, db.Close())
 	}
-	if err := w.Close(); err != nil {
+	limitHeap(bound, s.Memory.HeapBytes)
+	return errors.Join(use(ctx, db, dir, docs), db.Close())
+}
+
+// inServer uses a server, with one database that has all documents, and two that have a tenth of them.
+func inServer(ctx context.Context, dir string, bound int64, docs int) error {
+	s, err := server.Open(server.Options{Data: dir + "/data", MaxMemory: bound, Database: jay.Options{MaxDocumentBytes: largest, Durability: jay.Relaxed}})
+	if err != nil {
 		return err
 	}
-	steps := [][]func() error{
-		{
-			index(ctx, db, jay.Index{Name: "Names", Fields: []string{"Name"}}),
-			index(ctx, db, jay.Index{Name: "Words", Kind: "text", Fields: []string{"Text"}}),
-			index(ctx, db, jay.Index{Name: "Alike", Kind: "vectors", Fields: []string{"V"}, Options: map[string]string{"dimensions": "16"}}),
-			index(ctx, db, jay.Index{Name: "Spots", Kind: "places", Fields: []string{"spatial.point(Lat, Lng)"}}),
-		},
-		{func() error { return large(ctx, db) }, func() error { return large(ctx, db) }},
-		{
-			ask(ctx, db, "from Notes order by Text"), ask(ctx, db, "from Notes order by Text desc"), ask(ctx, db, "from Notes group by Name select Name, count()"),
-			ask(ctx, db, "from Notes where search(Text, 'oak') order by score()"), ask(ctx, db, "from Notes where spatial.within(spatial.point(Lat, Lng), spatial.circle(5000, 50, 10)) order by N"),
-			ask(ctx, db, "from Notes order by N select distinct Text"),
-		},
-		{
-			func() error { _, err := db.Backup(ctx, io.Discard); return err },
-			func() error {
-				for _, err := range db.Changes(ctx, "", jay.UntilCaughtUp()) {
-					if err != nil {
-						return err
-					}
-				}
-				return nil
-			},
-			func() error {
-				for _, err := range db.Documents(ctx, jay.Scan{}) {
-					if err != nil {
-						return err
-					}
-				}
-				return nil
-			},
-		},
-	}
-	for _, step := range steps {
-		var all sync.WaitGroup
-		errs := make([]error, len(step))
-		for i, do := range step {
-			all.Go(func() { errs[i] = do() })
+	limitHeap(bound, s.Memory().HeapBytes)
+	h := httptest.NewServer(s)
+	defer h.Close()
+	for i, name := range []string{"first", "second", "third"} {
+		c := &client{url: h.URL, name: name}
+		if err := c.create(ctx); err != nil {
+			return errors.Join(err, s.Close())
 		}
-		all.Wait()
-		if err := errors.Join(errs...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// note makes a document of some 400 bytes.
-func note(i int) json.RawMessage {
-	r := rand.New(rand.NewPCG(1, uint64(i)))
-	words := []string{"oak", "elm", "ash", "fir", "yew", "box", "bay", "fig"}
-	var text strings.Builder
-	for range 30 {
-		fmt.Fprintf(&text, "%s%d ", words[r.IntN(len(words))], r.IntN(50))
-	}
-	v := make([]float32, 16)
-	for i := range v {
-		v[i] = r.Float32()
-	}
-	out, err := json.Marshal(map[string]any{"N": r.IntN(1 << 30), "Name": fmt.Sprint("n", r.IntN(5000)), "Text": text.String(), "V": v, "Lat": r.Float64()*170 - 85, "Lng": r.Float64()*360 - 180})
-	if err != nil {
-		panic(err)
-	}
-	return out
-}
-
-// large writes and reads documents of 4 MiB.
-func large(ctx context.Context, db *jay.DB) error {
-	body := json.RawMessage(`{"Text":"` + strings.Repeat("acorns and oaks ", (largest-100)/16) + `"}`)
-	for range 10 {
-		meta, err := db.Insert(ctx, "large/", body)
-		if err == nil {
-			_, err = db.Get(ctx, meta.ID)
-		}
+		db, release, err := s.Database(ctx, name)
 		if err != nil {
-			return err
+			return errors.Join(err, s.Close())
+		}
+		n := docs
+		if i > 0 {
+			n = docs / 10
+		}
+		err = errors.Join(use(ctx, db, dir, n), c.use(ctx))
+		release()
+		if err != nil {
+			return errors.Join(err, s.Close())
 		}
 	}
-	return nil
+	return s.Close()
 }
 
-func index(ctx context.Context, db *jay.DB, ix jay.Index) func() error {
-	return func() error { return db.EnsureIndex(ctx, "Notes", ix) }
-}
+// limitHeap sets the limit of the heap as the command does.
+func limitHeap(bound, heap int64) { debug.SetMemoryLimit(heap + min(3*largest, bound/4)) }
 
-// ask reads all answers of a query. One that needs more than its share is refused, as is right.
-func ask(ctx context.Context, db *jay.DB, rql string) func() error {
-	return func() error {
-		q, err := db.RQL(rql, nil)
-		if err != nil {
-			return fmt.Errorf("%s: %w", rql, err)
-		}
-		for _, err := range q.Iter(ctx) {
-			if errors.Is(err, jay.ErrMemory) || errors.Is(err, jay.ErrQuery) && strings.Contains(err.Error(), "MaxQueryBytes") {
-				return nil
+// profiles writes a heap profile whenever the process has grown by an eighth. It returns a function that ends that.
+func profiles(dir string) (end func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		last := int64(0)
+		for i := 0; ; {
+			select {
+			case <-done:
+				return
+			case <-time.After(20 * time.Millisecond):
 			}
-			if err != nil {
-				return fmt.Errorf("%s: %w", rql, err)
+			if peak, _ := peakBytes(); peak > last+last/8 {
+				last = peak
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				fmt.Fprintf(os.Stderr, "%d: peak %d MiB, of Go %d, in use %d, free %d, stacks %d\n", i, peak/mib, (m.Sys-m.HeapReleased)/mib, m.HeapInuse/mib, (m.HeapIdle-m.HeapReleased)/mib, m.StackInuse/mib)
+				if f, err := os.Create(filepath.Join(dir, fmt.Sprintf("heap%d.pprof", i))); err == nil {
+					_ = pprof.WriteHeapProfile(f)
+					_ = f.Close()
+				}
+				i++
 			}
 		}
-		return nil
-	}
+	}()
+	return func() { close(done); <-ended }
 }
 
 // peakBytes returns the most memory that the process had.
