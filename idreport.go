@@ -50,7 +50,8 @@ type IDPrefix struct {
 	// IDCounts are their numbers by strategy.
 	IDCounts
 	// HighestHiLo is the highest number of a HiLo ID with this database's node
-	// tag, 0 if there is none.
+	// tag, 0 if there is none. On a store that several processes write to, their tags count, too, also
+	// those of processes that have ended.
 	HighestHiLo int64 `json:"highestHiLo"`
 	// HighestIdentity is the highest number of an identity ID, 0 if there is
 	// none.
@@ -105,7 +106,8 @@ type HiLoReport struct {
 	Mark int64 `json:"mark"`
 	// Top is the greatest end of all ranges ever granted.
 	Top int64 `json:"top"`
-	// Highest is the highest number in use with this database's node tag;
+	// Highest is the highest number in use with this database's node tag, or on a store that several processes
+	// write to, with that of any of them;
 	// under HiLo2 and HiLo2010, without a node tag, too.
 	Highest int64 `json:"highest"`
 	// OpenLeases counts the ranges that can still be returned. Exhausted ranges and

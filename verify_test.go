@@ -249,6 +249,7 @@ var plants = []struct {
 	{"the record of the cluster", func(p *planting) { p.set(meta("cluster"), []byte("{}")) }, "cluster-record"},
 	{"a lease without a session", func(p *planting) { p.set(format.LeaseKey(format.LeaseNode, "B"), []byte(`{"tag":"B"}`)) }, "lease-record"},
 	{"a lease of another tag", func(p *planting) { p.set(format.LeaseKey(format.LeaseNode, "B"), []byte(`{"session":"s","tag":"C"}`)) }, "lease-record"},
+	{"a node tag that cannot be", func(p *planting) { p.set(format.LeaseKey(format.LeaseUsed, "b"), []byte("12345678")) }, "lease-record"},
 	{"a renewal that is no number", func(p *planting) { p.set(format.LeaseKey(format.LeaseRenewal, "B"), []byte("x")) }, "lease-record"},
 	{"lost numbers that cannot be decoded", func(p *planting) { p.set(format.LostKey("users|"), []byte(`{"spans":[[2,1]]}`)) }, "cluster-record"},
 	{"an intent that cannot be decoded", func(p *planting) { p.set(format.IntentKey(1), []byte("{}")) }, "cluster-record"},

@@ -12,6 +12,7 @@ import (
 //	'z' 'n' tag 00  → JSON       the process that has the node tag: a LeaseHolder
 //	'z' 'o' 00      → number(8)  written by processes that wait for a node tag
 //	'z' 'r' tag 00  → number(8)  how often that process has renewed its lease
+//	'z' 'u' tag 00  → number(8)  a process has made IDs under this tag; it stays
 //	'z' 'w' work 00 → JSON       the process that does this work: a LeaseHolder
 //
 // Part of the on-disk format. Must not change.
@@ -21,6 +22,7 @@ const (
 	LeaseNode    = 'n'
 	LeaseOpening = 'o'
 	LeaseRenewal = 'r'
+	LeaseUsed    = 'u'
 	LeaseWork    = 'w'
 )
 

@@ -37,9 +37,9 @@ const (
 type inspection struct {
 	db         *core.Database
 	report     Report
-	hiloPrefix []byte // folded
-	separator  []byte // folded
-	nodeTag    string // folded
+	hiloPrefix []byte          // folded
+	separator  []byte          // folded
+	nodeTags   map[string]bool // of IDs that are made here: that of this process, and of those that have or had the store open; folded
 
 	now     time.Time
 	age     time.Duration // of the database
@@ -81,7 +81,7 @@ func Run(ctx context.Context, db *core.Database, progress func(documents int64))
 		report:     Report{NodeTag: db.Env.Rules.NodeTag, Prefixes: []Prefix{}, HiLo: []HiLo{}, Identities: []Identity{}, Warnings: []Warning{}},
 		hiloPrefix: []byte(db.Env.Rules.Fold(format.HiLoPrefix)),
 		separator:  []byte(db.Env.FoldedSeparator),
-		nodeTag:    db.Env.Rules.Fold(db.Env.Rules.NodeTag),
+		nodeTags:   map[string]bool{db.Env.Rules.Fold(db.Env.Rules.NodeTag): true},
 		rows:       make(map[rowKey]*Prefix),
 		foldedRows: make(map[rowKey]*Prefix),
 		tags:       make(map[string]*tagState),
@@ -132,6 +132,15 @@ func (in *inspection) readCounters(ctx context.Context, snapshot storage.Reader)
 	}
 	if !stored.Created.IsZero() {
 		in.age = in.now.Sub(stored.Created)
+	}
+	err = counters.EachKey(ctx, snapshot, format.SpaceLeases, func(key string, _ []byte) error {
+		if tag, is := strings.CutPrefix(key, string(rune(format.LeaseUsed))); is {
+			in.nodeTags[in.db.Env.Rules.Fold(tag)] = true
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if in.report.Etags.Last, err = in.db.Reserved.LastEtag(snapshot); err != nil {
 		return err
@@ -336,7 +345,7 @@ func (in *inspection) document(id []byte, h *metadata.Header, _ int) {
 	*row.of(s.strategy)++
 	switch {
 	case s.strategy.FromRange():
-		own := string(s.nodeTag) == in.nodeTag
+		own := in.nodeTags[string(s.nodeTag)]
 		if own {
 			row.HighestHiLo = max(row.HighestHiLo, s.number)
 		}

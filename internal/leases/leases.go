@@ -144,6 +144,7 @@ func (h *Holder) acquire(ctx context.Context) (found format.LeaseHolder, err err
 // set stages that this process has a tag under a session.
 func (h *Holder) set(tx storage.Tx, tag, session string) error {
 	tx.Set(format.LeaseKey(format.LeaseRenewal, tag), number(1), nil)
+	tx.Set(format.LeaseKey(format.LeaseUsed, tag), number(1), nil)
 	return env.SetJSON(tx, format.LeaseKey(format.LeaseNode, tag), format.LeaseHolder{Session: session, Tag: tag, Process: process(), Interval: int64(h.interval())})
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// readLeases reads the leases of the processes that have a store open together.
+// readLeases reads the leases of the processes that have a store open together, and the node tags under which they have made IDs.
 func (v *verifier) readLeases() error {
 	return v.readAll(format.SpaceLeases, func(_ storage.Reader, key, value []byte) error {
 		kind, name, ok := format.SplitLeaseKey(key)
@@ -26,10 +26,18 @@ func (v *verifier) readLeases() error {
 			if err != nil {
 				v.damage(LeaseRecord, key, "%v", err)
 			}
-		case kind == format.LeaseRenewal || kind == format.LeaseOpening:
+		case kind == format.LeaseRenewal || kind == format.LeaseOpening || kind == format.LeaseUsed:
 			if len(value) != 8 {
 				v.damage(LeaseRecord, key, "the record is no number: %x", shorten(value))
 			}
+			if kind != format.LeaseUsed {
+				break
+			}
+			if err := ids.CheckNodeTag(name); err != nil {
+				v.damage(LeaseRecord, key, "%v", err)
+				break
+			}
+			v.nodeTags[v.rules.Fold(name)] = true
 		default:
 			v.damage(KeyMalformed, key, "there is no lease of the kind %q", kind)
 		}

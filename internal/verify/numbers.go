@@ -23,6 +23,7 @@ type numbers struct {
 type prefixNumbers struct {
 	prefix               string
 	identity, hilo, made int64
+	hiloID               string // the ID with the number hilo
 }
 
 // see notes the next ID.
@@ -43,7 +44,9 @@ func (n *numbers) see(v *verifier, id string) {
 	case identityNo:
 		top.identity = max(top.identity, number)
 	case hiloNo:
-		top.hilo = max(top.hilo, number)
+		if number > top.hilo {
+			top.hilo, top.hiloID = number, id
+		}
 	case serverNo:
 		top.made = max(top.made, number)
 	}
@@ -105,7 +108,7 @@ func (v *verifier) comparePrefix(r storage.Reader, p prefixNumbers) error {
 		return err
 	}
 	if granted = max(granted, top); p.hilo > granted {
-		v.damage(HiLoBehind, key, "document %q is above the numbers that were granted, up to %d", p.prefix+itoa(p.hilo)+"-"+v.nodeTag, granted)
+		v.damage(HiLoBehind, key, "document %q is above the numbers that were granted, up to %d", p.hiloID, granted)
 	}
 	return nil
 }

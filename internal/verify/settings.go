@@ -47,7 +47,7 @@ func (v *verifier) readSettings() error {
 		v.damage(NodeMissing, format.NodeKey(v.settings.Node), "the database writes as node %d, which has no record", v.settings.Node)
 	}
 	v.rules = ids.Rules{Separator: v.settings.Separator, NodeTag: own.Tag, CaseSensitive: v.settings.CaseSensitive, MaxBytes: ids.MaxBytes}
-	v.separator, v.nodeTag = v.rules.Fold(v.settings.Separator), v.rules.Fold(own.Tag)
+	v.separator, v.nodeTags = v.rules.Fold(v.settings.Separator), map[string]bool{v.rules.Fold(own.Tag): true}
 	return v.readUnknown()
 }
 

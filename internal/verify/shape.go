@@ -19,7 +19,10 @@ const serverDigits = 19
 // numberOf returns the number at the end of a folded ID, as this database would make it,
 // and the prefix before it, with its separator.
 func (v *verifier) numberOf(id string) (prefix string, kind int, n int64) {
-	rest, own := strings.CutSuffix(id, "-"+v.nodeTag)
+	rest, own := id, false
+	if i := strings.LastIndexByte(id, '-'); i >= 0 && v.nodeTags[id[i+1:]] {
+		rest, own = id[:i], true
+	}
 	start := len(strings.TrimRight(rest, "0123456789"))
 	prefix, digits := rest[:start], rest[start:]
 	if digits == "" || !strings.HasSuffix(prefix, v.separator) || v.separator == "" {

@@ -87,8 +87,8 @@ type verifier struct {
 
 	settings  format.Settings
 	rules     ids.Rules
-	separator string // folded
-	nodeTag   string // folded
+	separator string          // folded
+	nodeTags  map[string]bool // of IDs that are made here; folded
 	origins   map[uint64]format.Origin
 	ceiling   uint64 // no etag that was used is above it
 	ceilingOK bool
@@ -146,6 +146,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		run  func() error
 	}{
 		{"settings", v.readSettings},
+		{"leases", v.readLeases}, // before the documents, for the node tags
 		{"documents", v.readDocuments},
 		{"changes", v.readChanges},
 		{"collections", v.readCollections},
@@ -155,7 +156,6 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		{"definitions", v.readDefinitions},
 		{"results of requests", v.readRequests},
 		{"cluster", v.readCluster},
-		{"leases", v.readLeases},
 		{"indexes", v.readIndexes},
 		{"attachments", v.readAttachments},
 		{"damages", v.lookAgain},

@@ -232,4 +232,14 @@ var sharing = []mutation{
 		edits: []edit{{"internal/subs/slot.go", "\t\tcase at.leaving:\n", "\t\tcase false:\n"}, {"internal/subs/slot.go", "\t\tat.leaving = true\n\t\ts.mu.Unlock()\n", "\t\tat.remove()\n\t\ts.mu.Unlock()\n"}, {"internal/subs/slot.go", "\t\tat.leaving = false\n\t}\n\tat.remove()\n", "\t} else {\n\t\tat.remove()\n\t}\n"}},
 		tests: []tests{{"tests/shared", "TestSubscriptions_Turns$"}},
 	},
+	{
+		name:  "leases: IDs of other processes are of another database to a report",
+		edits: []edit{{"internal/inspect/inspect.go", "\t\t\tin.nodeTags[in.db.Env.Rules.Fold(tag)] = true\n", "\t\t\t_ = tag\n"}},
+		tests: []tests{{"tests/shared", "TestTags_IDs$"}},
+	},
+	{
+		name:  "leases: IDs of other processes are of another database to Verify",
+		edits: []edit{{"internal/verify/leases.go", "\t\t\tv.nodeTags[v.rules.Fold(name)] = true\n", ""}},
+		tests: []tests{{"tests/shared", "TestTags_IDs$"}},
+	},
 }

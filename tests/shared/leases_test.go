@@ -2,8 +2,10 @@ package shared_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -267,4 +269,44 @@ func TestTags_Race(t *testing.T) {
 	}
 	all.Wait()
 	want(t, "IDs", fmt.Sprint(len(ids)), fmt.Sprint(total.Load()))
+}
+
+// Ensure that IDs count as made here that any process on the store has made, whichever tag it had, and also when it has ended: in the report of IDs and
+// in what Verify looks at.
+func TestTags_IDs(t *testing.T) {
+	o := jay.Options{Engine: jaytest.SharedDriver(t)}
+	a, b := jaytest.Open(t, "db", &o), jaytest.Open(t, "db", &o)
+	in := jay.InCollection("Users")
+	last := int64(0)
+	for _, db := range []*jay.DB{a, b} {
+		m, err := db.Store(ctx, "Users", json.RawMessage(`{}`))
+		must(t, err)
+		number, _, _ := strings.Cut(strings.TrimPrefix(m.ID, "users/"), "-")
+		last, err = strconv.ParseInt(number, 10, 64)
+		must(t, err)
+	}
+	stats, err := b.Stats(ctx)
+	must(t, err)
+	must(t, b.Close())
+	put(t, a, fmt.Sprint("users/", last+100_000, "-ZZ"), `{}`, in) // of another database
+	report, err := a.InspectIDs(ctx, nil)
+	must(t, err)
+	for _, p := range report.Prefixes {
+		if p.Prefix == "users/" {
+			want(t, "the highest number", p.HighestHiLo, last)
+		}
+	}
+	want(t, "tags", len(report.HiLo), 1)
+	want(t, "the highest number of the tag", report.HiLo[0].Highest, last)
+	verified, err := a.Verify(ctx, nil)
+	must(t, err)
+	want(t, "warnings", len(verified.Warnings), 0)
+	beyond := fmt.Sprint("users/", last+100_000, "-", stats.NodeTag)
+	put(t, a, beyond, `{}`, in)
+	verified, err = a.Verify(ctx, nil)
+	must(t, err)
+	if len(verified.Warnings) != 1 || !strings.Contains(verified.Warnings[0].Problem, strings.ToLower(beyond)) {
+		t.Errorf("Verify warns of %v, want %s", verified.Warnings, beyond)
+	}
+	must(t, a.Close())
 }
