@@ -1,6 +1,11 @@
 package text
 
-import "slices"
+import (
+	"maps"
+	"math/bits"
+	"slices"
+	"sort"
+)
 
 // ValueGap is how many positions are left free between two texts of one field, such as the elements of an array, so that no
 // phrase reaches from one into the next.
@@ -16,6 +21,7 @@ type Document struct {
 	a        *Analyzer
 	search   *Search
 	terms    map[string][]place // that are meant by slots of one term
+	names    []string           // of these terms, ascending
 	patterns []place            // of the other slots, with their matchers
 	matchers []*Matcher
 	seen     map[string][]place // all places of terms that were found, if there are patterns
@@ -71,6 +77,7 @@ func NewDocument(a *Analyzer, s *Search) *Document {
 			}
 		}
 	}
+	d.names = slices.Sorted(maps.Keys(d.terms))
 	d.Reset()
 	return d
 }
@@ -150,25 +157,45 @@ func (d *Document) Add(text string) {
 }
 
 // AddTerms adds all texts of the field at once, of which the terms and the positions of each are known: how many terms they have, each term
-// once, and where it is, ascending. It agrees with Add.
+// once, in ascending order, and where it is, ascending. It agrees with Add.
 func (d *Document) AddTerms(length, terms int, term func(i int) (name []byte, positions []int)) {
 	d.Length += length
 	d.here = d.here[:0]
-	for i := range terms {
-		name, positions := term(i)
-		for _, at := range d.places(name) {
-			if len(d.search.Clauses[at.clause].Slots) == 1 {
-				d.states[at.clause].count += len(positions)
-				continue
+	if len(d.patterns) == 0 && len(d.names)*bits.Len(uint(terms)) < terms {
+		for _, name := range d.names {
+			i := sort.Search(terms, func(i int) bool {
+				at, _ := term(i)
+				return string(at) >= name
+			})
+			if i == terms {
+				break
 			}
-			for _, position := range positions {
-				d.here = append(d.here, placed{at, position})
+			if at, positions := term(i); string(at) == name {
+				d.addTerm(d.terms[name], positions)
 			}
+		}
+	} else {
+		for i := range terms {
+			name, positions := term(i)
+			d.addTerm(d.places(name), positions)
 		}
 	}
 	slices.SortStableFunc(d.here, func(a, b placed) int { return a.position - b.position })
 	for _, h := range d.here {
 		d.found(h.place, h.position)
+	}
+}
+
+// addTerm adds the positions of a term. Those of phrases are gathered.
+func (d *Document) addTerm(places []place, positions []int) {
+	for _, at := range places {
+		if len(d.search.Clauses[at.clause].Slots) == 1 {
+			d.states[at.clause].count += len(positions)
+			continue
+		}
+		for _, position := range positions {
+			d.here = append(d.here, placed{at, position})
+		}
 	}
 }
 

@@ -23,6 +23,11 @@ var worded = []mutation{
 		tests: []tests{{"internal/fulltext", "TestKept_Settled"}},
 	},
 	{
+		name:  "words: a term that is looked up among those of a document is the next one",
+		edits: []edit{{"internal/text/document.go", "string(at) == name {", "string(at) >= name {"}},
+		tests: []tests{{"internal/text", "TestDocument_Random"}},
+	},
+	{
 		name:  "words: the beginning of the tail is never settled while writers add to its end",
 		edits: []edit{{"internal/fulltext/settle.go", "if now.parts%wholeEvery == 0 {", "if false {"}},
 		tests: []tests{{"internal/fulltext", "TestText_TailFromItsBeginning"}},
