@@ -113,7 +113,7 @@ func (c *restoreCommand) Run(ctx context.Context, a *app) error {
 	}
 	from := fromEncrypted(r.Backups)
 	if from != "" && options.EncryptionKeys == nil {
-		a.note(fmt.Sprintf("the database is not encrypted, as there was no --key-file: jay --key-file FILE encrypt %s does it", c.Dir))
+		a.note("the database is not encrypted, as there was no --key-file: jay --key-file FILE encrypt %s does it", c.Dir)
 	}
 	return a.print(fmt.Sprintf("restored %s and %d indexes in %.1f s to %s, with node tag %s%s\n", count(r.Documents, "document"), r.Indexes, r.Seconds, c.Dir, r.NodeTag, from))
 }
