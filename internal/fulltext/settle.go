@@ -22,8 +22,8 @@ var (
 	MinTail        = 64
 	PartDocuments  = 2048
 	PressDocuments = 1024
-	MaxTail        = 2048
-	MaxTailBytes   = 4 << 20
+	MaxTail        = 8192
+	MaxTailBytes   = 16 << 20
 )
 
 // wholeEvery is of how many parts one takes its documents from the beginning of the tail, also if there are others behind those of the part before it.
@@ -61,6 +61,7 @@ type part struct {
 // progress is what a Settler remembers from one part to the next. It changes no answer, and belongs to the worker.
 type progress struct {
 	parts   int
+	swept   bool          // the last part was one of a sweep, so that the next looks at the tail: writers may make it long during a sweep
 	resumes []byte        // where in the tail the next part begins: a folded ID and a zero, nothing for its beginning
 	had     gatheredSizes // by the last part, for as many bytes of texts as size
 	size    int
@@ -101,15 +102,20 @@ func (k *keeper) Settle(ctx context.Context, r storage.Reader) (catalog.Settling
 	if err != nil {
 		return nil, err
 	}
-	if due {
+	sweeps := due && !k.progress.swept
+	if k.progress.swept = sweeps; sweeps {
 		return k.sweepPart(ctx, r, p.seen, p.state)
 	}
 	if staged < k.progress.idle {
 		k.progress.pressure = catalog.Pressure{}
-		return nil, nil
-	}
-	if err := p.take(ctx, r); err != nil || len(p.moved) == 0 {
+	} else if err := p.take(ctx, r); err != nil {
 		return nil, err
+	}
+	if len(p.moved) == 0 {
+		if !due {
+			return nil, nil
+		}
+		return k.sweepPart(ctx, r, p.seen, p.state) // the tail is short
 	}
 	g := newGather(len(k.ix.Fields), k.progress.expects(p.size))
 	for i := range p.moved {
@@ -163,6 +169,7 @@ func (p *part) take(ctx context.Context, r storage.Reader) error {
 	if t.isShort() {
 		now.idle = now.staged + int64(MinTail-t.seen)/2
 		p.k.kept.retain(p.moved)
+		p.state.next -= uint64(len(p.moved))
 		p.moved = nil
 	} else {
 		now.resumes = append([]byte(p.moved[len(p.moved)-1].folded), 0)

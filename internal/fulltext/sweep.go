@@ -23,8 +23,8 @@ var (
 // smallBlock is how many postings a block has at least that is not joined with others.
 const smallBlock = blockPostings / 2
 
-// sweepBytes is about how many bytes of blocks a part of a sweep reads.
-const sweepBytes = 512 << 10
+// SweepBytes is about how many bytes of blocks a part of a sweep reads. A variable for tests.
+var SweepBytes = 512 << 10
 
 // sweepEvery is of how many parts one goes on with a sweep that is due while the tail is long.
 const sweepEvery = 4
@@ -81,7 +81,7 @@ func (k *keeper) sweepPart(ctx context.Context, r storage.Reader, seen *catalog.
 		return nil, err
 	}
 	size, ok := 0, it.SeekGE(append(slices.Clone(lo), s.sweep...))
-	for ; ok && size < sweepBytes && err == nil; ok = it.Next() {
+	for ; ok && size < SweepBytes && err == nil; ok = it.Next() {
 		size += len(it.Key()) + len(it.Value())
 		err = errs.First(ctx.Err(), p.block(it.Key(), it.Value()))
 	}

@@ -183,7 +183,7 @@ func (in *Indexer) Stop() {
 	in.mu.Unlock()
 	in.stop()
 	in.workers.Wait()
-	in.settler.worker.Stop()
+	in.settler.stop()
 }
 
 // Wait returns when there is no task any more.

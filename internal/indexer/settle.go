@@ -41,8 +41,9 @@ const mostStale = 6
 type settler struct {
 	in     *Indexer
 	worker *background.Worker
-	paced  storage.Paced // nil if the engine does not know who waits
-	off    bool          // for tests
+	looks  *background.Group // of look, for which nobody waits who waits for the worker
+	paced  storage.Paced     // nil if the engine does not know who waits
+	off    bool              // for tests
 
 	// Of the worker.
 	last     uint32          // the number of the index that was settled last
@@ -56,7 +57,7 @@ type settler struct {
 }
 
 func newSettler(in *Indexer) *settler {
-	s := &settler{in: in, off: knobs.NoSettler, broken: make(map[uint32]bool), throttle: throttle{now: time.Now}}
+	s := &settler{in: in, off: knobs.NoSettler, looks: background.NewGroup(), broken: make(map[uint32]bool), throttle: throttle{now: time.Now}}
 	s.worker = background.NewWorker(s.step, func(err error) { in.env.Warn("jay: settling indexes", err) })
 	s.paced, _ = in.env.Engine.(storage.Paced)
 	return s
@@ -80,7 +81,7 @@ func (s *settler) written(ctx context.Context, throttled int) {
 // resume wakes the settler if an index has work in the background, and has it look for work of other processes.
 func (s *settler) resume() {
 	if s.in.env.Works != nil && !s.off {
-		s.worker.Go(s.look)
+		s.looks.Go(s.look)
 	}
 	s.wakeForWork()
 }
@@ -93,10 +94,16 @@ func (s *settler) look() {
 		select {
 		case <-tick.C:
 			s.wakeForWork()
-		case <-s.worker.Context().Done():
+		case <-s.looks.Context().Done():
 			return
 		}
 	}
+}
+
+// stop ends the work, and waits for what runs.
+func (s *settler) stop() {
+	s.looks.Stop()
+	s.worker.Stop()
 }
 
 // wakeForWork wakes the settler if an index has work in the background.
