@@ -299,7 +299,7 @@ func ExampleVerifyProgress() {
 	}})
 	check(err)
 	// Output:
-	// settings documents changes collections counters expiry subscriptions definitions results of requests cluster leases indexes attachments
+	// settings leases documents changes collections counters expiry subscriptions definitions results of requests cluster indexes attachments
 }
 
 // damagedDirectory is a database whose marker of the manifest is missing, as after a
