@@ -259,6 +259,12 @@ func (a *app) printStats(s jay.Stats, all statsResult) error {
 	if n := s.Engine.ReclaimableBytes; n > 0 {
 		disk += fmt.Sprintf(" (jay compact frees about %s)", size(int64(n)))
 	}
+	if s.Engine.Encrypted {
+		disk += ", encrypted"
+		if n := s.Engine.OlderKeys; n > 0 {
+			disk += fmt.Sprintf(", %s with an older key", count(int64(n), "file"))
+		}
+	}
 	attached := ""
 	if n := s.Attachments; n.Attachments > 0 {
 		attached = fmt.Sprintf("%s, %s, of which %s are stored\n\n", count(n.Attachments, "attachment"), size(n.Bytes), size(n.StoredBytes))
