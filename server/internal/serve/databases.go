@@ -146,7 +146,8 @@ func openSystem(o Options) (*jay.DB, error) {
 
 // load reads the records, and completes interrupted deletions.
 func (ds *Databases) load(ctx context.Context) error {
-	if err := ds.loadID(ctx); err != nil {
+	var err error
+	if ds.ServerID, err = loadID(ctx, ds.System); err != nil {
 		return err
 	}
 	for doc, err := range ds.System.Documents(ctx, jay.Scan{Prefix: recordPrefix}) {
@@ -220,19 +221,19 @@ func (ds *Databases) mount() error {
 	return nil
 }
 
-// loadID reads the ID of the data directory, or creates one.
-func (ds *Databases) loadID(ctx context.Context) error {
-	doc, err := ds.System.Get(ctx, serverRecord)
+// loadID reads the ID of the data directory from the server's own database, or creates one.
+func loadID(ctx context.Context, system *jay.DB) (id string, err error) {
+	doc, err := system.Get(ctx, serverRecord)
 	if errors.Is(err, jay.ErrNotFound) {
-		ds.ServerID = NewID()
-		_, err = ds.System.Put(ctx, serverRecord, MustJSON(map[string]string{"ID": ds.ServerID}), jay.InCollection("Servers"))
-		return err
+		id = NewID()
+		_, err = system.Put(ctx, serverRecord, MustJSON(map[string]string{"ID": id}), jay.InCollection("Servers"))
+		return id, err
 	}
 	if err != nil {
-		return err
+		return "", err
 	}
-	ds.ServerID, _, err = jay.Value[string](doc, "ID")
-	return err
+	id, _, err = jay.Value[string](doc, "ID")
+	return id, err
 }
 
 func newDatabase(key string) *Database {
