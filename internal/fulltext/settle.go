@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/errs"
@@ -58,6 +59,9 @@ type part struct {
 	set   []keyed // blocks
 }
 
+// idleFor is how long a tail counts as short that was found so, if this process stages little. Other processes that have the store open may stage more.
+const idleFor = time.Second
+
 // progress is what a Settler remembers from one part to the next. It changes no answer, and belongs to the worker.
 type progress struct {
 	parts   int
@@ -65,8 +69,9 @@ type progress struct {
 	resumes []byte        // where in the tail the next part begins: a folded ID and a zero, nothing for its beginning
 	had     gatheredSizes // by the last part, for as many bytes of texts as size
 	size    int
-	staged  int64 // keeper.staged when the part before this one began
-	idle    int64 // a value of keeper.staged up to which nothing is worth a part
+	staged  int64     // keeper.staged when the part before this one began
+	idle    int64     // a value of keeper.staged up to which nothing is worth a part
+	idleAt  time.Time // when that was seen: what other processes have staged since then is not in keeper.staged
 
 	pressure catalog.Pressure
 }
@@ -106,7 +111,7 @@ func (k *keeper) Settle(ctx context.Context, r storage.Reader) (catalog.Settling
 	if k.progress.swept = sweeps; sweeps {
 		return k.sweepPart(ctx, r, p.seen, p.state)
 	}
-	if staged < k.progress.idle {
+	if staged < k.progress.idle && time.Since(k.progress.idleAt) < idleFor {
 		k.progress.pressure = catalog.Pressure{}
 	} else if err := p.take(ctx, r); err != nil {
 		return nil, err
@@ -167,7 +172,7 @@ func (p *part) take(ctx context.Context, r storage.Reader) error {
 	}
 	now.pressure, now.resumes = t.pressure(), nil
 	if t.isShort() {
-		now.idle = now.staged + int64(MinTail-t.seen)/2
+		now.idle, now.idleAt = now.staged+int64(MinTail-t.seen)/2, time.Now()
 		p.k.kept.retain(p.moved)
 		p.state.next -= uint64(len(p.moved))
 		p.moved = nil

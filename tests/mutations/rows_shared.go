@@ -224,7 +224,7 @@ var sharing = []mutation{
 	},
 	{
 		name:  "leases: what other processes have written is not settled",
-		edits: []edit{{"internal/indexer/settle.go", "\t\ts.worker.Go(s.look)\n", ""}},
+		edits: []edit{{"internal/indexer/settle.go", "\t\ts.looks.Go(s.look)\n", ""}},
 		tests: []tests{{"tests/shared", "TestSettling_OneWorker$"}},
 	},
 	{

@@ -192,4 +192,14 @@ var worded = []mutation{
 		edits: []edit{{"server/internal/raven/indexdefinitions.go", "d.SuggestsNothing(); is {", "d.SuggestsNothing(); is && field == \"\" {"}},
 		tests: []tests{{"server", "TestDefinitions_Words_Refused"}},
 	},
+	{
+		name:  "words: a sweep keeps the settler from the tail",
+		edits: []edit{{"internal/fulltext/settle.go", "sweeps := due && !k.progress.swept", "sweeps := due"}},
+		tests: []tests{{"internal/fulltext", "TestText_TailBesideSweep"}},
+	},
+	{
+		name:  "words: a tail that is too short for a part leaves a gap in the ordinals",
+		edits: []edit{{"internal/fulltext/settle.go", "\t\tp.state.next -= uint64(len(p.moved))\n", ""}},
+		tests: []tests{{"internal/fulltext", "TestText_TailBesideSweep"}},
+	},
 }
