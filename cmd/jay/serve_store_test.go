@@ -228,7 +228,7 @@ func TestServe_Stores(t *testing.T) {
 	}
 	want(201, "PUT", again+"/docs?id=orders%7C", `{}`)
 	third.Wait()
-	for _, flag := range []string{"--follow=http://x/databases/y", "--idle-after=1m", "--min-free-bytes=1", "--copy-tag=B", "--max-memory=1000000000", "--store=" + u.String() + "&a=b", "--store=/dir"} {
+	for _, flag := range []string{"--follow=http://x/databases/y", "--idle-after=1m", "--min-free-bytes=1", "--copy-tag=B", "--store=" + u.String() + "&a=b", "--store=/dir"} {
 		got := runJay(t.Context(), strings.NewReader(""), "serve", "--store", "postgres="+u.String(), "--data", t.TempDir(), "--listen", "127.0.0.1:0", flag)
 		if got.code != exitUsage || strings.Contains(got.stderr+got.stdout, storeSecret) {
 			t.Errorf("%s: %+v, want exit code %d", strings.SplitN(flag, "=", 2)[0], got, exitUsage)
