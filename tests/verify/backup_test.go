@@ -121,7 +121,7 @@ func TestBackup_Foreign(t *testing.T) {
 	for _, text := range []string{"", "x", `{"a":1}` + "\n", "jay database, format 4\n", "jay backup, format \n", "jay backup, format 1", "jay backup, format -1\n", "jay backup, format 1x\n", "jay backup, format 999999999999\n", "\x1f\x8b\x08"} {
 		checkRefused(t, fmt.Sprintf("%q", text), []byte(text), true)
 	}
-	newer := bytes.Replace(stream, []byte("format 1\n"), []byte("format 2\n"), 1)
+	newer := bytes.Replace(stream, []byte("format 1\n"), []byte("format 3\n"), 1)
 	checkRefused(t, "a newer format", newer, true)
 	for _, call := range []func() error{
 		func() error { _, err := jay.VerifyBackup(ctx, nil, bytes.NewReader(newer)); return err },
@@ -129,7 +129,7 @@ func TestBackup_Foreign(t *testing.T) {
 	} {
 		err := call()
 		var f *jay.FormatError
-		if !errors.Is(err, jay.ErrNewerFormat) || !errors.Is(err, jay.ErrBackup) || !errors.As(err, &f) || f.What != "backup" || f.Found != 2 || f.Newest != 1 {
+		if !errors.Is(err, jay.ErrNewerFormat) || !errors.Is(err, jay.ErrBackup) || !errors.As(err, &f) || f.What != "backup" || f.Found != 3 || f.Newest != 2 {
 			t.Errorf("a newer format: got %v, want a FormatError of a backup", err)
 		}
 	}
