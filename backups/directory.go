@@ -11,6 +11,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/files"
+	"github.com/jaydb/jay/internal/sealed"
 	"github.com/jaydb/jay/storage/lsm"
 )
 
@@ -156,7 +157,7 @@ func (f Files) Chain(dir string) ([]Backup, error) {
 	if fs == nil {
 		fs = lsm.OS(false)
 	}
-	d, err := scan(fs, dir, remember(f.EncryptionKeys))
+	d, err := scan(fs, dir, remember(sealed.From(f.EncryptionKeys)))
 	if err != nil {
 		return nil, fmt.Errorf("backups of %q: %w", dir, err)
 	}

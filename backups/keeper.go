@@ -12,6 +12,7 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/files"
 	"github.com/jaydb/jay/internal/parts"
+	"github.com/jaydb/jay/internal/sealed"
 	"github.com/jaydb/jay/storage/lsm"
 )
 
@@ -74,7 +75,7 @@ func open(ctx context.Context, source Source, fixed bool, o Options) (*Keeper, e
 		return nil, fmt.Errorf("backups: %w", err)
 	}
 	k := &Keeper{source: source, fixed: fixed, o: o, bad: make(map[string]bool), began: o.Now()}
-	k.keys, k.asked = remember(o.EncryptionKeys), o.EncryptionKeys != nil
+	k.keys, k.asked = remember(sealed.From(o.EncryptionKeys)), o.EncryptionKeys != nil
 	if err := k.open(ctx); err != nil {
 		return nil, fmt.Errorf("backups of %q: %w", o.Dir, err)
 	}
@@ -129,7 +130,7 @@ func (k *Keeper) scan(ctx context.Context) (directory, error) {
 func (k *Keeper) learn(db *jay.DB) {
 	k.asked = true
 	if keys := parts.Keys(db); keys != nil && k.keys == nil {
-		k.keys = remember(ofDatabase(keys))
+		k.keys = remember(keys)
 	}
 }
 

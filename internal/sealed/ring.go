@@ -42,15 +42,52 @@ type Ring struct {
 	keys     Keys
 	database DatabaseID
 
-	mu     sync.Mutex
-	known  map[string]Key // Guarded by mu.
-	newest string         // ID of the key of new files. Guarded by mu.
+	remembered
+	newest string // ID of the key of new files. Guarded by remembered.mu.
+}
+
+// remembered are keys by their IDs. It is safe for concurrent use.
+type remembered struct {
+	mu    sync.Mutex
+	known map[string]Key // Guarded by mu.
+}
+
+// get returns the key with an ID, for which it asks if it is not known.
+func (r *remembered) get(id string, ask Keys) (Key, error) {
+	r.mu.Lock()
+	key, found := r.known[id]
+	r.mu.Unlock()
+	if found {
+		return key, nil
+	}
+	key, err := ask(id) // which may take long
+	if err != nil {
+		return key, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.known[id] = key
+	return key, nil
+}
+
+// Remembered returns keys of which each is asked for once by its ID, and the newest one each time; nil for nil.
+func (keys Keys) Remembered() Keys {
+	if keys == nil {
+		return nil
+	}
+	r := &remembered{known: make(map[string]Key)}
+	return func(id string) (Key, error) {
+		if id == "" {
+			return keys(id)
+		}
+		return r.get(id, keys)
+	}
 }
 
 // NewRing returns the ring of a database. It asks for the newest key. If that is not to be had, the error is
 // an errs.ErrKey.
 func NewRing(database DatabaseID, keys Keys) (*Ring, error) {
-	r := &Ring{keys: keys, database: database, known: make(map[string]Key)}
+	r := &Ring{keys: keys, database: database, remembered: remembered{known: make(map[string]Key)}}
 	if _, err := r.Renew(); err != nil {
 		return nil, err
 	}
@@ -111,22 +148,7 @@ func (keys Keys) ask(id string) (Key, error) {
 }
 
 // key returns the key with an ID.
-func (r *Ring) key(id string) (Key, error) {
-	r.mu.Lock()
-	key, found := r.known[id]
-	r.mu.Unlock()
-	if found {
-		return key, nil
-	}
-	key, err := r.keys.ask(id) // which may take long
-	if err != nil {
-		return key, err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.known[id] = key
-	return key, nil
-}
+func (r *Ring) key(id string) (Key, error) { return r.get(id, r.keys.ask) }
 
 // Newest returns the ID of the key of new files.
 func (r *Ring) Newest() string { return r.current().ID }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/jaydb/jay/internal/errs"
@@ -43,6 +44,16 @@ func text(n int, seed uint64) []byte {
 	return b
 }
 
+// writeSteps writes b in writes of up to step bytes.
+func writeSteps(t testing.TB, w io.Writer, b []byte, step int) {
+	t.Helper()
+	for part := range slices.Chunk(b, step) {
+		if _, err := w.Write(part); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // writePages writes a file of pages, in writes of up to step bytes.
 func writePages(t testing.TB, r *sealed.Ring, name string, b []byte, step int) []byte {
 	t.Helper()
@@ -51,13 +62,7 @@ func writePages(t testing.TB, r *sealed.Ring, name string, b []byte, step int) [
 	if err != nil {
 		t.Fatal(err)
 	}
-	for rest := b; len(rest) > 0; {
-		n := min(step, len(rest))
-		if _, err := w.Write(rest[:n]); err != nil {
-			t.Fatal(err)
-		}
-		rest = rest[n:]
-	}
+	writeSteps(t, w, b, step)
 	if err := w.End(); err != nil {
 		t.Fatal(err)
 	}

@@ -30,13 +30,7 @@ func writeStream(t testing.TB, keys sealed.Keys, b []byte, step int) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for rest := b; len(rest) > 0; {
-		n := min(step, len(rest))
-		if _, err := w.Write(rest[:n]); err != nil {
-			t.Fatal(err)
-		}
-		rest = rest[n:]
-	}
+	writeSteps(t, w, b, step)
 	if err := errors.Join(w.End(), w.End()); err != nil {
 		t.Fatal(err)
 	}
