@@ -33,6 +33,23 @@ func TestMaxMemory_Refused(t *testing.T) {
 	}
 }
 
+// Ensure that what mounted databases share is what the server has for its own, also where requests have no more than 1 GiB.
+func TestNewMemory(t *testing.T) {
+	t.Parallel()
+	for bound, want := range map[int64]int64{64 << 20: 40 << 20, 1 << 30: 760 << 20, 16 << 30: 15<<30 - 8<<20} {
+		m, err := server.NewMemory(bound)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _, _ := m.Bytes(); got != want {
+			t.Errorf("%d: databases share %d, want %d", bound, got, want)
+		}
+	}
+	if _, err := server.NewMemory(64<<20 - 1); !errors.Is(err, jay.ErrOption) || !strings.Contains(err.Error(), "MaxMemory must be at least 67108864, got 67108863") {
+		t.Error(err)
+	}
+}
+
 // Ensure that the databases of a server stay within its bound, however many are used one after the other: those that were idle longest are closed.
 // One that does not fit, as all others are in use, is refused with 429, and a name is not taken by a database that could not be opened.
 func TestMaxMemory_Databases(t *testing.T) {

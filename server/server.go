@@ -127,3 +127,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.inner.Ser
 func (s *Server) Invite(right Right) (path string, err error) {
 	return s.inner.Invite(serve.Right(right))
 }
+
+// NewMemory returns memory for the databases that a program opens and gives to a server as Options.Mounted: what a server with so many bytes of Options.MaxMemory has
+// for its databases, and does not use if all are mounted. It is jay.ErrOption if the bytes are below 64 MiB.
+func NewMemory(bytes int64) (*jay.Memory, error) { return serve.DatabaseMemory(bytes) }

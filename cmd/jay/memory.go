@@ -6,8 +6,6 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
-
-	"github.com/jaydb/jay"
 )
 
 // byteSize is a number of bytes of a flag, such as 268435456, 256MiB or 1GB.
@@ -38,9 +36,4 @@ func limitHeap(bound, heap, documentBytes int64) {
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
 		debug.SetMemoryLimit(heap + min(3*documentBytes, bound/4))
 	}
-}
-
-// mountedMemory is what databases share that a server with --max-memory has mounted: what the server has for databases, and does not use then.
-func mountedMemory(bound int64) (*jay.Memory, error) {
-	return jay.NewMemory(bound - bound/4 - 8<<20)
 }

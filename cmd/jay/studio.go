@@ -77,7 +77,7 @@ func (c *studioCommand) Run(ctx context.Context, a *app) error {
 func (c *studioCommand) serve(ctx context.Context, a *app, l net.Listener, own string) error {
 	bound := a.options.MaxMemory
 	if bound > 0 { // what is mounted shares what the server has for its databases
-		shared, err := mountedMemory(bound)
+		shared, err := server.NewMemory(bound)
 		if err != nil {
 			return andThen(err, l.Close())
 		}

@@ -102,7 +102,7 @@ const (
 )
 
 func openDatabases(o Options) (*Databases, error) {
-	memory, err := databaseMemory(o.MaxMemory)
+	memory, err := DatabaseMemory(o.MaxMemory)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,10 @@
 package serve
 
-import "github.com/jaydb/jay"
+import (
+	"fmt"
+
+	"github.com/jaydb/jay"
+)
 
 // How Options.MaxMemory is divided.
 const (
@@ -31,8 +35,19 @@ func senderMemory(bound, documentBytes int64) int64 {
 	return max(1, min(all, max(all/2, copiesOfDocument*documentBytes)))
 }
 
-// databaseMemory is what the databases share of a bound.
-func databaseMemory(bound int64) (*jay.Memory, error) {
+// checkBound returns an error for a bound that is too low.
+func checkBound(bound int64) error {
+	if bound < leastMemory {
+		return fmt.Errorf("server: %w: Options.MaxMemory must be at least %d, got %d", jay.ErrOption, leastMemory, bound)
+	}
+	return nil
+}
+
+// DatabaseMemory is what the databases share of a bound.
+func DatabaseMemory(bound int64) (*jay.Memory, error) {
+	if err := checkBound(bound); err != nil {
+		return nil, err
+	}
 	return jay.NewMemory(bound - requestMemory(bound) - systemMemory)
 }
 

@@ -128,10 +128,10 @@ func (o Options) withDefaults() (Options, error) {
 
 // checkMemory checks the options about memory, after their defaults.
 func (o *Options) checkMemory() error {
-	switch {
-	case o.MaxMemory < leastMemory:
-		return fmt.Errorf("server: %w: Options.MaxMemory must be at least %d, got %d", jay.ErrOption, leastMemory, o.MaxMemory)
-	case o.Database.MaxMemory != 0 || o.Database.Memory != nil:
+	if err := checkBound(o.MaxMemory); err != nil {
+		return err
+	}
+	if o.Database.MaxMemory != 0 || o.Database.Memory != nil {
 		return fmt.Errorf("server: %w: Options.Database goes without MaxMemory (%d) and Memory: the databases share Options.MaxMemory", jay.ErrOption, o.Database.MaxMemory)
 	}
 	return nil
