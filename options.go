@@ -736,7 +736,7 @@ type Memory budget.Common
 //
 // Three sixteenths are for what queries, builds of indexes and bulk writers of all these databases hold, and as much for their garbage. The rest is for caches, write buffers and
 // their garbage: each database claims its caches when it is opened, as long as it is open. It gets those of a database with MaxMemory of 512 MiB, or half of what is left if that is less,
-// and at least 10 MiB (16 MiB without cgo). Open returns a *MemoryError if that is not left. Options of the caches that are set are claimed as
+// and at least 10 MiB (18 MiB without cgo). Open returns a *MemoryError if that is not left. Options of the caches that are set are claimed as
 // they are.
 //
 // Together they limit the blocks that are read from the disk at a time, by the MaxDocumentBytes of the first one, unless Loads is set. Copy opens two

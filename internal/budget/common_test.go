@@ -183,3 +183,40 @@ func TestCommon_Part(t *testing.T) {
 		t.Errorf("%d are claimed in the end", claimed)
 	}
 }
+
+// Ensure that as many databases fit as operations.md and decision 0205 say.
+func TestCommon_Stated(t *testing.T) {
+	t.Parallel()
+	large, whole, most, least := 9, 7, 3, int64(10<<20)
+	if !budget.Outside {
+		large, whole, most, least = 4, 6, 2, 18<<20
+	}
+	process := budget.ProcessOf(16 << 30)
+	first, err := process.Claim(budget.Asked{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for next := first; next.Shares == first.Shares; n++ {
+		if next, err = process.Claim(budget.Asked{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n != large {
+		t.Errorf("on 16 GiB %d databases have the largest caches, want %d", n, large)
+	}
+	for bound, want := range map[int64]int{64 << 20: most, 1 << 30: whole} {
+		c, err := budget.NewCommon(bound)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, err = c.Claim(budget.Asked{}); err == nil; _, err = c.Claim(budget.Asked{}) {
+			n++
+		}
+		var refused *storage.MemoryError
+		if n != want || !errors.As(err, &refused) || refused.Wanted != least {
+			t.Errorf("%d MiB: %d databases fit, want %d; the next one: %v, want that it needs %d", bound>>20, n, want, err, least)
+		}
+	}
+}
