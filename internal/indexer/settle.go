@@ -132,7 +132,7 @@ func (s *settler) step(ctx context.Context) (more bool, err error) {
 	}
 	rests := 0
 	switch {
-	case errors.Is(err, errs.ErrLeaseLost), errors.Is(err, storage.ErrUnavailable) || errors.Is(err, storage.ErrSnapshotExpired) || errors.Is(err, storage.ErrConflict):
+	case errors.Is(err, errs.ErrLeaseLost), errors.Is(err, storage.ErrUnavailable), errors.Is(err, storage.ErrSnapshotExpired), errors.Is(err, storage.ErrConflict):
 		begun, rests, more, err = time.Now().Add(-SettlePause), 1, true, nil
 	case err != nil || !more:
 		return more, err
