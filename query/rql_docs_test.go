@@ -15,12 +15,18 @@ import (
 // and ```, each after an empty line, with 5 for every parameter but $v, which is a vector.
 func TestParse_Documentation(t *testing.T) {
 	defer native.Register(native.ID{Name: "orders/points", Version: "1"}, func([]byte) ([][]byte, error) { return nil, nil })()
-	files, err := filepath.Glob("../docs/queries*.md")
+	files, err := filepath.Glob("../docs/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+	pages, err := filepath.Glob("../docs/*/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, pages...)
 	fence := regexp.MustCompile("(?s)```rql\n(.*?)```")
 	parameter := regexp.MustCompile(`\$(\w+)`)
+	queries := 0
 
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -29,6 +35,7 @@ func TestParse_Documentation(t *testing.T) {
 		}
 		for _, block := range fence.FindAllStringSubmatch(string(text), -1) {
 			for q := range strings.SplitSeq(strings.TrimSpace(block[1]), "\n\n") {
+				queries++
 				params := map[string]any{}
 				for _, name := range parameter.FindAllStringSubmatch(q, -1) {
 					params[name[1]] = 5
@@ -41,5 +48,8 @@ func TestParse_Documentation(t *testing.T) {
 				}
 			}
 		}
+	}
+	if queries < 40 {
+		t.Errorf("%d queries, want at least 40: are they found?", queries)
 	}
 }

@@ -287,7 +287,8 @@ func TestGuides_Links(t *testing.T) {
 	}
 }
 
-// Ensure that docs/README.md, the index, names every guide.
+// Ensure that docs/README.md, the index, names every guide and every page of a guide
+// that has a folder of pages, as docs/queries.md has docs/queries, and that the guide names its pages.
 func TestGuides_Index(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("docs/README.md")
@@ -295,10 +296,34 @@ func TestGuides_Index(t *testing.T) {
 	targets, _ := links(string(text))
 	names, err := filepath.Glob("docs/*.md")
 	must(t, err)
+	pages := 0
 	for _, path := range names {
-		if name := filepath.Base(path); name != "README.md" && !slices.Contains(targets, name) {
+		name := filepath.Base(path)
+		if name != "README.md" && !slices.Contains(targets, name) {
 			t.Errorf("docs/README.md has no link to %s", name)
 		}
+		guide, err := os.ReadFile(path)
+		must(t, err)
+		fromGuide, _ := links(string(guide))
+		folder := strings.TrimSuffix(name, ".md")
+		if folder == "benchmarks" {
+			continue // measurements, not pages of the guide
+		}
+		of, err := filepath.Glob("docs/" + folder + "/*.md")
+		must(t, err)
+		for _, page := range of {
+			pages++
+			page = folder + "/" + filepath.Base(page)
+			if !slices.Contains(targets, page) {
+				t.Errorf("docs/README.md has no link to %s", page)
+			}
+			if !slices.Contains(fromGuide, page) {
+				t.Errorf("%s has no link to its page %s", path, page)
+			}
+		}
+	}
+	if pages < 10 {
+		t.Errorf("%d pages of guides, want at least 10: are they found?", pages)
 	}
 }
 
