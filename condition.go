@@ -14,7 +14,7 @@ import (
 // A field is a path such as "Address.City" or "Lines.Product", which reaches the
 // products of all lines; "id()" is the document's ID. A comparison is true if any
 // value that the field reaches satisfies it. Values are compared exactly, and text
-// case-sensitively unless IgnoreCase says otherwise; docs/queries.md has the order
+// case-sensitively unless IgnoreCase says otherwise; docs/queries/conditions.md has the order
 // of all values.
 //
 // A time.Time makes the comparison one of instants: the field is read as a date, so that

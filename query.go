@@ -112,7 +112,7 @@ func (c *Collection[T]) Query() Query[T] {
 //
 //	from Orders as o where o.Total > $least order by o.Total desc limit 10
 //
-// docs/queries.md has the grammar. params are the values of its parameters,
+// docs/queries/rql.md has the grammar. params are the values of its parameters,
 // without the dollar. Text compares without regard to case, unless exact() is
 // around the comparison. A text that is no query is a *SyntaxError, and one with
 // more conditions or values than docs/limits.md allows ErrQuery. A text with update { },
@@ -644,7 +644,7 @@ func WithReading(ctx context.Context, need func(bytes int64) error) context.Cont
 // other members, +=, -=, ++, --, push(), pop(), shift() and delete, of this or of the
 // alias. An object or an array that a statement needs must be there, and so must the
 // number of +=; otherwise the edit is a *PatchError that names the document, and the
-// batches before it are written. Numbers are exact, as in Increment. docs/queries.md has
+// batches before it are written. Numbers are exact, as in Increment. docs/queries/updates.md has
 // the rest. A text that is none is a *SyntaxError.
 func (db *DB) UpdateRQL(text string, params map[string]any) (Query[Row], []PatchOption, error) {
 	return parseUpdate(&db.core, text, params)

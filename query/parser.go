@@ -40,7 +40,7 @@ const (
 // for in also a slice of these. A parameter without a value is an error. So is a
 // value without a parameter, since it is usually a misspelling.
 //
-// Case does not matter in text, except in exact(). docs/queries.md has the
+// Case does not matter in text, except in exact(). docs/queries/rql.md has the
 // grammar and lists what Jay leaves out of RavenDB's.
 //
 // Parse is safe for concurrent use and shares no memory with params. Every error

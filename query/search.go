@@ -13,7 +13,7 @@ import (
 //
 //	oak tre* "fallen leaves" -rotten
 //
-// where a word may also be "oak leaves"~5, w?nd*, maple~ or +ripe, as docs/queries.md says. All texts of an array are one, but a phrase
+// where a word may also be "oak leaves"~5, w?nd*, maple~ or +ripe, as docs/search.md says. All texts of an array are one, but a phrase
 // does not reach from one element into the next.
 //
 // Words are those that the Analyzer makes of the texts and of Text, such as "english"; empty is "standard".

@@ -63,7 +63,7 @@ const (
 //		delete this.City;
 //	}
 //
-// In the statements this and the alias are the document. docs/queries.md lists what they
+// In the statements this and the alias are the document. docs/queries/updates.md lists what they
 // can be, and where they differ from JavaScript. Parameters and errors are as for
 // [Parse]; a value of a parameter in a statement is anything that encoding/json encodes.
 func ParseUpdate(text string, params map[string]any) (*Update, error) {

@@ -26,7 +26,7 @@ type queryCommand struct {
 func (*queryCommand) Help() string {
 	return `Answers come as a table, or with --json one a line: whole documents with their @metadata, or what the query selects. A table has a column for the ID and for each member that is a number, a text, a boolean or null in one of the first documents; long values are cut. How many answers there were and how long they took stands on stderr.
 
-Text compares without regard to case, but for what is inside exact(). docs/queries.md has the grammar.
+Text compares without regard to case, but for what is inside exact(). docs/queries/rql.md has the grammar.
 
 Examples:
 

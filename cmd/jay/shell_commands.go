@@ -42,7 +42,7 @@ var shellCommands map[string]shellVerb
 
 // shellQueries are the statements that are no commands, with their help.
 var shellQueries = [][2]string{
-	{"from …;", "a query; docs/queries.md has the language"},
+	{"from …;", "a query; docs/queries/rql.md has the language"},
 	{"from … update { … };", "changes what the query finds"},
 	{"explain from …;", "how a query is answered, and what it costs"},
 }

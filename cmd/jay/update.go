@@ -22,7 +22,7 @@ type updateCommand struct {
 
 // Help is shown by jay update --help.
 func (*updateCommand) Help() string {
-	return `The statements in update { } are a part of JavaScript: they assign values, parameters and other members, add numbers with +=, -=, ++ and --, call push(), pop() and shift() of arrays, and delete members. docs/queries.md has the rest.
+	return `The statements in update { } are a part of JavaScript: they assign values, parameters and other members, add numbers with +=, -=, ++ and --, call push(), pop() and shift() of arrays, and delete members. docs/queries/updates.md has the rest.
 
 Documents are changed in batches. If a document cannot be changed, or the command is interrupted, the batches before are changed. Those that are already as the statements would leave them are not written.
 

@@ -12,7 +12,7 @@ import (
 )
 
 // Bounds of one document's entries. They bound the work of a write before the first
-// entry is made: counting takes one pass over the body. docs/queries.md lists them.
+// entry is made: counting takes one pass over the body. docs/limits.md lists them.
 const (
 	// maxIndexEntries is how many entries a document may have in one index: one for
 	// each combination of the values of its fields.

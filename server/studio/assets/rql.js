@@ -1,5 +1,5 @@
 // RQL for the editor: parts to colour, what can follow at the caret, and where an error of the
-// server stands. The grammar is in docs/queries.md; what is valid, the server decides.
+// server stands. The grammar is in docs/queries/rql.md; what is valid, the server decides.
 
 const CLAUSES = ['from', 'group by', 'where', 'order by', 'select', 'include', 'limit'];
 const WORDS = new Set(('from group by where order select include limit offset as use no index distinct and or not in all between exact true false null ' +
