@@ -27,5 +27,5 @@
 // RavenDB's protocol in internal/raven, those of Jay's own API in internal/own. What both do to a
 // database is in internal/verbs. Errors are converted to RavenDB's in one place (errors.go).
 //
-// docs/server.md lists the endpoints, and the bounds.
+// docs/server.md is the guide. docs/server/endpoints.md lists the endpoints, and docs/server/operation.md the bounds.
 package server

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +15,39 @@ import (
 )
 
 const guide = "../docs/server.md"
+
+// pages returns the files of the guide: docs/server.md, and the pages in the order in which it links them first.
+func pages(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(guide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := []string{guide}
+	for _, m := range regexp.MustCompile(`\]\((server/[a-z]+\.md)\)`).FindAllStringSubmatch(string(text), -1) {
+		if file := "../docs/" + m[1]; !slices.Contains(files, file) {
+			files = append(files, file)
+		}
+	}
+	return files
+}
+
+// Ensure that docs/server.md links every page.
+func TestGuide_Pages(t *testing.T) {
+	t.Parallel()
+	want, err := filepath.Glob("../docs/server/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := pages(t)[1:]
+	for i := range want {
+		want[i] = filepath.ToSlash(want[i])
+	}
+	slices.Sort(got)
+	if len(want) < 10 || !slices.Equal(got, want) {
+		t.Errorf("%s links %q, want %q", guide, got, want)
+	}
+}
 
 // changing are the parts of replies that differ from run to run.
 var changing = []struct{ pattern, text string }{
@@ -27,17 +61,31 @@ var changing = []struct{ pattern, text string }{
 	{`"HumaneSize":"[^"]*[1-9][^"]*","SizeInBytes":\d+`, `"HumaneSize":"…","SizeInBytes":…`},
 }
 
-// Ensure that every curl line of docs/server.md has the reply that stands below it.
-// JAY_REWRITE=1 writes the replies.
+// Ensure that every curl line of the guide has the reply that stands below it. One
+// server answers the lines of all pages, in their order. JAY_REWRITE=1 writes the replies.
 func TestGuide_Curl(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(guide)
+	h := start(t)
+	used := make(map[string]bool)
+	for _, page := range pages(t) {
+		h.runPage(page, used)
+	}
+	for _, r := range server.Routes() {
+		if r.Refused == "" && !used[r.Method+" "+r.Path] {
+			t.Errorf("the guide has no curl line of %s %s", r.Method, r.Path)
+		}
+	}
+}
+
+// runPage runs the curl lines of a page, whose routes it adds to used, and compares the replies.
+func (h *host) runPage(page string, used map[string]bool) {
+	t := h.t
+	t.Helper()
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := start(t)
 	var out []string
-	used := make(map[string]bool)
 	inside := false
 	for line := range strings.SplitSeq(strings.TrimSuffix(string(text), "\n"), "\n") {
 		switch {
@@ -59,20 +107,15 @@ func TestGuide_Curl(t *testing.T) {
 	}
 	got := strings.Join(out, "\n") + "\n"
 	if os.Getenv("JAY_REWRITE") != "" {
-		if err := os.WriteFile(guide, []byte(got), 0o666); err != nil {
+		if err := os.WriteFile(page, []byte(got), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	} else if got != string(text) {
 		want := strings.Split(string(text), "\n")
 		for i, line := range strings.Split(got, "\n") {
 			if i >= len(want) || line != want[i] {
-				t.Fatalf("%s:%d:\n%s\nthe guide has\n%s", guide, i+1, line, strings.Join(want[min(i, len(want)):min(i+1, len(want))], ""))
+				t.Fatalf("%s:%d:\n%s\nthe guide has\n%s", page, i+1, line, strings.Join(want[min(i, len(want)):min(i+1, len(want))], ""))
 			}
-		}
-	}
-	for _, r := range server.Routes() {
-		if r.Refused == "" && !used[r.Method+" "+r.Path] {
-			t.Errorf("the guide has no curl line of %s %s", r.Method, r.Path)
 		}
 	}
 }
@@ -180,7 +223,7 @@ func generic(path string) string {
 // Ensure that the tables of the guide are the routes.
 func TestGuide_Tables(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(guide)
+	text, err := os.ReadFile("../docs/server/endpoints.md")
 	if err != nil {
 		t.Fatal(err)
 	}

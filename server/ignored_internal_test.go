@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Ensure that docs/server.md lists the members of bodies that are accepted and not heeded,
+// Ensure that docs/server/protocol.md lists the members of bodies that are accepted and not heeded,
 // with the reason, as the code has them. It reads the sources of the rooms.
 func TestBodies_IgnoredMembersAreListed(t *testing.T) {
 	t.Parallel()
@@ -32,7 +32,7 @@ func TestBodies_IgnoredMembersAreListed(t *testing.T) {
 			code = append(code, name+": "+m[3])
 		}
 	}
-	guide, err := os.ReadFile("../docs/server.md")
+	guide, err := os.ReadFile("../docs/server/protocol.md")
 	if err != nil {
 		t.Fatal(err)
 	}

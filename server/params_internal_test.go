@@ -205,7 +205,7 @@ func TestParams_TakenAreRead(t *testing.T) {
 	}
 }
 
-// Ensure that docs/server.md lists the parameters that are accepted and not heeded, with
+// Ensure that docs/server/protocol.md lists the parameters that are accepted and not heeded, with
 // the reason, as the code has them.
 func TestParams_UnheededAreListed(t *testing.T) {
 	t.Parallel()
@@ -218,7 +218,7 @@ func TestParams_UnheededAreListed(t *testing.T) {
 		}
 		code = append(code, u.Name+" "+strings.Join(u.Paths, " ")+": "+u.Reason)
 	}
-	guide, err := os.ReadFile("../docs/server.md")
+	guide, err := os.ReadFile("../docs/server/protocol.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,7 @@ With --follow a database is a standby of another one, which is read here and wri
 
 With --store the server has the databases of stores on PostgreSQL. Any number of servers can have one at once, and a client can ask any of them: docs/beyond-one-machine.md. Each server has a --data directory of its own, for tokens.
 
-SIGINT and SIGTERM end it: it accepts no more requests, lets those under way finish, and closes the databases. docs/server.md has the endpoints.
+SIGINT and SIGTERM end it: it accepts no more requests, lets those under way finish, and closes the databases. docs/server/endpoints.md lists the endpoints.
 
 Examples:
 

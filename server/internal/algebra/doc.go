@@ -4,7 +4,7 @@
 //	declared, err := algebra.Translate("Orders/ByDay", []string{"from o in docs.Orders select new { o.Company, Total = o.Price * o.Count }"}, "")
 //
 // The package runs no program: it follows a text with values that are texts of RQL, as a compiler does. What it accepts
-// means in RQL what it means in its language, by the rules that docs/server.md lists under "Definitions that compute". What it cannot say exactly it refuses,
+// means in RQL what it means in its language, by the rules that docs/server/definitions.md lists. What it cannot say exactly it refuses,
 // with an [*Error] that has the line, the column and the reason.
 //
 // All functions are pure, and safe for concurrent use.

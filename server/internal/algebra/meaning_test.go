@@ -114,7 +114,7 @@ var functions = []string{
 }
 
 // randomDocument returns a document whose members are of the kinds that the functions compute with: JavaScript converts others, which the
-// rules in docs/server.md leave out.
+// rules in docs/server/definitions.md leave out.
 func randomDocument(r *rand.Rand) string {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	number := func() string { return pick("null", "0", "1", "2", "3", "-1", "-7", "2.5", "0.25", "1000") }

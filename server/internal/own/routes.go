@@ -3,7 +3,7 @@ package own
 import "slices"
 
 // Routes lists the endpoints of Jay's own API. Each list stands beside its functions.
-// docs/server.md has the same table.
+// docs/server/endpoints.md has the same table.
 var Routes = slices.Concat(
 	serverRoutes,
 	operationRoutes,

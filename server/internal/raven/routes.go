@@ -7,7 +7,7 @@ import (
 )
 
 // Routes lists the supported endpoints of RavenDB, and those that are refused with a
-// reason. Each list stands beside its functions. docs/server.md has the same table.
+// reason. Each list stands beside its functions. docs/server/endpoints.md has the same table.
 var Routes = slices.Concat(
 	topologyRoutes,
 	databaseRoutes,

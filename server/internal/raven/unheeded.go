@@ -3,7 +3,7 @@ package raven
 import "github.com/jaydb/jay/server/internal/serve"
 
 // Unheeded are accepted. All others that a route does not take are refused.
-// docs/server.md has the same table.
+// docs/server/protocol.md has the same table.
 var Unheeded = []serve.Unheeded{
 	{Name: "queryHash", Paths: []string{"{D}/queries", "{D}/streams/queries"}, Reason: "the server reads the query"},
 	{Name: "addTimeSeriesNames", Paths: []string{"{D}/queries", "{D}/streams/queries"}, Reason: "there are no time series"},

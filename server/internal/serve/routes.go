@@ -1,7 +1,7 @@
 package serve
 
 // Routes lists the endpoints of the server itself, which belong to no dialect.
-// docs/server.md has the same table.
+// docs/server/endpoints.md has the same table.
 var Routes = []*Route{
 	{Method: "GET", Path: "/healthz", Run: (*Call).healthz, free: true},
 	{Method: "HEAD", Path: "/healthz", Run: (*Call).healthz, free: true},

@@ -146,7 +146,7 @@ export function query(params) {
 }
 
 // at is a path of the server itself, jay one of Jay's own interface to a database, raven one of RavenDB's protocol:
-// docs/server.md has them all.
+// docs/server/endpoints.md has them all.
 export function at(path, params) { return base + path + query(params); }
 export function jay(db, path, params) { return `${base}/jay/v1/databases/${encodeURIComponent(db)}/${path}${query(params)}`; }
 export function raven(db, path, params) { return `${base}/databases/${encodeURIComponent(db)}/${path}${rawQuery(params)}`; }
