@@ -24,7 +24,7 @@ func (*completionCommand) Help() string {
 Examples:
 
     source <(jay completion bash)                                   in ~/.bashrc
-    source <(jay completion zsh)                                    in ~/.zshrc, behind compinit
+    source <(jay completion zsh)                                    in ~/.zshrc, after compinit
     jay completion fish > ~/.config/fish/completions/jay.fish`
 }
 

@@ -1,5 +1,5 @@
 #compdef jay
-# Completion of jay for zsh. Load it in ~/.zshrc, behind compinit, with
+# Completion of jay for zsh. Load it in ~/.zshrc, after compinit, with
 #
 #     source <(jay completion zsh)
 #
