@@ -3,7 +3,7 @@ package main
 // simulated is the test that finds meetings.
 var simulated = []tests{{"tests/simulation", "TestSimulation$"}}
 
-// meetings are changes that are seen when features or faults meet. docs/simulation.md says after how many steps.
+// meetings are changes that are seen when features or faults meet. docs/simulation/history.md says after how many steps.
 var meetings = []mutation{
 	{
 		name:  "meeting: a document that comes back begins its revisions anew",
