@@ -36,7 +36,7 @@ func TestBodies_IgnoredMembersAreListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, part, _ := strings.Cut(string(guide), "\n## What is heeded\n")
+	_, part, _ := strings.Cut(string(guide), "\n## Members of bodies\n")
 	part, _, _ = strings.Cut(part, "\n## ")
 	for _, m := range regexp.MustCompile("(?m)^\\| (`[^|]*`) \\| [^|]* \\| ([^|]*) \\|").FindAllStringSubmatch(part, -1) {
 		for name := range strings.SplitSeq(m[1], ", ") {
