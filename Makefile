@@ -11,7 +11,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck
 # The modules of the repository: go.work names them all (TestModules). "go test ./..."
 # in the root is the root's module and nothing else, so targets name the packages.
 MODULES = . bench bench/cluster cluster/embedded cluster/etcd cmd/jay jayotel jayprometheus server storage/sqlkv tests tests/browser tests/cluster tools transfer
-PACKAGES = ./... ./cluster/embedded/... ./cluster/etcd/... ./cmd/jay/... ./jayotel/... ./jayprometheus/... ./server/... ./storage/sqlkv/... ./tests/... ./tests/browser/... ./tests/cluster/... ./transfer/...
+PACKAGES = ./... ./cluster/embedded/... ./cluster/etcd/... ./cmd/jay/... ./jayotel/... ./jayprometheus/... ./server/... ./storage/sqlkv/... ./tests/... ./tests/browser/... ./tests/cluster/... ./tools/release ./transfer/...
 
 # The long suites, a module of their own.
 SUITES = ./tests/...
@@ -32,7 +32,7 @@ test test-short invariants race: export TMPDIR ?= $(FILES)
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help fetch demo small test test-short test-full check ci nightly format vet lint invariants race race-full engine encrypted bin/systems cross cross-full modules oldest oldest-types campaigns readme interop cluster postgres postgres-full browser screenshots studio-million bench bench-full bench-smoke memory attachments backup standby crash kill-reads kill-changes storm simulation kinds revisions places damage hunt hostile expiry feeds cluster-faults formats fuzz mutations build
+.PHONY: help fetch demo small test test-short test-full check ci nightly format vet lint invariants race race-full engine encrypted bin/systems cross cross-full modules oldest oldest-types campaigns readme interop cluster postgres postgres-full browser release-try screenshots studio-million bench bench-full bench-smoke memory attachments backup standby crash kill-reads kill-changes storm simulation kinds revisions places damage hunt hostile expiry feeds cluster-faults formats fuzz mutations build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
@@ -41,12 +41,13 @@ help:
 	@echo "test-full   all tests in full, and the long suites with invariants"
 	@echo "check       before every push: format vet lint test-short invariants race cross"
 	@echo "ci          what CI runs: check with test-full, oldest-types small readme demo interop browser"
-	@echo "nightly     the rest: modules oldest engine encrypted cross-full race-full bench-smoke cluster postgres-full and campaigns, hours"
+	@echo "nightly     the rest: modules oldest engine encrypted cross-full race-full bench-smoke cluster postgres-full release-try and campaigns, hours"
 	@echo "cluster     nodes that agree through etcd, on a network that fails; installs etcd"
 	@echo "postgres    the storage engine on PostgreSQL, which it installs; postgres-full: suites on it, kills of the server"
 	@echo "engine      tests that say nothing about files, on another engine than Pebble's"
 	@echo "encrypted   the same tests, with databases in encrypted files"
 	@echo "build       bin/jay"
+	@echo "release-try a release that is tagged in a clone, and taken by go get and go install"
 	@echo "browser     the studio in Chromium; screenshots: the pictures of docs/studio.md"
 	@echo "studio-million a million documents in the studio's list: time beside curl, memory"
 	@echo "bench       the benchmarks, minutes; bench-full: hours; bench-smoke: does it run?"
@@ -102,6 +103,10 @@ test-full:
 build:
 	$(GO) build -o bin/jay ./cmd/jay
 
+# The version is not published: any that no release has.
+release-try:
+	$(GO) run ./tools/release -only-try v0.0.1
+
 check: format vet lint test-short invariants race cross
 
 # What mostly compiles, downloads or waits is done two at a time, at the end. The suites have had
@@ -110,7 +115,7 @@ ci: INVARIANTS = .
 ci: format vet lint test-full invariants race postgres browser
 	$(MAKE) -j2 --output-sync=target cross oldest-types small readme demo interop
 
-nightly: modules oldest engine encrypted cross-full race-full bench-smoke cluster postgres-full campaigns
+nightly: modules oldest engine encrypted cross-full race-full bench-smoke cluster postgres-full release-try campaigns
 
 # What later parts of ci need from others than Go's proxy. .ci/run fetches it while the first parts
 # compile; a part that does not find it fetches it itself, or fails.
