@@ -199,7 +199,7 @@ func TestSealed_OlderVersion(t *testing.T) {
 	if err := openSealed(t, dir, "a").Close(); err != nil {
 		t.Fatal(err)
 	}
-	older := storage.Features(storage.AllFeatures[:len(storage.AllFeatures)-1])
+	older := storage.Features(storage.AllFeatures[:storage.FeatureEncrypted.Format-storage.BaseFormat-1])
 	for _, keys := range []sealed.Keys{nil, keysOf("a")} {
 		_, err := lsm.Open(dir, lsm.Options{Features: older, EncryptionKeys: keys})
 		if !errors.Is(err, storage.ErrNewerFormat) || !strings.Contains(err.Error(), "encrypted") {
