@@ -123,6 +123,13 @@ var (
 	// document.
 	ErrUnique = errs.ErrUnique
 
+	// ErrSchema is what every *SchemaError is: a document violates the schema of its collection.
+	ErrSchema = errs.ErrSchema
+
+	// ErrSchemaRule is what every *SchemaRuleError and every *SchemaCompilerError is: a schema cannot be the rule of a collection, or this program
+	// cannot check documents against it.
+	ErrSchemaRule = errs.ErrSchemaRule
+
 	// ErrIndex is returned for a declaration of an index that cannot be, and
 	// for an index that is not there. Every *KindError and every *OptionError is one.
 	ErrIndex = errs.ErrIndex

@@ -13,7 +13,10 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/indexer"
 	"github.com/jaydb/jay/internal/native"
+	"github.com/jaydb/jay/internal/schemas"
+	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/query"
+	"github.com/jaydb/jay/schema"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -455,6 +458,146 @@ func (c ComputedIndexes) Preview(ctx context.Context, declared Computed, ids ...
 // ErrIndex if there is no computed index of the name.
 func (c ComputedIndexes) Errors(ctx context.Context, name string, limit int) ([]ComputedFailure, error) {
 	return c.of.Errors(ctx, name, limit)
+}
+
+// SchemaError is returned for a write of a document that violates the schema of its collection, whose mode is schema.Refuse. Nothing was
+// changed. errors.Is(err, ErrSchema) is true. Its fields (see package schema):
+//
+//	ID          string              the document; "" if its ID was not made yet
+//	Collection  string              its collection
+//	Count       int                 how many violations it has
+//	Violations  []schema.Violation  the first 100: Path, a JSON pointer; Keyword; Message
+type SchemaError = schema.Error
+
+// SchemaRuleError is returned for a schema that cannot be the rule of a collection. Nothing was changed. errors.Is(err, ErrSchemaRule) is true. Its
+// fields (see package schema):
+//
+//	Collection  string  the collection
+//	Path        string  JSON pointer into the schema; "" for the whole, or if it is not known
+//	Rule        string  the rule that it breaks
+//	Value       string  what was given, shortened
+type SchemaRuleError = schema.RuleError
+
+// SchemaCompilerError is returned for a write into a collection with a schema that this program cannot check documents against: Options.Schemas is
+// missing, or refuses the schema. Nothing was changed. errors.Is(err, ErrSchemaRule) is true. Its fields (see package schema):
+//
+//	Collection  string  the collection
+//	Cause       string  why Options.Schemas refuses the schema; "" if it is missing
+type SchemaCompilerError = schema.CompilerError
+
+// SchemaRules are the rules about the shape of documents: a JSON Schema for a collection, and what happens to a write that violates it. Each
+// write of a body is checked once, before it is staged and outside of all locks: inserts, puts, patches, saves of sessions, transactions, bulk
+// writers, changes by query, and what a server and an import write. A document is checked as it is stored, without its @metadata. Deletions,
+// changes of attachments, expiry, refreshes, renames of collections, restores, repairs and standbys check nothing: docs/schemas.md has all rules.
+//
+// Rules are kept in the database. The first one raises its format to 17: older versions then refuse it. A program without
+// Options.Schemas reads a collection with a rule, and deletes its documents; its other writes into the collection return a *SchemaCompilerError.
+//
+// Definitions.Schemas returns the handle, which is safe for concurrent use.
+type SchemaRules struct{ db *core.Database }
+
+// Schemas returns the rules of the database about the shape of its documents.
+func (d Definitions) Schemas() SchemaRules { return SchemaRules(d) }
+
+// Set stores a rule in the place of the one that the collection has. When it returns, the rule is on disk, and every document that is committed
+// from then on was checked against it. The documents that are there are validated in the background: see Report. In an open transaction the documents
+// that it has written already are checked again when it commits.
+//
+// Set returns a *SchemaRuleError for a schema that Options.Schemas refuses and for what is out of bounds, and a *SchemaCompilerError without
+// Options.Schemas. Without it, a rule can still be switched off, if its schema stays as it is.
+func (s SchemaRules) Set(ctx context.Context, rule schema.Rule) error {
+	return s.inside(ctx, "set", rule.Collection, func() error { return s.db.Schemas.Set(ctx, s.db.Env, rule) })
+}
+
+// Remove removes the rule of a collection, or returns ErrNotFound. The documents stay.
+func (s SchemaRules) Remove(ctx context.Context, collection string) error {
+	return s.inside(ctx, "remove", collection, func() error { return s.db.Schemas.Remove(ctx, s.db.Env, collection) })
+}
+
+// inside calls fn inside the gate, unless ctx has ended.
+func (s SchemaRules) inside(ctx context.Context, verb, collection string, fn func() error) error {
+	err := ctx.Err()
+	if err == nil {
+		err = s.db.Inside(fn)
+	}
+	if err != nil {
+		return fmt.Errorf("%s the schema of %q: %w", verb, errs.Shorten(collection), err)
+	}
+	return nil
+}
+
+// Get returns the rule of a collection, or ErrNotFound. Case does not matter.
+func (s SchemaRules) Get(ctx context.Context, collection string) (rule schema.Rule, err error) {
+	err = s.inside(ctx, "get", collection, func() error {
+		found, err := schemas.Get(s.db.Env.Engine, collection)
+		if err == nil && found == nil {
+			err = ErrNotFound
+		}
+		if err == nil {
+			rule = *found
+		}
+		return err
+	})
+	return rule, err
+}
+
+// List returns all rules, also those that are off, in the order of the folded names of their collections.
+func (s SchemaRules) List(ctx context.Context) (all []schema.Rule, err error) {
+	if err = ctx.Err(); err == nil {
+		err = s.db.Inside(func() (err error) {
+			all, err = schemas.List(s.db.Env.Engine)
+			return err
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list schemas: %w", err)
+	}
+	return all, nil
+}
+
+// Validate returns a *SchemaError for a document that violates the rule of a collection, whether the rule refuses such documents or warns of
+// them, and nil for a document that does not, and without a rule. It writes nothing. The document may have @metadata, which is left out. An invalid document is a
+// *DocumentError.
+func (s SchemaRules) Validate(ctx context.Context, collection string, document []byte) error {
+	return s.inside(ctx, "validate by", collection, func() error {
+		scanned, err := metadata.Scan(document, s.db.Env.Limits)
+		if err != nil {
+			return err
+		}
+		return s.db.Schemas.Validate(collection, scanned.Body)
+	})
+}
+
+// Report returns what the validation of the documents that were there when the rule was set has found. It runs in the background, rests as
+// long as it works, and begins anew when the database is opened before it has ended; until then Running is true, or it has not begun. What was written meanwhile is
+// checked by its write. The report stays until the rule is set again. It is ErrNotFound without a rule.
+func (s SchemaRules) Report(ctx context.Context, collection string) (report schema.Report, err error) {
+	err = s.inside(ctx, "report on", collection, func() (err error) {
+		report, err = s.db.Schemas.Report(s.db.Env, collection)
+		return err
+	})
+	return report, err
+}
+
+// Wait is Report when the validation has ended. It returns what ends ctx, ErrNotFound without a rule, a *SchemaRuleError for a rule that is
+// off, and a *SchemaCompilerError if this program cannot validate.
+func (s SchemaRules) Wait(ctx context.Context, collection string) (schema.Report, error) {
+	report, err := s.db.Schemas.Wait(ctx, s.db.Env, collection)
+	if err != nil {
+		return report, fmt.Errorf("wait for the validation of %q: %w", errs.Shorten(collection), err)
+	}
+	return report, nil
+}
+
+// Check validates all documents of rule.Collection against rule.Schema, which need not be the rule of the collection: so it says what a rule would
+// find. Mode does not matter. It writes nothing, and can be called on a database that is only read. Documents that are written meanwhile may be among the documents
+// or not. progress, if it is not nil, is called after each step of at most 1,000 documents.
+func (s SchemaRules) Check(ctx context.Context, rule schema.Rule, progress func(documents int64)) (schema.Report, error) {
+	report, err := s.db.Schemas.Try(ctx, s.db.Env, s.db.Docs, rule, progress)
+	if err != nil {
+		return report, fmt.Errorf("check %q by a schema: %w", errs.Shorten(rule.Collection), err)
+	}
+	return report, nil
 }
 
 // Definitions are what programs declare for a database and keep in it, beside the documents: JSON objects, by kind

@@ -186,6 +186,7 @@ func (o *Options) inner(claim *budget.Claim) *core.Options {
 
 		MaxAttachmentBytes: o.MaxAttachmentBytes,
 		MaxAttachments:     o.MaxAttachments,
+		Schemas:            o.Schemas,
 		Shares:             claim.Shares,
 		Work:               claim.Pool,
 		MinFreeBytes:       uint64(o.MinFreeBytes),

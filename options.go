@@ -14,6 +14,7 @@ import (
 	"github.com/jaydb/jay/internal/accord"
 	"github.com/jaydb/jay/internal/budget"
 	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/schema"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/lsm"
 )
@@ -320,6 +321,12 @@ type Options struct {
 	// index is built in the background. Such indexes are listed like any others, as
 	// Automatic, and can be dropped. The default is 0: none.
 	AutoIndexes int
+
+	// Schemas compiles the schemas of collections: see SchemaRules. jsonschema.New, of the module github.com/jaydb/jay/schema/jsonschema, is one for
+	// JSON Schema. Without it, writes into a collection with a schema return a *SchemaCompilerError, and reads go on.
+	//
+	// The default is none.
+	Schemas schema.Compiler
 
 	// ExactExpiry makes a document that expires disappear at that instant, by the clock of
 	// the database, and not when it is deleted, which may be a little later: docs/expiry.md

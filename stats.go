@@ -42,6 +42,9 @@ type Stats struct {
 	// Memory is how Options.MaxMemory is divided, and what is used of it.
 	Memory MemoryStats `json:"memory"`
 
+	// SchemaWarnings has the collections whose documents were written since Open though they violate a schema: see SchemaRules.
+	SchemaWarnings []SchemaWarning `json:"schemaWarnings,omitempty"`
+
 	// DiskFull is true while writes are refused, but for deletions: see Options.MinFreeBytes.
 	DiskFull bool `json:"diskFull,omitempty"`
 
@@ -53,6 +56,12 @@ type Stats struct {
 	// background. Documents that were not counted yet are missing in Collections then, or
 	// their bytes are.
 	Counting bool `json:"counting,omitempty"`
+}
+
+// SchemaWarning says how many documents of a collection violate its schema.
+type SchemaWarning struct {
+	Collection string `json:"collection"`
+	Documents  int64  `json:"documents"` // that were written since Open by this process
 }
 
 // MemoryStats are figures about the memory of a database: see Options.MaxMemory.
@@ -216,6 +225,9 @@ func readStats(ctx context.Context, db *DB, s *Stats) (err error) {
 	}
 	s.Engine = db.core.Env.Engine.Stats()
 	s.Memory = memoryStats(&db.core, db.memory, &s.Engine)
+	for _, w := range db.core.Schemas.Warned() {
+		s.SchemaWarnings = append(s.SchemaWarnings, SchemaWarning(w))
+	}
 	s.DiskFull = db.core.Env.Room.IsLow()
 	s.Cluster = clusterStats(db)
 	return nil

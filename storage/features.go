@@ -25,7 +25,7 @@ type Feature struct {
 // Tx.RequireFeature where it is first written.
 //
 // Part of the on-disk format. A row must not change.
-var AllFeatures = [...]Feature{FeatureDefinitions, FeatureUTC, FeatureStandby, FeatureDeletedIDs, FeatureKeptSums, FeatureExpressions, FeatureText, FeatureComputed, FeaturePlaces, FeatureVectors, FeatureLoads, FeatureEncrypted}
+var AllFeatures = [...]Feature{FeatureDefinitions, FeatureUTC, FeatureStandby, FeatureDeletedIDs, FeatureKeptSums, FeatureExpressions, FeatureText, FeatureComputed, FeaturePlaces, FeatureVectors, FeatureLoads, FeatureEncrypted, FeatureSchemas}
 
 // FeatureDefinitions are definitions that are kept in the database.
 var FeatureDefinitions = Feature{5, "definitions"}
@@ -67,6 +67,9 @@ var FeatureLoads = Feature{15, "loads"}
 // values in them: it is not among the features that Engine.Format returns, and RequireFeature ignores it. So
 // a copy, a backup or a standby of an encrypted store need not be encrypted.
 var FeatureEncrypted = Feature{16, "encrypted"}
+
+// FeatureSchemas are rules about the documents of collections: see package schema.
+var FeatureSchemas = Feature{17, "schemas"}
 
 // Features are what a program, or an engine of it, knows: AllFeatures, or those of another version in
 // tests. There are at most 64.

@@ -14,6 +14,7 @@ import (
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/patch"
 	"github.com/jaydb/jay/query"
+	"github.com/jaydb/jay/schema"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -40,6 +41,8 @@ var sentinels = map[string]error{
 	"exists":          errs.ErrExists,
 	"collection":      errs.ErrCollection,
 	"unique":          errs.ErrUnique,
+	"schema":          errs.ErrSchema,
+	"schema-rule":     errs.ErrSchemaRule,
 	"index":           errs.ErrIndex,
 	"index-exists":    errs.ErrIndexExists,
 	"query":           errs.ErrQuery,
@@ -94,6 +97,9 @@ type Failure struct {
 	Value      *index.ValueError              `json:"value,omitempty"`
 	Referrers  *index.ReferrersError          `json:"referrers,omitempty"`
 	List       *query.ListError               `json:"list,omitempty"`
+	Schema     *schema.Error                  `json:"schema,omitempty"`
+	Rule       *schema.RuleError              `json:"rule,omitempty"`
+	Compiler   *schema.CompilerError          `json:"compiler,omitempty"`
 }
 
 // failureOf returns err for the way, or nil for none.
@@ -117,7 +123,7 @@ func failureOf(err error) *Failure {
 
 // details returns the places of errors that have a type, as errors.As takes them.
 func (f *Failure) details() []any {
-	return []any{&f.Conflict, &f.Exchange, &f.Document, &f.Collection, &f.ID, &f.Unique, &f.Kind, &f.Option, &f.Function, &f.Compute, &f.Value, &f.Referrers, &f.List}
+	return []any{&f.Conflict, &f.Exchange, &f.Document, &f.Collection, &f.ID, &f.Unique, &f.Kind, &f.Option, &f.Function, &f.Compute, &f.Value, &f.Referrers, &f.List, &f.Schema, &f.Rule, &f.Compiler}
 }
 
 // decode returns the error that f is of, or nil for none.
@@ -132,7 +138,7 @@ func (f *Failure) decode() error {
 	}{
 		{f.Conflict != nil, f.Conflict}, {f.Exchange != nil, f.Exchange}, {f.Document != nil, f.Document}, {f.Collection != nil, f.Collection},
 		{f.ID != nil, f.ID}, {f.Unique != nil, f.Unique}, {f.Kind != nil, f.Kind}, {f.Option != nil, f.Option}, {f.Function != nil, f.Function}, {f.Compute != nil, f.Compute}, {f.Value != nil, f.Value}, {f.Referrers != nil, f.Referrers},
-		{f.List != nil, f.List},
+		{f.List != nil, f.List}, {f.Schema != nil, f.Schema}, {f.Rule != nil, f.Rule}, {f.Compiler != nil, f.Compiler},
 	} {
 		if detail.there {
 			e.is = append(e.is, detail.err)

@@ -101,6 +101,9 @@ func (r *renaming) run(ctx context.Context) error {
 	if err := r.copyIndexes(ctx); err != nil {
 		return err
 	}
+	if err := r.db.Schemas.Move(ctx, r.db.Env, r.From, r.To, false); err != nil {
+		return err
+	}
 	// Until all documents are in the new collection computed indexes are of both: so their answers have each document once.
 	if err := r.db.Indexer.RetargetComputed(ctx, r.From, r.To, true); err != nil {
 		return err
@@ -115,6 +118,9 @@ func (r *renaming) run(ctx context.Context) error {
 		return err
 	}
 	if err := dropIndexes(ctx, r.db, r.From); err != nil {
+		return err
+	}
+	if err := r.db.Schemas.Move(ctx, r.db.Env, r.From, r.To, true); err != nil {
 		return err
 	}
 	return r.forget(ctx)

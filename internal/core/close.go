@@ -70,6 +70,7 @@ func (db *Database) shutDown() (err error) {
 	db.Indexer.Stop()
 	db.Expiry.Stop()
 	db.Retention.Stop()
+	db.Validate.Stop()
 	db.Horizon.Stop()
 	db.Subs.Stop()
 	db.Feeds.Hub.Stop() // after the horizon: see horizon.Follower.Close

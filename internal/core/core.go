@@ -33,6 +33,7 @@ import (
 	"github.com/jaydb/jay/internal/look"
 	"github.com/jaydb/jay/internal/observe"
 	"github.com/jaydb/jay/internal/revisions"
+	"github.com/jaydb/jay/internal/schemas"
 	"github.com/jaydb/jay/internal/shared"
 	"github.com/jaydb/jay/internal/subs"
 	"github.com/jaydb/jay/internal/write"
@@ -72,6 +73,9 @@ type Database struct {
 	Subs     *subs.Store
 	Standbys *follow.Source // what standbys follow; nil if the engine does not show its commits
 	Contents *attachments.Store
+
+	Schemas  schemas.Current // the rules about the shape of documents
+	Validate *schemas.Pass   // validates what was there when a rule was set
 
 	Revisions revisions.Current    // the rules
 	Retention *revisions.Retention // what they keep no longer

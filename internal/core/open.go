@@ -35,11 +35,13 @@ import (
 	"github.com/jaydb/jay/internal/observe"
 	"github.com/jaydb/jay/internal/revisions"
 	"github.com/jaydb/jay/internal/room"
+	"github.com/jaydb/jay/internal/schemas"
 	"github.com/jaydb/jay/internal/settings"
 	"github.com/jaydb/jay/internal/shared"
 	"github.com/jaydb/jay/internal/subs"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/schema"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -62,9 +64,10 @@ type Options struct {
 
 	MaxAttachmentBytes int64
 	MaxAttachments     int
-	Shares             budget.Shares // of the memory
-	Work               *budget.Pool  // that has Shares.Work
-	CacheAsked         bool          // the user has set DocumentCacheBytes, above 0
+	Schemas            schema.Compiler // of the rules about the shape of documents; nil for none
+	Shares             budget.Shares   // of the memory
+	Work               *budget.Pool    // that has Shares.Work
+	CacheAsked         bool            // the user has set DocumentCacheBytes, above 0
 	MinFreeBytes       uint64
 
 	Now   func() time.Time
@@ -128,6 +131,7 @@ func (db *Database) Open(dir string, o *Options) (err error) {
 			return fmt.Errorf("jay: open %q: %w", shown, err)
 		}
 		db.shared, db.alone = shared.New(engine), o.Restoring
+		db.shared.Remembers = schemas.IsRule
 		engine = db.shared
 	}
 	db.Env = newEnv(shown, engine, o)
@@ -206,7 +210,7 @@ func (db *Database) openOn(engine storage.Engine, o *Options) (err error) {
 	if err := db.openContents(o); err != nil {
 		return err
 	}
-	db.Writer = &write.Writer{Env: e, Agenda: agenda.New(), Docs: db.Docs, Heads: heads.New(o.Shares.Heads), Resolver: db.Resolver, Reserved: db.Reserved, Indexes: db.Indexes, Horizon: db.Horizon, Attachments: db.Contents, Counts: db.Counts, Revisions: &db.Revisions, PrefixOf: o.PrefixOf, PrefixCollections: db.PrefixCollections}
+	db.Writer = &write.Writer{Env: e, Agenda: agenda.New(), Docs: db.Docs, Heads: heads.New(o.Shares.Heads), Resolver: db.Resolver, Reserved: db.Reserved, Indexes: db.Indexes, Horizon: db.Horizon, Attachments: db.Contents, Counts: db.Counts, Revisions: &db.Revisions, Schemas: &db.Schemas, PrefixOf: o.PrefixOf, PrefixCollections: db.PrefixCollections}
 	db.Writer.Lines.Limit = knobs.TurnLimit
 	db.Writer.Agenda.Shared = db.shared != nil
 	db.HiLo, db.Ranges = o.HiLo, hilo.New(e, db.Docs, db.Writer, o.HiLo)
@@ -234,6 +238,7 @@ func (db *Database) openOn(engine storage.Engine, o *Options) (err error) {
 		return err
 	}
 	db.Retention = revisions.NewRetention(e, &db.Revisions)
+	db.Validate = schemas.NewPass(e, db.Docs, &db.Schemas)
 	if err := db.follow(); err != nil {
 		return err
 	}
@@ -263,6 +268,9 @@ func (db *Database) resume(o *Options) error {
 	}
 	if !o.Rebuilding {
 		db.Indexer.Resume()
+		if !o.Restoring {
+			db.Validate.Wake()
+		}
 	}
 	return nil
 }
@@ -306,6 +314,10 @@ func (db *Database) load(o *Options) error {
 		return err
 	}
 	if err := db.Revisions.Open(db.Env); err != nil {
+		return err
+	}
+	db.Schemas.Compiler = o.Schemas
+	if err := db.Schemas.Open(db.Env); err != nil {
 		return err
 	}
 	if o.Engine.AcceptLoss != nil {

@@ -6,12 +6,12 @@ import (
 	"fmt"
 
 	"github.com/jaydb/jay/internal/catalog"
-	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/indexer"
 	"github.com/jaydb/jay/internal/leases"
 	"github.com/jaydb/jay/internal/revisions"
+	"github.com/jaydb/jay/internal/schemas"
 	"github.com/jaydb/jay/internal/settings"
 	"github.com/jaydb/jay/internal/shared"
 	"github.com/jaydb/jay/storage"
@@ -63,6 +63,7 @@ type definitions struct {
 	db       *Database
 	catalog  *catalog.Catalog
 	rules    *revisions.Rules
+	schemas  *schemas.Rules
 	settings format.Settings
 }
 
@@ -71,13 +72,16 @@ func (db *Database) follow() error {
 	if db.shared == nil {
 		return nil
 	}
-	err := db.shared.Start(func(r env.Getter) (shared.Definitions, error) {
+	err := db.shared.Start(func(r storage.Reader) (shared.Definitions, error) {
 		d := &definitions{db: db}
 		var err error
 		if d.catalog, err = indexer.Read(r); err != nil {
 			return nil, err
 		}
 		if d.rules, err = revisions.Read(r); err != nil {
+			return nil, err
+		}
+		if d.schemas, err = db.Schemas.Read(r); err != nil {
 			return nil, err
 		}
 		d.settings, err = settings.Load(r)
@@ -92,6 +96,7 @@ func (d *definitions) Publish() {
 	db := d.db
 	db.Indexes.Replace(d.catalog)
 	db.Revisions.Replace(d.rules)
+	db.Schemas.Replace(d.schemas)
 	db.Env.ExpirationDisabled.Store(d.settings.ExpirationDisabled)
 	db.Env.RefreshDisabled.Store(d.settings.RefreshDisabled)
 	if !db.readOnly && !db.alone { // background work may be done

@@ -15,6 +15,7 @@ import (
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -75,11 +76,51 @@ func CheckValue(value []byte) error {
 	return nil
 }
 
+// Own is a kind of definitions that belongs to package jay itself. Programs cannot name it, as CheckKey refuses it. The names are those of
+// collections.
+type Own string
+
+// Schemas are the rules of package schemas. Part of the on-disk format. Must not change.
+const Schemas Own = "@schemas"
+
+// SchemaReports say what package schemas has found in the documents that were there when a rule was set. Part of the on-disk format. Must
+// not change.
+const SchemaReports Own = "@schema-reports"
+
+// IsKey reports whether there can be a definition of a kind and a folded name: of a program, or of package jay itself.
+func IsKey(kind, name string) bool {
+	switch Own(kind) {
+	case Schemas, SchemaReports:
+		return name != "" && metadata.CheckCollection(name) == nil
+	}
+	return CheckKey(kind, name) == nil
+}
+
+// Get returns the definition of a collection, or nil if there is none.
+func (o Own) Get(r docs.Getter, collection string) (*Definition, error) {
+	return get(r, string(o), collection)
+}
+
+// List returns all definitions of the kind, in the order of their folded names.
+func (o Own) List(r env.Walker) ([]*Definition, error) { return list(r, string(o)) }
+
+// Prefix returns the prefix of the keys of the kind.
+func (o Own) Prefix() []byte { return format.DefinitionPrefix(string(o)) }
+
+// Change returns the change that stores a value, or removes it if it is nil, for Stage. Check does not accept it: the owner bounds its values.
+func (o Own) Change(collection string, value json.RawMessage) Change {
+	return Change{Kind: string(o), Name: collection, Value: value}
+}
+
 // Get returns a definition, or nil if there is none.
 func Get(r docs.Getter, kind, name string) (*Definition, error) {
 	if err := CheckKey(kind, name); err != nil {
 		return nil, err
 	}
+	return get(r, kind, name)
+}
+
+func get(r docs.Getter, kind, name string) (*Definition, error) {
 	folded := format.FoldName(name)
 	record, closer, err := r.Get(format.DefinitionKey(kind, folded))
 	if errors.Is(err, storage.ErrNotFound) {
@@ -101,10 +142,14 @@ func decode(folded string, record []byte) (*Definition, error) {
 }
 
 // List returns the definitions of a kind, in the order of their folded names.
-func List(r env.Walker, kind string) (all []*Definition, err error) {
+func List(r env.Walker, kind string) ([]*Definition, error) {
 	if err := CheckKey(kind, "a"); err != nil {
 		return nil, err
 	}
+	return list(r, kind)
+}
+
+func list(r env.Walker, kind string) (all []*Definition, err error) {
 	prefix := format.DefinitionPrefix(kind)
 	err = env.Each(r, prefix, format.PrefixEnd(prefix), func(key, value []byte) error {
 		d, err := decode(string(bytes.TrimSuffix(key[len(prefix):], []byte{0})), value)
@@ -136,7 +181,7 @@ func Check(changes []Change) error {
 	return nil
 }
 
-// Stage stages changes that Check accepts. They have one number, above those of all changes before; without a
+// Stage stages changes that Check accepts, or those of an Own. They have one number, above those of all changes before; without a
 // change of anything there is none.
 func Stage(tx storage.Tx, changes []Change) error {
 	last, err := Last(tx)

@@ -26,6 +26,8 @@ var (
 	ErrCollection    = errors.New("jay: document is in another collection")
 	ErrInvalid       = errors.New("invalid document") // metadata.ErrInvalid
 	ErrUnique        = errors.New("jay: unique index")
+	ErrSchema        = errors.New("jay: document violates a schema")
+	ErrSchemaRule    = errors.New("jay: invalid schema")
 	ErrIndex         = errors.New("jay: invalid index")
 	ErrIndexExists   = errors.New("jay: index exists with another declaration")
 	ErrQuery         = errors.New("jay: invalid query")

@@ -38,7 +38,7 @@ func TestGuideServer_IsTheOneOfTheGuide(t *testing.T) {
 func TestGuideServer_Tables(t *testing.T) {
 	t.Parallel()
 	errs := map[string]error{
-		"ErrNotFound": jay.ErrNotFound, "ErrExists": jay.ErrExists, "ErrConflict": &jay.ConflictError{ID: "a", Expected: "x"}, "ErrUnique": jay.ErrUnique,
+		"ErrNotFound": jay.ErrNotFound, "ErrExists": jay.ErrExists, "ErrConflict": &jay.ConflictError{ID: "a", Expected: "x"}, "ErrUnique": jay.ErrUnique, "ErrSchema": jay.ErrSchema, "ErrSchemaRule": jay.ErrSchemaRule,
 		"ErrCollection": jay.ErrCollection, "ErrInvalidID": jay.ErrInvalidID, "ErrInvalidDocument": jay.ErrInvalidDocument, "*ComputeError": &jay.ComputeError{}, "*ValueError": &jay.ValueError{}, "ErrTooLarge": jay.ErrTooLarge,
 		"ErrInvalidPatch": jay.ErrInvalidPatch, "ErrPatchTest": errors.Join(jay.ErrInvalidPatch, jay.ErrPatchTest), "ErrPatchWork": jay.ErrPatchWork,
 		"ErrSyntax": jay.ErrSyntax, "ErrUpdateRQL": errors.Join(jay.ErrSyntax, jay.ErrUpdateRQL), "ErrQuery": jay.ErrQuery, "ErrNoIndex": jay.ErrNoIndex,
@@ -230,7 +230,7 @@ func status(r *http.Request, err error) int {
 	case is(jay.ErrTooLarge, jay.ErrPatchWork), errors.As(err, &tooLarge),
 		errors.As(err, &document) && strings.HasPrefix(document.Rule, "at most ") && strings.HasSuffix(document.Rule, " bytes"):
 		return http.StatusRequestEntityTooLarge
-	case is(jay.ErrRequestID):
+	case is(jay.ErrRequestID, jay.ErrSchema, jay.ErrSchemaRule):
 		return http.StatusUnprocessableEntity
 	case is(jay.ErrInvalidID, jay.ErrInvalidDocument, jay.ErrInvalidAttachment, jay.ErrInvalidPatch, jay.ErrQuery, jay.ErrSyntax, jay.ErrLeadTooLarge),
 		is(jay.ErrUsage): // here of the request's ID

@@ -66,6 +66,7 @@ func TestImports(t *testing.T) {
 			leaf("internal/relay"),
 			leaf("internal/requests"),
 			leaf("internal/revisions"),
+			leaf("internal/schemas"),
 			leaf("internal/sealed"),
 			leaf("internal/session"),
 			leaf("internal/settings"),
@@ -76,6 +77,7 @@ func TestImports(t *testing.T) {
 			leaf("metadata"),
 			leaf("patch"),
 			leaf("query"),
+			leaf("schema"),
 			leaf("storage"),
 			leaf("storage/lsm"),
 			"github.com/tidwall/gjson",
@@ -83,6 +85,9 @@ func TestImports(t *testing.T) {
 		{"ids", []string{leaf("internal/fold"), leaf("internal/relay"), "github.com/google/uuid", "github.com/go-openapi/inflect"}},
 		{"internal/jsonpath", nil},
 		{"index", []string{leaf("internal/errs")}},
+		{"schema", []string{leaf("internal/errs")}},
+		{"schema/jsonschema", []string{leaf("schema"), "github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/text"}}, // a module of its own
+		{"internal/schemas", []string{leaf("metadata"), leaf("schema"), leaf("storage"), leaf("internal/background"), leaf("internal/definitions"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/files", []string{leaf("ids"), leaf("storage/lsm")}},
 		{"internal/fold", nil},
 		{"internal/native", nil},
@@ -94,12 +99,12 @@ func TestImports(t *testing.T) {
 		{"internal/shared", []string{leaf("ids"), leaf("storage"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/background", nil},
 		{"internal/look", []string{leaf("storage")}},
-		{"internal/ask", []string{leaf("cluster"), leaf("ids"), leaf("index"), leaf("metadata"), leaf("patch"), leaf("query"), leaf("storage"), leaf("internal/errs"), leaf("internal/requests"), leaf("internal/shared")}},
+		{"internal/ask", []string{leaf("schema"), leaf("cluster"), leaf("ids"), leaf("index"), leaf("metadata"), leaf("patch"), leaf("query"), leaf("storage"), leaf("internal/errs"), leaf("internal/requests"), leaf("internal/shared")}},
 		{"internal/calls", []string{leaf("ids"), leaf("internal/ask"), leaf("internal/builder"), leaf("internal/collections"), leaf("internal/core"), leaf("internal/errs"), leaf("internal/indexer"), leaf("internal/requests"), leaf("internal/write")}},
 		{"internal/expiry", []string{leaf("metadata"), leaf("storage"), leaf("internal/background"), leaf("internal/agenda"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/settings"), leaf("internal/write")}},
 		{"internal/backup", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/attachments"), leaf("internal/catalog"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/sealed"), leaf("internal/settings"), "github.com/klauspost/compress/zstd"}},
 		{"internal/accord", []string{leaf("internal/budget"), leaf("cluster"), leaf("ids"), leaf("storage"), leaf("internal/background"), leaf("internal/counters"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exchange"), leaf("internal/format"), leaf("internal/requests")}},
-		{"internal/definitions", []string{leaf("ids"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
+		{"internal/definitions", []string{leaf("metadata"), leaf("ids"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/exchange", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/docs"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/requests", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/docs"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/instant", []string{"github.com/go-json-experiment/json"}},
@@ -120,8 +125,8 @@ func TestImports(t *testing.T) {
 		{"jaytest", []string{module, leaf("storage/storagetest")}},
 		{"internal/jaytest", []string{leaf("jaytest"), leaf("internal/sample"), leaf("storage"), leaf("storage/memory"), leaf("storage/storagetest"), leaf("internal/checks"), leaf("internal/format"), leaf("internal/parts"), "github.com/jaydb/jay", leaf("keys")}},
 		{"internal/querytest", []string{module, leaf("query"), leaf("internal/jaytest"), leaf("internal/jsonpath")}},
-		{"internal/salvage", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/definitions"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/revisions"), leaf("internal/subs"), leaf("internal/verify")}},
-		{"internal/verify", []string{leaf("internal/knobs"), leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/definitions"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/revisions"), leaf("internal/subs"), leaf("internal/loads")}},
+		{"internal/salvage", []string{leaf("internal/schemas"), leaf("ids"), leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/definitions"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/revisions"), leaf("internal/subs"), leaf("internal/verify")}},
+		{"internal/verify", []string{leaf("internal/schemas"), leaf("internal/knobs"), leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/definitions"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/revisions"), leaf("internal/subs"), leaf("internal/loads")}},
 		{"internal/copier", []string{leaf("storage"), leaf("internal/backup"), leaf("internal/catalog"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/knobs"), leaf("internal/settings"), leaf("internal/verify")}},
 		{"internal/recovery", []string{leaf("ids"), leaf("index"), leaf("storage"), leaf("internal/backup"), leaf("internal/catalog"), leaf("internal/copier"), leaf("internal/core"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/follow"), leaf("internal/format"), leaf("internal/horizon"), leaf("internal/salvage"), leaf("internal/sealed"), leaf("internal/settings"), leaf("internal/verify")}},
 		{"internal/builder", []string{leaf("ids"), leaf("metadata"), leaf("patch"), leaf("query"), leaf("internal/ask"), leaf("internal/look"), leaf("internal/budget"), leaf("internal/bulk"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/core"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/errs"), leaf("internal/exec"), leaf("internal/jsonpath"), leaf("internal/observe"), leaf("internal/spelling"), leaf("internal/txn"), leaf("internal/write")}},
@@ -159,8 +164,8 @@ func TestImports(t *testing.T) {
 		{"internal/settings", []string{leaf("ids"), leaf("storage"), leaf("internal/counts"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/shared")}},
 		{"internal/turns", nil},
 		{"internal/heads", nil},
-		{"internal/write", []string{leaf("internal/budget"), leaf("cluster"), leaf("internal/accord"), leaf("ids"), leaf("index"), leaf("metadata"), leaf("patch"), leaf("storage"), leaf("internal/agenda"), leaf("internal/attachments"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exchange"), leaf("internal/format"), leaf("internal/heads"), leaf("internal/horizon"), leaf("internal/jsonpath"), leaf("internal/parallel"), leaf("internal/requests"), leaf("internal/revisions"), leaf("internal/turns"), leaf("internal/loads")}},
-		{"internal/core", []string{leaf("internal/loads"), leaf("internal/ask"), leaf("internal/budget"), leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/accord"), leaf("internal/agenda"), leaf("internal/attachments"), leaf("internal/backup"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exchange"), leaf("internal/exec"), leaf("internal/expiry"), leaf("internal/feed"), leaf("internal/follow"), leaf("internal/look"), leaf("internal/leases"), leaf("internal/format"), leaf("internal/fulltext"), leaf("internal/groups"), leaf("internal/heads"), leaf("internal/hilo"), leaf("internal/horizon"), leaf("internal/indexer"), leaf("internal/observe"), leaf("internal/relay"), leaf("internal/requests"), leaf("internal/revisions"), leaf("internal/room"), leaf("internal/settings"), leaf("internal/subs"), leaf("internal/tally"), leaf("internal/write"), leaf("internal/shared"), leaf("internal/computed"), leaf("internal/vocabulary"), leaf("internal/places"), leaf("internal/vectors")}},
+		{"internal/write", []string{leaf("schema"), leaf("internal/schemas"), leaf("internal/budget"), leaf("cluster"), leaf("internal/accord"), leaf("ids"), leaf("index"), leaf("metadata"), leaf("patch"), leaf("storage"), leaf("internal/agenda"), leaf("internal/attachments"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exchange"), leaf("internal/format"), leaf("internal/heads"), leaf("internal/horizon"), leaf("internal/jsonpath"), leaf("internal/parallel"), leaf("internal/requests"), leaf("internal/revisions"), leaf("internal/turns"), leaf("internal/loads")}},
+		{"internal/core", []string{leaf("schema"), leaf("internal/schemas"), leaf("internal/loads"), leaf("internal/ask"), leaf("internal/budget"), leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/accord"), leaf("internal/agenda"), leaf("internal/attachments"), leaf("internal/backup"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exchange"), leaf("internal/exec"), leaf("internal/expiry"), leaf("internal/feed"), leaf("internal/follow"), leaf("internal/look"), leaf("internal/leases"), leaf("internal/format"), leaf("internal/fulltext"), leaf("internal/groups"), leaf("internal/heads"), leaf("internal/hilo"), leaf("internal/horizon"), leaf("internal/indexer"), leaf("internal/observe"), leaf("internal/relay"), leaf("internal/requests"), leaf("internal/revisions"), leaf("internal/room"), leaf("internal/settings"), leaf("internal/subs"), leaf("internal/tally"), leaf("internal/write"), leaf("internal/shared"), leaf("internal/computed"), leaf("internal/vocabulary"), leaf("internal/places"), leaf("internal/vectors")}},
 		{"internal/bulk", []string{leaf("internal/budget"), leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/core"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/observe"), leaf("internal/relay"), leaf("internal/write")}},
 		{"internal/txn", []string{leaf("internal/budget"), leaf("ids"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/attachments"), leaf("internal/catalog"), leaf("internal/core"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exchange"), leaf("internal/exec"), leaf("internal/format"), leaf("internal/horizon"), leaf("internal/observe"), leaf("internal/requests"), leaf("internal/turns"), leaf("internal/write")}},
 		{"internal/inspect", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/core"), leaf("internal/counters"), leaf("internal/docs"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/hilo"), leaf("internal/settings"), leaf("internal/write"), "github.com/tidwall/gjson"}},
@@ -215,7 +220,7 @@ func TestImports(t *testing.T) {
 	}
 
 	// Programs see the root, and public packages for what they are about.
-	public := []string{leaf("backups"), leaf("keys"), leaf("standby"), leaf("server"), leaf("transfer"), leaf("transfer/smuggler"), leaf("ids"), leaf("index"), leaf("query"), leaf("storage/sqlkv")}
+	public := []string{leaf("backups"), leaf("keys"), leaf("standby"), leaf("server"), leaf("transfer"), leaf("transfer/smuggler"), leaf("ids"), leaf("index"), leaf("query"), leaf("schema"), leaf("schema/jsonschema"), leaf("storage/sqlkv")}
 	inner := map[string]string{
 		"server":        leaf("internal/script"), // which has no state, and sees no database
 		"jayprometheus": leaf("backups"),         // whose figures it shows

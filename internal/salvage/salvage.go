@@ -30,6 +30,7 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/revisions"
+	"github.com/jaydb/jay/internal/schemas"
 	"github.com/jaydb/jay/internal/subs"
 	"github.com/jaydb/jay/internal/verify"
 	"github.com/jaydb/jay/metadata"
@@ -1016,12 +1017,15 @@ func (c *copying) copyDefinitions() error {
 			return nil
 		}
 		kind, name, ok := format.SplitDefinitionKey(key)
-		if !ok || definitions.CheckKey(kind, name) != nil {
+		if !ok || !definitions.IsKey(kind, name) {
 			return nil
 		}
 		number, object, err := format.DecodeDefinition(value)
 		if err == nil {
 			err = definitions.CheckValue(object)
+		}
+		if err == nil && definitions.Own(kind) == definitions.Schemas {
+			err = schemas.CheckValue(name, object)
 		}
 		if err != nil {
 			c.lost("definition", name, "%v", err)

@@ -49,8 +49,12 @@ type Engine struct {
 	// first transaction that it is to guard.
 	Guard func(storage.Tx) error
 
+	// Remembers reports whether a key of the definitions of programs is among what Start reads; nil for none. It is set before the first
+	// transaction.
+	Remembers func(key []byte) bool
+
 	// read reads the definitions that r shows; nil before Start.
-	read    func(r env.Getter) (Definitions, error)
+	read    func(r storage.Reader) (Definitions, error)
 	known   atomic.Pointer[known] // nil before Start
 	publish sync.Mutex            // held while known is replaced
 }
@@ -67,7 +71,7 @@ func New(on storage.Engine) *Engine { return &Engine{Engine: on} }
 
 // Start reads the definitions and publishes them, and follows them from then on. It must be called
 // once, before the first call that relies on them; read must return all that Publish publishes.
-func (e *Engine) Start(read func(r env.Getter) (Definitions, error)) error {
+func (e *Engine) Start(read func(r storage.Reader) (Definitions, error)) error {
 	e.read = read
 	return e.reload()
 }
@@ -113,7 +117,7 @@ func (e *Engine) At(snapshot storage.Reader) (Definitions, error) {
 }
 
 // at returns the definitions that r shows: those that are known, or else read from r.
-func (e *Engine) at(r env.Getter) (*known, error) {
+func (e *Engine) at(r storage.Reader) (*known, error) {
 	version, _, err := env.NumberAt(r, versionKey)
 	if err != nil {
 		return nil, err
@@ -246,7 +250,14 @@ func (t *transaction) Delete(key []byte) {
 
 // note notes that a key is written.
 func (t *transaction) note(key []byte) {
-	if len(key) == 0 || key[0] != format.SpaceMeta {
+	if len(key) == 0 {
+		return
+	}
+	if key[0] == format.SpaceDefinitions {
+		t.changes = t.changes || t.engine.Remembers != nil && t.engine.Remembers(key)
+		return
+	}
+	if key[0] != format.SpaceMeta {
 		return
 	}
 	for _, w := range watched {

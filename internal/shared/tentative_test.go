@@ -60,7 +60,7 @@ func TestFollow_Uncommitted(t *testing.T) {
 	}
 	e := New(&tentative{Engine: inner, version: 7})
 	var all []uint64
-	err = e.Start(func(r env.Getter) (Definitions, error) {
+	err = e.Start(func(r storage.Reader) (Definitions, error) {
 		version, _, err := env.NumberAt(r, versionKey)
 		return published{version, &all}, err
 	})

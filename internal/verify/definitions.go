@@ -7,6 +7,7 @@ import (
 
 	"github.com/jaydb/jay/internal/definitions"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/schemas"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -24,13 +25,16 @@ func (v *verifier) readDefinitions() error {
 			return nil
 		}
 		kind, name, ok := format.SplitDefinitionKey(key)
-		if !ok || definitions.CheckKey(kind, name) != nil || format.FoldName(name) != name {
+		if !ok || !definitions.IsKey(kind, name) || format.FoldName(name) != name {
 			v.damage(KeyMalformed, key, "the key is not a kind, 00, a folded name and 00")
 			return nil
 		}
 		number, object, err := format.DecodeDefinition(value)
 		if err == nil {
 			err = definitions.CheckValue(object)
+		}
+		if err == nil && definitions.Own(kind) == definitions.Schemas {
+			err = schemas.CheckValue(name, object)
 		}
 		if err != nil {
 			v.damage(DefinitionRecord, key, "%v", err)

@@ -60,7 +60,8 @@ func (t *Txn) adopt(o *Op, old *OldDocument, found bool) error {
 // transaction, which other writers wait for, need not. For a few small documents
 // the look-ups would cost more than they save.
 func (w *Writer) SupposeCollections(ctx context.Context, ops []*Op) error {
-	if len(w.Indexes.Load().ByCollection) == 0 {
+	ruled := w.Schemas.Load() != nil
+	if len(w.Indexes.Load().ByCollection) == 0 && !ruled {
 		return nil
 	}
 	size := 0
@@ -69,7 +70,7 @@ func (w *Writer) SupposeCollections(ctx context.Context, ops []*Op) error {
 			size += len(o.JSON)
 		}
 	}
-	if size <= maxAdoptedBytes {
+	if size == 0 || size <= maxAdoptedBytes && !ruled {
 		return nil
 	}
 	var earlier map[string]*Op // by folded ID, the newest op before
@@ -112,6 +113,9 @@ func (w *Writer) supposeCollection(o, before *Op) error {
 	o.TakeCollection(w, collection)
 	if ci := w.Indexes.Load().Of(o.FoldedCollection); ci != o.indexed {
 		o.extract(ci)
+	}
+	if w.Schemas.Load().Of(o.FoldedCollection) != o.rule {
+		o.fit(w)
 	}
 	return nil
 }

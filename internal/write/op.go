@@ -12,7 +12,9 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/requests"
+	"github.com/jaydb/jay/internal/schemas"
 	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/schema"
 )
 
 // StrategyUnknown reports whether the commit will make the op's ID.
@@ -110,6 +112,9 @@ type Prepared struct {
 	indexed          *catalog.Collection
 	entries          *catalog.Entries // in those indexes
 	refused          error            // why those indexes refuse the document
+	rule             *schemas.Rule    // of the collection, that the body was checked against; nil for none
+	unfit            *schema.Error    // what the body violates in it; nil for nothing
+	sameBody         bool             // the body is the one that is there
 	due              *dueOp           // of the sweeper; nil for all other writes
 	Before           *OldDocument     // the document found by prefetching; nil if there was none
 }

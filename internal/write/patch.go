@@ -110,6 +110,8 @@ func (w *Writer) PatchInsert(ctx context.Context, o *Op, maxWork int64) error {
 	p.Insert.JSON = out
 	if p.Insert.extract(w.Indexes.Load().Of(p.Insert.FoldedCollection)); p.Insert.refused != nil && p.Insert.Named {
 		p.insertErr = p.Insert.refusal()
+	} else if p.Insert.fit(w); p.Insert.Named {
+		p.insertErr = p.Insert.misfit()
 	}
 	return p.insertErr
 }
@@ -121,7 +123,7 @@ func (t *Txn) patchInsertHere(o *Op) error {
 	if !p.PatchInsert || p.inserted {
 		return p.insertErr
 	}
-	if t.here++; t.here <= MaxPatchesHere && len(p.Insert.JSON) <= MaxWorkHere {
+	if t.here++; t.schemas().Of(p.Insert.FoldedCollection) == nil && t.here <= MaxPatchesHere && len(p.Insert.JSON) <= MaxWorkHere {
 		if err := t.Writer.PatchInsert(context.Background(), o, MaxWorkHere); p.inserted {
 			return err
 		}

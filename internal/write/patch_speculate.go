@@ -11,9 +11,11 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/jsonpath"
+	"github.com/jaydb/jay/internal/schemas"
 	"github.com/jaydb/jay/internal/turns"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/patch"
+	"github.com/jaydb/jay/schema"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -52,6 +54,8 @@ type speculation struct {
 	indexed *catalog.Collection
 	entries *catalog.Entries // of body
 	refused error            // why the indexes refuse body
+	rule    *schemas.Rule    // of the collection, that body was checked against; nil for none
+	unfit   *schema.Error    // what body violates in it
 }
 
 // Speculations are the speculative results of the patches of one write.
@@ -209,7 +213,9 @@ func (g *Speculations) speculatePatch(ctx context.Context, o, after *Op) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		next.extract(w, o.Timing != nil)
+		if next.extract(w, o.Timing != nil); next.err == nil {
+			next.fit(w)
+		}
 	} else if p.Insert != nil {
 		_ = w.PatchInsert(ctx, o, 0) // an error counts only if there is something to insert
 		if err := ctx.Err(); err != nil {
@@ -338,6 +344,7 @@ func (t *Txn) stagePatch(o *Op) error {
 	o.Header.Modified, o.Header.Node = p.modified, t.Writer.Env.Node
 	o.Tail = o.Header.AppendTail(o.Tail[:0])
 	o.indexed, o.entries, o.refused, o.Late = g.indexed, g.entries, g.refused, !g.made
+	o.rule, o.unfit, o.sameBody = g.rule, g.unfit, !g.changed
 	etag, err := t.Sequence()
 	if err != nil {
 		return err
@@ -376,6 +383,10 @@ func (t *Txn) patchFound(o *Op) (h metadata.Header, g speculation, err error) {
 	}
 	if g.made && g.after == nil && (g.of == Version{h.Node, h.Etag}) {
 		return h, g, nil
+	}
+	if t.schemas().Of(format.CollectionKey(string(h.Collection))) != nil { // it is checked outside of the transaction
+		o.Patching.stale = true
+		return h, g, ErrStale
 	}
 	g, err = t.patchHere(o, body)
 	return h, g, err

@@ -78,11 +78,14 @@ func (o *Op) extractTo(ci *catalog.Collection, slab *catalog.Slab) {
 	}
 }
 
-// ExtractFor extracts the entries of o for the indexes of c, and returns their
+// ExtractFor extracts the entries of o for the indexes of its collection, checks it against the rule of the collection, and returns their
 // refusal.
-func (o *Op) ExtractFor(c *catalog.Catalog) error {
-	o.extract(c.Of(o.FoldedCollection))
-	return o.refusal()
+func (o *Op) ExtractFor(w *Writer) error {
+	if o.extract(w.Indexes.Load().Of(o.FoldedCollection)); o.refused != nil {
+		return o.refusal()
+	}
+	o.fit(w)
+	return o.misfit()
 }
 
 // refusal returns why the indexes refuse the document, with its ID if it has one by now.
@@ -201,6 +204,11 @@ func (w *Writer) preparePut(o *Op, modified uint64, last *CollectionNaming) erro
 	// indexes do not refuse it.
 	if o.extractTo(w.Indexes.Load().Of(o.FoldedCollection), last.slab); o.refused != nil && o.Named {
 		return o.refusal()
+	}
+	if o.fit(w); o.Named {
+		if err := o.misfit(); err != nil {
+			return err
+		}
 	}
 	o.Header.Modified = modified
 	o.Header.Node = w.Env.Node

@@ -171,6 +171,9 @@ func (t *Txn) stageDocument(o *Op, etag uint64, old *OldDocument, found bool) er
 	if ci != nil && ci.Unknown != nil {
 		return ci.Unknown
 	}
+	if err := t.stageFit(o); err != nil {
+		return err
+	}
 	if found { // a missing document is neither in the cache nor about to enter it
 		t.uncache(folded)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/revisions"
+	"github.com/jaydb/jay/internal/schemas"
 	"github.com/jaydb/jay/internal/turns"
 	"github.com/jaydb/jay/storage"
 )
@@ -94,6 +95,7 @@ func (w *Writer) transact(ctx context.Context, how transacting, fn func(*Txn) er
 			if t.left {
 				w.Attachments.Wake()
 			}
+			t.warn()
 			if t.unsettled && w.Unsettled != nil {
 				throttled := t.throttled
 				if !how.waits {
@@ -126,6 +128,10 @@ func (w *Writer) transact(ctx context.Context, how transacting, fn func(*Txn) er
 		}
 		if errors.Is(err, errIndexesChanged) {
 			w.extractAgain(t.ops)
+			continue
+		}
+		if errors.Is(err, errRulesChanged) {
+			w.fitAgain(t.ops)
 			continue
 		}
 		if errors.Is(err, counters.ErrReserve) {
@@ -182,30 +188,33 @@ var transactions = sync.Pool{New: func() any { return new(Txn) }}
 // Txn stages ops. It lives for one run of one transaction.
 type Txn struct {
 	counters.Txn
-	Writer     *Writer
-	catalog    *catalog.Catalog           // see indexes
-	ops        []*Op                      // that run was given
-	entered    int                        // bytes of bodies whose entries were extracted in the transaction
-	prefetched *Prefetched                // what was read before
-	hint       uint64                     // etags that will be needed in addition
-	patched    int                        // bytes of bodies that patches have made
-	here       int                        // patches that were made in this run
-	changing   *changes                   // of this run, and of those before it in one Update; nil for none
-	flags      map[uint32]byte            // of indexes, as far as they are known
-	references map[string]map[string]bool // that the transaction stages, by the prefix of their keys and who refers: whether they are there then
-	heads      newHeads                   // of the documents that the run writes
-	counts     []counted                  // changes of numbers that are not staged yet
-	deletions  uint64                     // documents that the run deletes
-	counting   *counts.State              // as the run sees it; nil until it is read
-	exchanged  uint64                     // the newest index that the run gives to a compare-exchange value
-	unsettled  bool                       // indexes with work in the background were written
-	throttled  int                        // documents in those whose work has become too much
-	left       bool                       // streams of attachments are left to be removed
-	rulesOf    *revisions.Rules           // see rules
-	rulesRead  bool
-	kept       int    // bytes of versions that have become revisions
-	key        []byte // scratch
-	value      []byte // scratch
+	Writer      *Writer
+	catalog     *catalog.Catalog           // see indexes
+	ops         []*Op                      // that run was given
+	entered     int                        // bytes of bodies whose entries were extracted in the transaction
+	prefetched  *Prefetched                // what was read before
+	hint        uint64                     // etags that will be needed in addition
+	patched     int                        // bytes of bodies that patches have made
+	here        int                        // patches that were made in this run
+	changing    *changes                   // of this run, and of those before it in one Update; nil for none
+	flags       map[uint32]byte            // of indexes, as far as they are known
+	references  map[string]map[string]bool // that the transaction stages, by the prefix of their keys and who refers: whether they are there then
+	heads       newHeads                   // of the documents that the run writes
+	counts      []counted                  // changes of numbers that are not staged yet
+	deletions   uint64                     // documents that the run deletes
+	counting    *counts.State              // as the run sees it; nil until it is read
+	exchanged   uint64                     // the newest index that the run gives to a compare-exchange value
+	unsettled   bool                       // indexes with work in the background were written
+	throttled   int                        // documents in those whose work has become too much
+	left        bool                       // streams of attachments are left to be removed
+	rulesOf     *revisions.Rules           // see rules
+	rulesRead   bool
+	schemasOf   *schemas.Rules // see schemas
+	schemasRead bool
+	warned      []*Op  // that violate a rule which warns
+	kept        int    // bytes of versions that have become revisions
+	key         []byte // scratch
+	value       []byte // scratch
 
 	owner    *lock    // whose documents the run writes; nil for none
 	lockedBy *lock    // with errLocked
@@ -222,6 +231,26 @@ type Txn struct {
 // errIndexesChanged ends a transaction whose ops have entries for other indexes
 // than the current ones.
 var errIndexesChanged = errors.New("the indexes have changed since the entries were extracted")
+
+// errRulesChanged ends a transaction whose ops were checked against other rules than the current ones.
+var errRulesChanged = errors.New("the schemas have changed since the documents were checked")
+
+// fitAgain checks ops against the current rules, outside the transaction.
+func (w *Writer) fitAgain(ops []*Op) {
+	for _, o := range ops {
+		if o.Verb.Edits() {
+			if g := &o.Patching.Guess; g.Body != nil && g.rule != w.Schemas.Load().Of(g.folded) {
+				g.fit(w)
+			}
+			if o = o.Patching.Insert; o == nil {
+				continue
+			}
+		}
+		if o.Verb.GivesBody() && o.rule != w.Schemas.Load().Of(o.FoldedCollection) {
+			o.fit(w)
+		}
+	}
+}
 
 // extractAgain extracts the entries of ops for the current indexes, outside the
 // transaction. It is needed whenever indexes change.

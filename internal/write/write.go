@@ -26,6 +26,7 @@ import (
 	"github.com/jaydb/jay/internal/heads"
 	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/revisions"
+	"github.com/jaydb/jay/internal/schemas"
 	"github.com/jaydb/jay/internal/turns"
 )
 
@@ -41,6 +42,7 @@ type Writer struct {
 	Horizon     *horizon.Horizon
 	Agenda      *agenda.Agenda
 	Revisions   *revisions.Current // the rules
+	Schemas     *schemas.Current   // the rules about the shape of documents
 	Attachments *attachments.Store
 	Cluster     *accord.Node                   // nil for none
 	NoCluster   error                          // why there are no identities and compare-exchange values; nil if there are

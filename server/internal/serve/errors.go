@@ -177,7 +177,7 @@ func ProblemOf(err error) *Problem {
 		return say(http.StatusBadRequest, typeQuery)
 	case is(jay.ErrNoAttachment):
 		return say(http.StatusBadRequest, typeNoAttachment)
-	case is(jay.ErrRequestID):
+	case is(jay.ErrRequestID, jay.ErrSchema, jay.ErrSchemaRule):
 		return say(http.StatusUnprocessableEntity, TypeBadRequest)
 	case is(jay.ErrInvalidID, jay.ErrInvalidDocument, jay.ErrInvalidAttachment, jay.ErrInvalidPatch, jay.ErrLeadTooLarge, jay.ErrUsage, jay.ErrStandby, jay.ErrIndex, jay.ErrIndexExists):
 		return say(http.StatusBadRequest, TypeBadRequest)
