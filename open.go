@@ -163,6 +163,7 @@ func (o *Options) inner(claim *budget.Claim) *core.Options {
 
 		LookWrites: o.LookWrites,
 		Call:       calls.Answer,
+		Unasked:    calls.Unasked,
 
 		Engine: storage.OpenOptions{
 			ReadOnly:     o.ReadOnly,

@@ -399,7 +399,7 @@ type Options struct {
 	// program: IDs come from its counters, its options apply, and its observers see it. What such a program may do:
 	// put, patch and delete documents, one by one, in batches and by query; draw and set identities, raise counters; change
 	// compare-exchange values; create and drop indexes, rename and drop collections; compact; switch expiration and refresh. Other writes,
-	// transactions above all, return ErrReadOnly there. What a program takes is bounded: see docs/limits.md.
+	// transactions above all, return ErrReadOnly there. A rotation of encryption keys (keys.Rotate) needs no LookWrites. What a program takes is bounded: see docs/limits.md.
 	//
 	// It goes without NoLook. It has no effect on what has no socket: a database in memory, one that is ReadOnly, and one with
 	// an FS or an Engine. AnswerLook never writes.

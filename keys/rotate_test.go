@@ -170,3 +170,66 @@ func TestRotate_Refused(t *testing.T) {
 		t.Errorf("an ended context: %+v, %v", p, err)
 	}
 }
+
+// Ensure that a program which looks into a database has its keys rotated by the program that has it open, without leave to write; that nothing is changed if that program
+// has not got the key that is expected; and that what may not be done is refused.
+func TestRotate_Look(t *testing.T) {
+	ctx := context.Background()
+	dir := filepath.Join(t.TempDir(), "db")
+	path := filepath.Join(t.TempDir(), "keys")
+	addKey(t, path, "old")
+	db, err := jay.Open(dir, &jay.Options{EncryptionKeys: keys.File(path)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Put(ctx, "notes/1", []byte(`{"Text":"x"}`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	there, err := jay.Look(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer there.Close()
+
+	if _, err := keys.RotateTo(ctx, there, "new", nil); !errors.Is(err, jay.ErrKey) || !strings.Contains(err.Error(), `is "old", and not "new"`) {
+		t.Errorf("a key that the program has not got: %v", err)
+	}
+	addKey(t, path, "new")
+	for _, in := range []*jay.DB{db, there} {
+		if _, err := keys.RotateTo(ctx, in, "old", nil); !errors.Is(err, jay.ErrKey) || !strings.Contains(err.Error(), `is "new", and not "old"`) {
+			t.Errorf("another key than the newest: %v", err)
+		}
+	}
+	if s, err := db.Stats(ctx); err != nil || s.Engine.OlderKeys != 0 {
+		t.Errorf("after refusals: %d files need an older key, %v", s.Engine.OlderKeys, err)
+	}
+	if id, err := keys.Renew(there); id != "new" || err != nil {
+		t.Errorf("renewed: %q, %v", id, err)
+	}
+	if s, err := db.Stats(ctx); err != nil || s.Engine.OlderKeys == 0 {
+		t.Errorf("after Renew: %d files need an older key, %v", s.Engine.OlderKeys, err)
+	}
+	p, err := keys.RotateTo(ctx, there, "new", func(keys.Progress) {})
+	if err != nil || p.Key != "new" || p.Done == 0 {
+		t.Errorf("rotated: %+v, %v", p, err)
+	}
+	if s, err := db.Stats(ctx); err != nil || s.Engine.OlderKeys != uint64(len(p.Left)) {
+		t.Errorf("%d files need an older key, and %q are left; %v", s.Engine.OlderKeys, p.Left, err)
+	}
+
+	if _, err := there.Put(ctx, "notes/2", []byte(`{}`)); !errors.Is(err, jay.ErrReadOnly) || !strings.Contains(err.Error(), "LookWrites") {
+		t.Errorf("a write: %v", err)
+	}
+	reader, err := jay.Look(dir, &jay.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if _, err := keys.Rotate(ctx, reader, nil); !errors.Is(err, jay.ErrReadOnly) {
+		t.Errorf("one that only reads: %v", err)
+	}
+}

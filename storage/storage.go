@@ -190,8 +190,8 @@ type Checkpointer interface {
 // ErrKey if its files are not encrypted.
 type Rekeyer interface {
 	// RenewKey asks for the newest key, with which the files that are made from now on are encrypted, and returns its ID. After an error it is the key
-	// before. The key is needed for the next Open from then on.
-	RenewKey() (id string, err error)
+	// before. The key is needed for the next Open from then on. If expected is not empty, and the newest key has another ID, the error is ErrKey and nothing is changed.
+	RenewKey(expected string) (id string, err error)
 
 	// OlderKeys returns the names of the files that need another key than the newest one.
 	OlderKeys() ([]string, error)

@@ -32,11 +32,13 @@ const (
 	Change           = "change"
 	Compact          = "compact"
 	ConfigureDue     = "configure-due"
+	RenewKey         = "renew-key"
+	RotateKeys       = "rotate-keys"
 )
 
 // Caller brings a call to the program that has the database open: see look.Driver.
 type Caller interface {
-	MayCall() error
+	MayCall(name string) error
 	Call(ctx context.Context, name string, arguments []byte, progress func([]byte)) ([]byte, error)
 }
 
@@ -116,7 +118,7 @@ type Answer struct {
 // The error is that of the call, with result as far as it had come, or one of the way there: an ErrReadOnly that says why nothing is carried out,
 // an ErrUnavailable if nothing was, or an ErrUnknownOutcome.
 func Do[R, P any](ctx context.Context, o *Owner, name string, arguments any, result *R, progress func(P)) error {
-	if err := o.Caller.MayCall(); err != nil { // before the arguments are encoded: they may be large
+	if err := o.Caller.MayCall(name); err != nil { // before the arguments are encoded: they may be large
 		return err
 	}
 	text, err := encode(arguments)

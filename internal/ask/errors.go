@@ -36,6 +36,7 @@ var sentinels = map[string]error{
 	"lead":            ids.ErrLeadTooLarge,
 	"invalid":         metadata.ErrInvalid,
 	"attachment":      metadata.ErrInvalidAttachment,
+	"key":             errs.ErrKey,
 	"closed":          errs.ErrClosed,
 	"not-found":       errs.ErrNotFound,
 	"exists":          errs.ErrExists,

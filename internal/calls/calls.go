@@ -16,6 +16,7 @@ import (
 	"github.com/jaydb/jay/internal/core"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/indexer"
+	"github.com/jaydb/jay/internal/rekey"
 	"github.com/jaydb/jay/internal/requests"
 	"github.com/jaydb/jay/internal/write"
 )
@@ -61,7 +62,17 @@ var table = map[string]call{
 	ask.ConfigureDue: of(func(ctx context.Context, db *core.Database, a ask.DueArguments, _ func(any)) (any, error) {
 		return nil, db.ConfigureDue(ctx, a.What, a.Kind, a.Disabled)
 	}),
+	ask.RenewKey: of(func(ctx context.Context, db *core.Database, a rekey.Arguments, _ func(any)) (string, error) {
+		return rekey.Renew(ctx, db, a)
+	}),
+	ask.RotateKeys: of(func(ctx context.Context, db *core.Database, a rekey.Arguments, progress func(any)) (rekey.Progress, error) {
+		return rekey.Rotate(ctx, db, a, func(p rekey.Progress) { progress(p) })
+	}),
 }
+
+// Unasked are the calls that are carried out for programs whose writes are not (Options.LookWrites). They change no document, and use what this program has:
+// its own keys.
+var Unasked = []string{ask.RenewKey, ask.RotateKeys}
 
 // of returns the call of a function with decoded arguments.
 func of[A, R any](fn func(ctx context.Context, db *core.Database, arguments A, progress func(any)) (R, error)) call {

@@ -81,8 +81,9 @@ type Options struct {
 	// database then, but with NoLook.
 	OnMachine, NoLook bool
 
-	// LookWrites has the database carry out the calls of those who look into it through the socket, by Call.
+	// LookWrites has the database carry out all calls of those who look into it through the socket, by Call; without it only those of Unasked.
 	LookWrites bool
+	Unasked    []string
 
 	// Call carries out a call of another program: see look.Call.
 	Call func(ctx context.Context, db *Database, name string, arguments []byte, progress func([]byte)) ([]byte, error)
@@ -162,7 +163,10 @@ func (db *Database) listen(dir string, o *Options) {
 		return
 	}
 	source.NoCall = "that program would write for others if it set Options.LookWrites"
-	if o.LookWrites && o.Call != nil {
+	if o.Call != nil {
+		if !o.LookWrites {
+			source.Only = o.Unasked
+		}
 		source.Call = func(ctx context.Context, name string, arguments []byte, progress func([]byte)) ([]byte, error) {
 			return o.Call(ctx, db, name, arguments, progress)
 		}

@@ -56,7 +56,7 @@ type WriteResult struct {
 
 // writeByOwner is writeOps of a database that another program has open.
 func (db *Database) writeByOwner(ctx context.Context, ops []*write.Op) error {
-	if err := db.Owner.Caller.MayCall(); err != nil {
+	if err := db.Owner.Caller.MayCall(ask.Write); err != nil {
 		return db.orClosed(write.OpError(ops, ops[0], err))
 	}
 	carried, err := write.Carry(ops, look.ErrNotCarried)

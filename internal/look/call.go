@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -65,7 +66,7 @@ func (a *Answerer) reserve(bytes int) error {
 
 // addArguments keeps arguments for the next call.
 func (c *client) addArguments(piece []byte) error {
-	err := c.checkCalls()
+	err := c.checkCalls("") // those of Only fit a frame
 	if err == nil && len(c.calls.arguments)+len(piece) > maxCall {
 		err = errCallTooLarge(len(c.calls.arguments) + len(piece))
 	}
@@ -90,9 +91,9 @@ func (c *client) dropArguments() {
 	c.calls.arguments = nil
 }
 
-// checkCalls returns why no call is carried out for the client, or nil.
-func (c *client) checkCalls() error {
-	if c.of.source.Call == nil {
+// checkCalls returns why a call is not carried out for the client, or nil. "" is any of them.
+func (c *client) checkCalls(name string) error {
+	if s := &c.of.source; s.Call == nil || s.Only != nil && !slices.Contains(s.Only, name) {
 		return fmt.Errorf("%w: %s", storage.ErrReadOnly, c.of.source.noCall())
 	}
 	return nil
@@ -109,7 +110,7 @@ func (s *Source) noCall() string {
 // beginCall begins a call, and answers as awaitCall does.
 func (c *client) beginCall(request content) error {
 	name := string(request.text())
-	err := c.checkCalls()
+	err := c.checkCalls(name)
 	switch {
 	case err != nil:
 	case request.bad:
@@ -212,11 +213,13 @@ func (c *client) endCalls() {
 	c.dropArguments()
 }
 
-// MayCall returns why the owner carries out no call of this process, or nil. The error is an ErrLooking.
-func (e *engine) MayCall() error {
+// MayCall returns why the owner does not carry out a call of this process, or nil. "" is any call. The error is an ErrLooking.
+func (e *engine) MayCall(name string) error {
 	switch writes := e.hello.Writes; {
 	case e.onlyReads:
 		return fmt.Errorf("%w: this program has opened it with Options.ReadOnly: leave that out", ErrLooking)
+	case slices.Contains(e.hello.Calls, name):
+		return nil
 	case writes == nil:
 		return fmt.Errorf("%w: that program is older than this one, and carries out no writes for others: let that program write, or end it", ErrLooking)
 	case *writes != "":
@@ -227,7 +230,7 @@ func (e *engine) MayCall() error {
 
 // refuse returns the error of what is not carried out by a call.
 func (e *engine) refuse() error {
-	if err := e.MayCall(); err != nil {
+	if err := e.MayCall(""); err != nil {
 		return err
 	}
 	return ErrNotCarried
@@ -239,7 +242,7 @@ func (e *engine) refuse() error {
 // The error is that of MayCall, an ErrTooLarge or an ErrUnavailable if nothing was carried out, and an ErrUnknownOutcome if the
 // connection has ended before the result came.
 func (e *engine) Call(ctx context.Context, name string, arguments []byte, progress func([]byte)) ([]byte, error) {
-	if err := e.MayCall(); err != nil {
+	if err := e.MayCall(name); err != nil {
 		return nil, err
 	}
 	if n := len(name) + len(arguments); n > maxCall {

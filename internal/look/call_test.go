@@ -221,6 +221,25 @@ func (c *carried) checkReleased(t *testing.T) {
 	}
 }
 
+// Ensure that an owner which carries out some calls only refuses others, those as well that a client sends all the same, and says why.
+func TestCall_Only(t *testing.T) {
+	o := carry(t)
+	o.source.Only, o.source.NoCall = []string{"echo"}, "an option is missing"
+	e := caller(t, o.dir)
+	if got, err := e.Call(ctx, "echo", []byte("x"), nil); string(got) != "x" || err != nil {
+		t.Errorf("one of them: %q, %v", got, err)
+	}
+	for i := range 2 {
+		if _, err := e.Call(ctx, "steps", nil, nil); !errors.Is(err, storage.ErrReadOnly) || !strings.Contains(err.Error(), "an option is missing") {
+			t.Errorf("another call, %d: %v", i, err)
+		}
+		e.hello.Calls = append(e.hello.Calls, "steps") // a client that does not ask
+	}
+	if _, err := e.Call(ctx, "echo", bytes.Repeat([]byte("x"), 2*maxRequest), nil); !errors.Is(err, storage.ErrReadOnly) {
+		t.Errorf("arguments in front of a call: %v", err)
+	}
+}
+
 // Ensure that an owner without calls carries out none, also for a client that does not ask whether it may, that the error says what its Source says, and that
 // older owners are told from it.
 func TestCall_Refused(t *testing.T) {

@@ -25,8 +25,10 @@ type Source struct {
 	// Follow answers the request of a standby until ctx ends, w fails or the stream is at its end. Nil answers none.
 	Follow func(ctx context.Context, w io.Writer, request io.Reader) error
 
-	// Call carries out the calls of clients. Nil carries out none; NoCall then says to them why, such as which option is missing.
+	// Call carries out the calls of clients, those of Only if that is not nil. Nil carries out none. NoCall says to clients why others are not carried out, such as
+	// which option is missing.
 	Call   Call
+	Only   []string
 	NoCall string
 }
 
@@ -275,10 +277,10 @@ func (c *client) greet(refused error) error {
 		return errors.Join(c.fail(refused), refused)
 	}
 	writes := ""
-	if c.of.source.Call == nil {
+	if c.of.source.Call == nil || c.of.source.Only != nil {
 		writes = c.of.source.noCall()
 	}
-	return c.replyJSON(hello{PID: os.Getpid(), SnapshotAge: c.of.age, Writes: &writes})
+	return c.replyJSON(hello{PID: os.Getpid(), SnapshotAge: c.of.age, Writes: &writes, Calls: c.of.source.Only})
 }
 
 // end closes the connection and what it has open.

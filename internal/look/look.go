@@ -90,6 +90,9 @@ type hello struct {
 	PID         int           `json:"pid"`
 	SnapshotAge time.Duration `json:"snapshotAgeNs"`
 
-	// Writes says why the owner carries out no calls, and is empty if it does. Older owners do not send it.
+	// Writes says why the owner carries out no calls that write, and is empty if it does. Older owners do not send it.
 	Writes *string `json:"writes,omitempty"`
+
+	// Calls are those that the owner carries out all the same.
+	Calls []string `json:"calls,omitempty"`
 }

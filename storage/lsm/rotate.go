@@ -30,7 +30,7 @@ type rotation struct {
 }
 
 // RenewKey implements storage.Rekeyer. The identity has the newest key before any other file: so a program without that key is refused at once.
-func (r *rotation) RenewKey() (id string, err error) {
+func (r *rotation) RenewKey(expected string) (id string, err error) {
 	ring, err := r.ring()
 	if err != nil {
 		return "", err
@@ -40,6 +40,9 @@ func (r *rotation) RenewKey() (id string, err error) {
 	key, err := ring.Next()
 	if err != nil {
 		return "", err
+	}
+	if expected != "" && key.ID != expected {
+		return "", fmt.Errorf("%w: the newest key that the program has which has the database open is %q, and not %q: nothing was changed; give that program the key, or name its file of keys", storage.ErrKey, key.ID, expected)
 	}
 	identity, err := ring.IdentityWith(key)
 	if err == nil {

@@ -41,7 +41,7 @@ func (c *changing) set(ids ...string) {
 // rotate gives all files the newest key, and returns those that need another one still.
 func rotate(t testing.TB, e *lsm.Engine, want string) []string {
 	t.Helper()
-	id, err := e.RenewKey()
+	id, err := e.RenewKey("")
 	if err != nil || id != want {
 		t.Fatalf("renewed: got %q, %v, want %q", id, err, want)
 	}
@@ -299,7 +299,7 @@ func TestRotate_Refused(t *testing.T) {
 	}
 	fill(t, e, 10, "v")
 	k.set()
-	if _, err := e.RenewKey(); !errors.Is(err, storage.ErrKey) {
+	if _, err := e.RenewKey(""); !errors.Is(err, storage.ErrKey) {
 		t.Errorf("no keys: got %v", err)
 	}
 	fill(t, e, 10, "w")
@@ -321,7 +321,7 @@ func TestRotate_Refused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer plain.Close()
-	if _, err := plain.RenewKey(); !errors.Is(err, storage.ErrKey) {
+	if _, err := plain.RenewKey(""); !errors.Is(err, storage.ErrKey) {
 		t.Errorf("a plain database: got %v", err)
 	}
 	if _, err := plain.OlderKeys(); !errors.Is(err, storage.ErrKey) {
