@@ -55,7 +55,7 @@ func newAddress(name string) (address, error) {
 
 // String returns the address for messages, without a password.
 func (a address) String() string {
-	return fmt.Sprintf("%s@%s:%d/%s schema %s", a.config.User, a.config.Host, a.config.Port, a.config.Database, a.schema)
+	return fmt.Sprintf("%s@%s/%s schema %s", a.config.User, strings.Join(a.hosts(), ","), a.config.Database, a.schema)
 }
 
 // Shown implements storage.Namer.

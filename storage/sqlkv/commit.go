@@ -25,7 +25,8 @@ func (e *Engine) connection(ctx context.Context) (*pgx.Conn, error) {
 	if e.conn != nil && !e.conn.IsClosed() {
 		return e.conn, nil
 	}
-	c, err := e.connect(ctx, e.address.config, e.timeout)
+	w := new(watch)
+	c, err := e.connect(ctx, w.on(e.config), e.timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +34,7 @@ func (e *Engine) connection(ctx context.Context) (*pgx.Conn, error) {
 		c.Close(ctx)
 		return nil, err
 	}
-	e.conn = c
+	e.conn, e.watch = c, w
 	return c, nil
 }
 
@@ -124,6 +125,8 @@ func (g *group) commit() error {
 	var b pgx.Batch
 	if relaxed {
 		b.Queue("select set_config('synchronous_commit', 'off', true)")
+	} else if e.traits.patient != "" {
+		b.Queue(e.traits.patient)
 	}
 	if used|g.needs != used {
 		g.features = formatFeatures(e.known.Format(used | g.needs).Features)
@@ -336,7 +339,9 @@ func (w *writes) parts() func(yield func(writes) bool) {
 }
 
 // send runs the statements of a batch, of which the last is the commit.
-func (e *Engine) send(ctx context.Context, b *pgx.Batch) error {
+func (e *Engine) send(ctx context.Context, b *pgx.Batch) (err error) {
+	e.watch.begin()
+	defer func() { err = e.watch.end(err) }()
 	answers := e.conn.SendBatch(ctx, b)
 	n := b.Len()
 	for i := range n {
@@ -381,11 +386,13 @@ func (e *Engine) resolve(d *doubt, cause error) error {
 	}
 }
 
-// settle asks the server what became of a commit.
+// settle asks the server what became of a commit. The transaction that takes the lock commits, too: when that is on the synchronous standby, all before it
+// is, so that a commit that is found will not be lost.
 func (e *Engine) settle(d *doubt) (committed bool, err error) {
 	ctx, cancel := e.bounded()
 	defer cancel()
 	e.drop() // the old connection may be in the way
+	e.pool.Reset()
 	c, err := e.connection(ctx)
 	if err != nil {
 		return false, e.address.explain(err)
@@ -393,12 +400,17 @@ func (e *Engine) settle(d *doubt) (committed bool, err error) {
 	var known bool
 	var b pgx.Batch
 	b.Queue(e.traits.commits)
+	if e.traits.patient != "" {
+		b.Queue(e.traits.patient)
+	}
 	b.Queue(e.sql.lock)
-	b.Queue("rollback")
+	b.Queue("commit")
+	before := b.Len()
 	b.Queue(e.sql.oldest, d.after) // after the lock, in a transaction of its own: it sees all that is decided
 	b.Queue(e.sql.sinceToken, d.after, d.token)
+	e.watch.begin()
 	answers := c.SendBatch(ctx, &b)
-	for range 3 {
+	for range before {
 		if err == nil {
 			_, err = answers.Exec()
 		}
@@ -406,7 +418,7 @@ func (e *Engine) settle(d *doubt) (committed bool, err error) {
 	if err == nil {
 		err = errors.Join(answers.QueryRow().Scan(&known), answers.QueryRow().Scan(&committed))
 	}
-	if err = errors.Join(err, answers.Close()); err != nil {
+	if err = e.watch.end(errors.Join(err, answers.Close())); err != nil {
 		e.drop()
 		return false, e.address.explain(err)
 	}

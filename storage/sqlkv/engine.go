@@ -2,6 +2,7 @@ package sqlkv
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 type Engine struct {
 	options
 	address address
+	config  *pgx.ConnConfig // of its connections
 	sql     statements
 	id      []byte // of the store
 	ctx     context.Context
@@ -39,6 +41,7 @@ type Engine struct {
 
 	// Of the leader alone.
 	conn     *pgx.Conn // or nil
+	watch    *watch    // of conn
 	expected int       // members that have just been answered
 	hot      hot
 	doubt    *doubt // a commit whose outcome is not known yet; or nil
@@ -47,6 +50,8 @@ type Engine struct {
 // open opens the store at an address, and makes it if there is none, unless it must exist.
 func open(a address, o options, mustExist bool) (_ *Engine, err error) {
 	e := &Engine{options: o, address: a, sql: newStatements(a.schema, o.traits), snapshots: make(chan struct{}, o.connections-2)}
+	e.config = o.overHosts(a)
+	e.config.ValidateConnect = e.notBehind(e.config.ValidateConnect)
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
@@ -55,7 +60,7 @@ func open(a address, o options, mustExist bool) (_ *Engine, err error) {
 	}()
 	ctx, cancel := e.bounded()
 	defer cancel()
-	first, err := o.connect(ctx, a.config, o.timeout)
+	first, err := o.connect(ctx, e.config, o.timeout)
 	if err != nil {
 		return nil, a.explain(err)
 	}
@@ -85,7 +90,8 @@ func (e *Engine) newPool(ctx context.Context) (*pgxpool.Pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.ConnConfig = e.address.config
+	config.ConnConfig = e.config
+	config.PingTimeout = e.timeout / 4 // of a connection that was not used for a second
 	config.MaxConns = int32(e.connections)
 	config.MinConns = 0
 	config.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
@@ -117,6 +123,7 @@ func (e *Engine) acquire(ctx context.Context, fn func(c *pgxpool.Conn) error) (*
 	for attempt := 0; ; attempt++ {
 		c, err := e.pool.Acquire(ctx)
 		if err != nil {
+			e.suspect(ctx)
 			return nil, err
 		}
 		if err = fn(c); err == nil {
@@ -128,8 +135,17 @@ func (e *Engine) acquire(ctx context.Context, fn func(c *pgxpool.Conn) error) (*
 		}
 		c.Release()
 		if !gone || attempt > 0 || ctx.Err() != nil {
+			e.suspect(ctx)
 			return nil, err
 		}
+		e.pool.Reset()
+	}
+}
+
+// suspect lets the pool make its connections anew if the server has not answered within Driver.Timeout: it may be cut off, and then it
+// does not answer on the others either.
+func (e *Engine) suspect(ctx context.Context) {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		e.pool.Reset()
 	}
 }

@@ -49,7 +49,7 @@ type newStore struct {
 func (n *newStore) do(fn func(ctx context.Context, tx pgx.Tx) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), n.options.timeout)
 	defer cancel()
-	c, err := n.options.connect(ctx, n.address.config, n.options.timeout)
+	c, err := n.options.connect(ctx, n.options.overHosts(n.address), n.options.timeout)
 	if err != nil {
 		return n.address.explain(err)
 	}

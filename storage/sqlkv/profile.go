@@ -42,6 +42,7 @@ type traits struct {
 	relaxed bool   // a commit need not wait for the disk
 	key     string // the primary key of table kv
 	version string // that the answer to "select version()" contains
+	patient string // makes the commit of a transaction wait for standbys for as long as it takes; or empty
 
 	// settings are made on each connection.
 	settings []string
@@ -57,6 +58,7 @@ var profiles = map[Profile]traits{
 		relaxed: true,
 		key:     "primary key (k)",
 		version: "PostgreSQL",
+		patient: "select set_config('statement_timeout', '0', true)",
 		settings: []string{
 			// Every statement finds its rows by the primary key. A plan that was made while a table was small must not stay
 			// another one when it has grown.
@@ -64,8 +66,8 @@ var profiles = map[Profile]traits{
 			"set enable_bitmapscan = off",
 			"set jit = off",
 			"set plan_cache_mode = force_generic_plan",
-			// Durability that an administrator has made stricter stays so.
-			"select set_config('synchronous_commit', case current_setting('synchronous_commit') when 'off' then 'on' else current_setting('synchronous_commit') end, false)",
+			// Durability that an administrator has made stricter stays so. The others wait for less than the disk of a synchronous standby.
+			"select set_config('synchronous_commit', case current_setting('synchronous_commit') when 'remote_apply' then 'remote_apply' else 'on' end, false)",
 		},
 	},
 	Yugabyte: {

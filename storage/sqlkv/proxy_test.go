@@ -21,6 +21,7 @@ type proxy struct {
 
 	cut     atomic.Int32 // how the next commit is cut
 	refuses atomic.Bool  // connections are closed at once
+	startup string       // parameters that it adds to those of a connection: names and values, each with a zero byte
 
 	mu    sync.Mutex
 	conns map[net.Conn]struct{} // Guarded by mu.
@@ -126,6 +127,9 @@ func (p *proxy) requests(client io.Reader, database io.Writer, cut *atomic.Bool)
 		kind, body, err := readMessage(client, first)
 		if err != nil {
 			return
+		}
+		if first && p.startup != "" {
+			body = append(append(body[:len(body)-1:len(body)-1], p.startup...), 0)
 		}
 		writeMessage(&pending, kind, body, first)
 		switch kind {

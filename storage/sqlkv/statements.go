@@ -17,10 +17,11 @@ const layout = 1
 type statements struct {
 	create []string // tables of a new store
 
-	store   string // the row of store
-	newest  string // the number of the newest commit
-	finish  string // the creation
-	feature string // notes the features in use
+	store    string // the row of store
+	newest   string // the number of the newest commit
+	newestOf string // the same, if the store has an ID
+	finish   string // the creation
+	feature  string // notes the features in use
 
 	get     string // the value of a key
 	getMany string // the keys and values of many keys
@@ -59,10 +60,11 @@ func newStatements(schema string, t traits) statements {
 			in(`insert into $s.store (one, layout, id, features, created) values (1, $1, $2, '', false)`),
 		},
 
-		store:   in(`select layout, id, features, created from $s.store`),
-		newest:  in(`select n from $s.commits order by n desc limit 1`),
-		finish:  in(`update $s.store set created = true where one = 1`),
-		feature: in(`update $s.store set features = $1 where one = 1`),
+		store:    in(`select layout, id, features, created from $s.store`),
+		newest:   in(`select n from $s.commits order by n desc limit 1`),
+		newestOf: in(`select (select n from $s.commits order by n desc limit 1) from $s.store where id = $1`),
+		finish:   in(`update $s.store set created = true where one = 1`),
+		feature:  in(`update $s.store set features = $1 where one = 1`),
 
 		get:     in(`select v from $s.kv where k = $1`),
 		getMany: in(`select k, v from $s.kv where k = any($1)`),

@@ -83,6 +83,31 @@ var onPostgres = []mutation{
 		tests: []tests{{"storage/sqlkv", "TestIterator_Model"}},
 	},
 	{
+		name:  "sqlkv: a commit that is found is acknowledged though it is on no standby",
+		edits: []edit{{"storage/sqlkv/commit.go", "\tb.Queue(e.sql.lock)\n\tb.Queue(\"commit\")\n", "\tb.Queue(e.sql.lock)\n\tb.Queue(\"rollback\")\n"}},
+		tests: []tests{{"storage/sqlkv", "TestUpdate_NoStandby"}},
+	},
+	{
+		name:  "sqlkv: a client that waits for a standby in vain cancels the commit",
+		edits: []edit{{"storage/sqlkv/failover.go", "\t\tif w.committing.Load() {\n", "\t\tif w.committing.Load() && false {\n"}},
+		tests: []tests{{"storage/sqlkv", "TestUpdate_NoStandby"}},
+	},
+	{
+		name:  "sqlkv: the server cancels a commit that waits for a standby",
+		edits: []edit{{"storage/sqlkv/profile.go", "\t\tpatient: \"select set_config('statement_timeout', '0', true)\",\n", ""}},
+		tests: []tests{{"storage/sqlkv", "TestUpdate_NoStandby"}},
+	},
+	{
+		name:  "sqlkv: a server that lacks commits is used",
+		edits: []edit{{"storage/sqlkv/failover.go", "err == nil && number < seen {", "err == nil && number < seen && false {"}},
+		tests: []tests{{"storage/sqlkv", "TestEngine_ServerIsBehind"}},
+	},
+	{
+		name:  "sqlkv: a server that does not answer gets all the time",
+		edits: []edit{{"storage/sqlkv/failover.go", "\t\tconfig.ConnectTimeout = share\n", "\t\t_ = share\n"}},
+		tests: []tests{{"storage/sqlkv", "TestOpen_SeveralHosts"}},
+	},
+	{
 		name:  "sqlkv: messages have the password of the address",
 		edits: []edit{{"storage/driver.go", "\tif n, is := d.(Namer); is {\n", "\tif n, is := d.(Namer); is && name == \"\" {\n"}},
 		tests: []tests{{"storage/sqlkv", "TestJay_NoPassword"}},
