@@ -32,7 +32,7 @@ test test-short invariants race: export TMPDIR ?= $(FILES)
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help fetch demo small test test-short test-full check ci nightly format vet lint invariants race race-full engine encrypted bin/systems cross cross-full modules oldest oldest-types campaigns readme interop cluster postgres postgres-full browser release-try screenshots studio-million bench bench-full bench-smoke memory attachments backup standby crash kill-reads kill-changes storm simulation kinds revisions places damage hunt hostile expiry feeds cluster-faults formats fuzz mutations build
+.PHONY: help fetch demo small test test-short test-full check ci nightly format vet lint invariants race race-full engine encrypted bin/systems cross cross-full modules oldest oldest-types campaigns readme interop cluster postgres failover postgres-full browser release-try screenshots studio-million bench bench-full bench-smoke memory attachments backup standby crash kill-reads kill-changes storm simulation kinds revisions places damage hunt hostile expiry feeds cluster-faults formats fuzz mutations build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
@@ -44,6 +44,7 @@ help:
 	@echo "nightly     the rest: modules oldest engine encrypted cross-full race-full bench-smoke cluster postgres-full release-try and campaigns, hours"
 	@echo "cluster     nodes that agree through etcd, on a network that fails; installs etcd"
 	@echo "postgres    the storage engine on PostgreSQL, which it installs; postgres-full: suites on it, kills of the server"
+	@echo "failover    PostgreSQL that fails over, which it installs: FAILOVERS=20 kills, cuts and standstills of its primary server"
 	@echo "engine      tests that say nothing about files, on another engine than Pebble's"
 	@echo "encrypted   the same tests, with databases in encrypted files"
 	@echo "build       bin/jay"
@@ -234,9 +235,18 @@ postgres:
 	JAY_SQL_PROCESSES=20s $(GO) test -vet=off -run 'TestProcesses$$' -count=1 -timeout 10m -v ./tests/txn
 	$(GO) test -vet=off -run 'TestStore$$|TestServe_Stores$$' -count=1 -timeout 10m ./cmd/jay
 
-# Suites that say nothing about files, on PostgreSQL; 100 kills of the server; and ten minutes of faults of processes, server and connections. What plans cost is left out: it is what the
+# PostgreSQL with two standbys that Patroni fails over, in network namespaces: so many failovers, while three processes write. It
+# needs root.
+FAILOVERS = 20
+failover: export JAY_NEED_POSTGRES = 1
+failover: export TMPDIR ?= $(FILES)
+failover:
+	./storage/sqlkv/install.sh cluster
+	JAY_SQL_FAILOVERS=$(FAILOVERS) $(GO) test -vet=off -run 'TestFailover$$' -count=1 -timeout 120m -v ./tests/txn
+
+# Suites that say nothing about files, on PostgreSQL; failovers; 100 kills of the server; and ten minutes of faults of processes, server and connections. What plans cost is left out: it is what the
 # planner finds out with an engine whose snapshots remember counts.
-postgres-full: postgres
+postgres-full: postgres failover
 	JAY_ENGINE=postgres $(GO) test -short -timeout 60m -p 1 -skip TestPlan_ ./tests/edits ./tests/model ./tests/query ./tests/txn
 	JAY_SQL_KILLS=100 $(GO) test -run 'TestKill$$' -count=1 -timeout 60m -v ./storage/sqlkv
 	JAY_SQL_PROCESSES=10m $(GO) test -run 'TestProcesses$$' -count=1 -timeout 60m -v ./tests/txn

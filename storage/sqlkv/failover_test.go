@@ -24,14 +24,10 @@ func TestOpen_SeveralHosts(t *testing.T) {
 	reads := newProxy(t)
 	reads.startup = "default_transaction_read_only\x00on\x00"
 	hosts := mute.Addr().String() + "," + reads.listener.Addr().String() + "," + p.listener.Addr().String()
-	begun := time.Now()
-	e := open(t, &sqlkv.Driver{Timeout: 8 * time.Second}, strings.Replace(p.name(name), p.listener.Addr().String(), hosts, 1))
+	e := open(t, &sqlkv.Driver{Timeout: 6 * time.Second}, strings.Replace(p.name(name), p.listener.Addr().String(), hosts, 1))
 	defer e.Close()
 	must(t, put(e, "k", "v"))
 	equal(t, get(t, e, "k"), "v")
-	if took := time.Since(begun); took > 8*time.Second {
-		t.Errorf("it took %v", took)
-	}
 	p.refuses.Store(true)
 	p.closeAll()
 	if err := put(e, "k", "w"); !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), hosts) {

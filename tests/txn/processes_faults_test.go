@@ -31,7 +31,7 @@ import (
 const processesFor = "JAY_SQL_PROCESSES"
 
 // patience is how long each wait of TestProcesses takes at most.
-const patience = 90 * time.Second
+const patience = 3 * time.Minute
 
 // link is between the processes and the server, and cuts connections.
 type link struct {
@@ -154,7 +154,8 @@ type worker struct {
 // trial is what all processes have done.
 type trial struct {
 	t       *testing.T
-	address string
+	address string // that the processes open
+	url     string // the same store, when no fault is made
 	started int
 
 	mu       sync.Mutex
@@ -168,6 +169,23 @@ type trial struct {
 	sureNot  map[string]int             // of those tried, which have changed nothing
 	feeds    map[string]map[string]bool // IDs by process
 	progress int
+	writes   []line // the last ones that were acknowledged
+	failed   line   // the last call that failed
+}
+
+// newTrial returns a trial of a store with two indexes at an address; url is the same one without what is between.
+func newTrial(t *testing.T, address, url string) *trial {
+	t.Helper()
+	db, err := jay.Open(url, &jay.Options{Engine: new(sqlkv.Driver)})
+	must(t, err)
+	must(t, db.EnsureIndex(ctx, "Users", jay.Index{Name: "by", Fields: []string{"By"}}))
+	must(t, db.EnsureIndex(ctx, "Orders", jay.Index{Name: "by", Fields: []string{"By"}, Unique: true}))
+	must(t, db.Close())
+	return &trial{
+		t: t, address: address, url: url,
+		runs: make(map[string]line), ends: make(map[string]line), numbers: make(map[uint64]string), tries: make(map[string]int), done: make(map[string]int),
+		sureNot: make(map[string]int), feeds: make(map[string]map[string]bool),
+	}
 }
 
 func (tr *trial) start() *worker {
@@ -196,8 +214,14 @@ func (tr *trial) start() *worker {
 func (tr *trial) note(w *worker, l line) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
+	if l.Error != "" {
+		tr.failed = l
+	}
 	if l.Error == "" && l.End > 0 {
 		tr.progress++
+		if l.Kind == madeLine {
+			tr.writes = append(tr.writes[max(0, len(tr.writes)-1000):], l)
+		}
 	}
 	switch l.Kind {
 	case runLine:
@@ -302,17 +326,7 @@ func TestProcesses(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	const schema = "jay_schema=processes"
-	tr := &trial{
-		t: t, address: "postgres://jay@" + between.listener.Addr().String() + "/postgres?sslmode=disable&" + schema,
-		runs: make(map[string]line), ends: make(map[string]line), numbers: make(map[uint64]string), tries: make(map[string]int), done: make(map[string]int),
-		sureNot: make(map[string]int), feeds: make(map[string]map[string]bool),
-	}
-	db, err := jay.Open(server.URL(schema), &jay.Options{Engine: new(sqlkv.Driver)})
-	must(t, err)
-	must(t, db.EnsureIndex(ctx, "Users", jay.Index{Name: "by", Fields: []string{"By"}}))
-	must(t, db.EnsureIndex(ctx, "Orders", jay.Index{Name: "by", Fields: []string{"By"}, Unique: true}))
-	must(t, db.Close())
-
+	tr := newTrial(t, "postgres://jay@"+between.listener.Addr().String()+"/postgres?sslmode=disable&"+schema, server.URL(schema))
 	workers := make([]*worker, 4)
 	for i := range workers {
 		workers[i] = tr.start()
@@ -356,6 +370,13 @@ func TestProcesses(t *testing.T) {
 	between.loseCommit.Store(false)
 	t.Logf("faults: %v", made)
 
+	tr.finish(workers)
+}
+
+// finish lets the processes end, and checks what they have done.
+func (tr *trial) finish(workers []*worker) {
+	t := tr.t
+	t.Helper()
 	for _, step := range []struct {
 		name string
 		of   func(w *worker) chan struct{}
@@ -378,9 +399,8 @@ func TestProcesses(t *testing.T) {
 			t.Errorf("%s: %v", w.name, err)
 		}
 	}
-	if db, err = jay.Open(server.URL(schema), &jay.Options{Engine: new(sqlkv.Driver)}); err != nil {
-		t.Fatal(err)
-	}
+	db, err := jay.Open(tr.url, &jay.Options{Engine: new(sqlkv.Driver)})
+	must(t, err)
 	defer db.Close()
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
