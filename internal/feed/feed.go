@@ -161,11 +161,7 @@ func (f *Feed) Base() uint64 { return f.base }
 // valid until the next call. There may be none although records were read, as the filter
 // leaves changes out. Deletions after the position are kept until the next call.
 func (f *Feed) Read() (changes []Change, more bool, err error) {
-	clear(f.batch)
-	f.batch = f.batch[:0]
-	if f.follower != nil {
-		f.follower.Advance(max(f.position, f.base))
-	}
+	f.begun()
 	read := false
 	if f.woken > 1 && f.caughtUp {
 		more, read, err = f.readShared()
@@ -179,10 +175,43 @@ func (f *Feed) Read() (changes []Change, more bool, err error) {
 	return f.batch, more, nil
 }
 
+// ReadIn is Read from a snapshot of the caller, which must show all that f has read. So
+// several feeds can come to the same place, the newest change of the snapshot.
+func (f *Feed) ReadIn(snapshot storage.Reader) (changes []Change, more bool, err error) {
+	f.begun()
+	_, more, err = f.readFrom(snapshot)
+	if f.caughtUp = !more; err != nil {
+		return nil, false, err
+	}
+	return f.batch, more, nil
+}
+
+// Skip moves f forward to an etag, up to which the caller knows the changes from
+// elsewhere. It does nothing if f has come further.
+func (f *Feed) Skip(etag uint64) {
+	if f.position = max(f.position, etag); f.follower != nil {
+		f.follower.Advance(max(f.position, f.base))
+	}
+}
+
+// begun forgets the last batch, whose deletions need not be kept any longer.
+func (f *Feed) begun() {
+	clear(f.batch)
+	f.batch = f.batch[:0]
+	if f.follower != nil {
+		f.follower.Advance(max(f.position, f.base))
+	}
+}
+
 // readDisk reads a batch from a new snapshot, and returns the mark in it.
 func (f *Feed) readDisk() (mark uint64, more bool, err error) {
 	snapshot := f.source.Env.Engine.Snapshot()
 	defer func() { err = errs.First(err, snapshot.Close()) }()
+	return f.readFrom(snapshot)
+}
+
+// readFrom reads a batch from a snapshot, and returns the mark in it.
+func (f *Feed) readFrom(snapshot storage.Reader) (mark uint64, more bool, err error) {
 	if mark, err = counters.Mark(snapshot); err != nil {
 		return 0, false, err
 	}
