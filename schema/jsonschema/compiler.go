@@ -1,4 +1,4 @@
-// Package jsonschema is the schema.Compiler of JSON Schema, draft 2020-12, for jay.Options.Schemas. It also makes schemas: of Go types ([Of]), and of
+// Package jsonschema is the schema.Compiler of JSON Schema, draft 2020-12, for jay.Options.Schemas. It also makes schemas of
 // documents that are there ([Infer]).
 //
 //	db, err := jay.Open("shop.jay", &jay.Options{Schemas: jsonschema.New()})
