@@ -8,6 +8,7 @@ require (
 	github.com/jaydb/jay v0.0.0
 	github.com/jaydb/jay/cluster/embedded v0.0.0
 	github.com/jaydb/jay/cluster/etcd v0.0.0
+	github.com/jaydb/jay/schema/jsonschema v0.0.0
 	github.com/jaydb/jay/server v0.0.0
 	github.com/jaydb/jay/storage/sqlkv v0.0.0
 	github.com/jaydb/jay/transfer v0.0.0
@@ -79,6 +80,7 @@ require (
 	github.com/prometheus/procfs v0.21.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
 	github.com/sirupsen/logrus v1.9.4 // indirect
 	github.com/soheilhy/cmux v0.1.5 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
@@ -130,6 +132,8 @@ replace github.com/jaydb/jay => ../..
 replace github.com/jaydb/jay/cluster/embedded => ../../cluster/embedded
 
 replace github.com/jaydb/jay/cluster/etcd => ../../cluster/etcd
+
+replace github.com/jaydb/jay/schema/jsonschema => ../../schema/jsonschema
 
 replace github.com/jaydb/jay/server => ../../server
 

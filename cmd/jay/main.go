@@ -27,6 +27,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/schema/jsonschema"
 )
 
 func main() {
@@ -66,6 +67,7 @@ type commandLine struct {
 	Subscriptions subscriptionsCommand `cmd:"" help:"List and manage subscriptions, which send documents to workers."`
 	Cmpxchg       cmpxchgCommand       `cmd:"" help:"Read and change compare-exchange values: names, locks, counters."`
 	Index         indexCommand         `cmd:"" help:"Create, list and drop indexes, which make queries fast."`
+	Schema        schemaCommand        `cmd:"" help:"Set, list, check and infer schemas, against which writes are checked."`
 	Collections   collectionsCommand   `cmd:"" help:"List, rename and drop collections."`
 	Attach        attachCommand        `cmd:"" help:"Store, read, list and remove attachments of documents."`
 	Import        importCommand        `cmd:"" help:"Store a stream of documents."`
@@ -322,6 +324,7 @@ func (a *app) configure(line *commandLine, getenv func(string) string) {
 		ReadOnly:          line.ReadOnly,
 		GroupReadable:     line.GroupReadable,
 		EncryptionKeys:    line.Keys.keys(getenv),
+		Schemas:           jsonschema.New(),
 	}
 }
 
