@@ -33,7 +33,7 @@ func (f keyFlags) keys(getenv func(string) string) jay.EncryptionKeys {
 
 // encryptCommand encrypts a database.
 type encryptCommand struct {
-	Dir    string `arg:"" optional:"" help:"Directory of the database; --db by default. It must not be in use."`
+	Dir    string `arg:"" optional:"" help:"Directory of the database; --db by default. It must not be in use, but for --rotate."`
 	Rotate bool   `help:"Encrypt the files of an encrypted database anew that do not have the newest key."`
 }
 
@@ -48,15 +48,77 @@ Examples:
     jay key new shop.keys
     jay --key-file shop.keys encrypt shop.db
     jay --key-file shop.keys --db shop.db get users/ann
-    jay key add shop.keys && jay --key-file shop.keys encrypt --rotate shop.db`
+    jay key add shop.keys && jay --key-file shop.keys encrypt --rotate shop.db
+
+If another program has the database open, --rotate lets that program do the work, with its own keys, while it goes on. The key file is then read for the ID of the newest key only: if that program has not got the key, nothing is changed. Without a key file, the newest key of that program counts.`
 }
 
 // Run encrypts.
 func (c *encryptCommand) Run(ctx context.Context, a *app) error {
 	if c.Rotate {
-		return conversion{"rotate", "has the newest key in all files", jay.RotateDir}.run(ctx, a, c.Dir)
+		return c.rotate(ctx, a)
 	}
 	return conversion{"encrypt", "is encrypted", jay.EncryptDir}.run(ctx, a, c.Dir)
+}
+
+// rotate gives the newest key to the files of a database, by the program that has it open if there is one.
+func (c *encryptCommand) rotate(ctx context.Context, a *app) error {
+	if c.Dir != "" {
+		a.dir = c.Dir
+	}
+	if err := a.checkGlobals(); err != nil {
+		return err
+	}
+	whole := conversion{"rotate", "has the newest key in all files", jay.RotateDir}
+	if a.options.EncryptionKeys == nil { // the program that has it open has them, if there is one
+		db, err := a.lookInto(jay.ErrLocked)
+		if err != nil {
+			return whole.run(ctx, a, "") // which asks for them
+		}
+		return andThen(rotateOpen(ctx, a, db, ""), db.Close())
+	}
+	err := whole.run(ctx, a, "")
+	if !errors.Is(err, jay.ErrLocked) {
+		return err
+	}
+	newest, failed := a.options.EncryptionKeys.Newest()
+	if failed != nil {
+		return failed
+	}
+	db, err := a.lookInto(err)
+	if err != nil {
+		return err
+	}
+	return andThen(rotateOpen(ctx, a, db, newest.ID), db.Close())
+}
+
+// rotateResult is what encrypt --rotate prints with --json of a database that another program has open.
+type rotateResult struct {
+	Dir     string   `json:"dir"`
+	Key     string   `json:"key"`
+	Done    int      `json:"done"`
+	Left    []string `json:"left"` // never null
+	Seconds float64  `json:"seconds"`
+}
+
+// rotateOpen gives a key to the files of a database that another program has open: that with this ID, or the newest for "".
+func rotateOpen(ctx context.Context, a *app, db *jay.DB, id string) error {
+	start := time.Now()
+	done, err := keys.RotateTo(ctx, db, id, nil)
+	if err != nil {
+		return err
+	}
+	r := rotateResult{a.dir, done.Key, done.Done, append([]string{}, done.Left...), time.Since(start).Seconds()}
+	if a.json {
+		return a.printLine(r)
+	}
+	text := fmt.Sprintf("Database %s, which another program has open, has the key %s in its new files: %s converted in %.1f s\n", a.dir, r.Key, count(int64(r.Done), "file"), r.Seconds)
+	if n := len(r.Left); n > 0 {
+		text += fmt.Sprintf("An older key is still needed for %s, until that program opens the database again: %s\n", count(int64(n), "file"), strings.Join(r.Left, ", "))
+	} else {
+		text += "No file needs an older key\n"
+	}
+	return a.print(text)
 }
 
 // decryptCommand decrypts a database.

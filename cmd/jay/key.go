@@ -54,7 +54,7 @@ type keyAddCommand struct {
 
 // Help is shown by jay key add --help.
 func (*keyAddCommand) Help() string {
-	return `A database has the new key in the files that it makes from its next start on. jay encrypt --rotate gives it to all files; until then the older keys must stay in the file.
+	return `A database has the new key in the files that it makes from its next start on. jay encrypt --rotate gives it to all files, also while a program has the database open; until then the older keys must stay in the file.
 
 Example:
 

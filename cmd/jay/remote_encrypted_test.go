@@ -72,3 +72,46 @@ func TestRemote_EncryptedBackup(t *testing.T) {
 	says(call(1, "--db", file("db"), "backup", file("looked")), "--backup-key-file")
 	says(call(0, "--db", file("db"), "--key-file", file("keys"), "backup", file("looked")), `encrypted with the key "one"`)
 }
+
+// Ensure that jay encrypt --rotate has the program that has a database open rotate its keys, shows what is left, and changes nothing if that program has not got the key.
+func TestRotate_Open(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	call := func(want int, args ...string) string {
+		t.Helper()
+		var out, errs bytes.Buffer
+		if got := run(context.Background(), args, strings.NewReader(`{}`), &out, &errs, func(string) string { return "" }); got != want {
+			t.Fatalf("jay %s: exit %d, want %d: %s", strings.Join(args, " "), got, want, &errs)
+		}
+		return out.String() + errs.String()
+	}
+	says := func(text, part string) {
+		t.Helper()
+		if !strings.Contains(text, part) {
+			t.Errorf("%q lacks %q", text, part)
+		}
+	}
+	call(0, "key", "new", "--id", "one", file("keys"))
+	call(0, "key", "new", "--id", "other", file("others"))
+	says(call(2, "encrypt", "--rotate", file("db")), "must name the keys") // nothing is there
+	db, err := jay.Open(file("db"), &jay.Options{EncryptionKeys: keys.File(file("keys"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Put(t.Context(), "a", []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	says(call(1, "--key-file", file("others"), "encrypt", "--rotate", file("db")), `is "one", and not "other"`)
+	call(0, "key", "add", "--id", "two", file("keys"))
+	says(call(0, "--key-file", file("keys"), "encrypt", "--rotate", file("db")), "has the key two in its new files")
+	call(0, "key", "add", "--id", "three", file("keys"))
+	text := call(0, "--json", "encrypt", "--rotate", file("db")) // without a key file: the program has it
+	says(text, `"key":"three","done":`)
+	says(text, `"left":["MANIFEST-`)
+	s, err := db.Stats(t.Context())
+	if err != nil || s.Engine.OlderKeys == 0 || s.Engine.OlderKeys > 2 {
+		t.Errorf("%d files need an older key, %v", s.Engine.OlderKeys, err)
+	}
+	says(call(1, "--key-file", file("keys"), "encrypt", file("db")), "encrypted already")
+}
