@@ -10,8 +10,8 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck
 
 # The modules of the repository: go.work names them all (TestModules). "go test ./..."
 # in the root is the root's module and nothing else, so targets name the packages.
-MODULES = . bench bench/cluster cluster/embedded cluster/etcd cmd/jay jayotel jayprometheus schema/jsonschema server storage/sqlkv tests tests/browser tests/cluster tools transfer
-PACKAGES = ./... ./cluster/embedded/... ./cluster/etcd/... ./cmd/jay/... ./jayotel/... ./jayprometheus/... ./schema/jsonschema/... ./server/... ./storage/sqlkv/... ./tests/... ./tests/browser/... ./tests/cluster/... ./tools/release ./transfer/...
+MODULES = . bench bench/cluster cluster/embedded cluster/etcd cmd/jay jayotel jayprometheus keys/passphrase schema/jsonschema server storage/sqlkv tests tests/browser tests/cluster tools transfer
+PACKAGES = ./... ./cluster/embedded/... ./cluster/etcd/... ./cmd/jay/... ./jayotel/... ./jayprometheus/... ./keys/passphrase/... ./schema/jsonschema/... ./server/... ./storage/sqlkv/... ./tests/... ./tests/browser/... ./tests/cluster/... ./tools/release ./transfer/...
 
 # The long suites, a module of their own.
 SUITES = ./tests/...

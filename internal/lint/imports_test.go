@@ -188,6 +188,7 @@ func TestImports(t *testing.T) {
 		{"storage/enginetest", []string{leaf("storage")}}, // without Pebble: for the authors of other engines
 		{"storage/storagetest", []string{leaf("storage"), "github.com/cockroachdb/pebble/v2/vfs"}},
 		{"storage/memory", []string{leaf("storage")}},                           // for tests of what is written for stores that several have open
+		{"keys/passphrase", []string{module, "golang.org/x/crypto/argon2"}},     // a module of its own
 		{"storage/sqlkv", []string{leaf("storage"), "github.com/jackc/pgx/v5"}}, // a module of its own
 		{"storage/lsm", []string{leaf("internal/keybytes"), leaf("internal/pieces"), leaf("internal/sealed"), leaf("storage"), "github.com/cockroachdb/crlib/fifo", "github.com/cockroachdb/pebble/v2", "github.com/prometheus/client_model/go"}},
 		{"transfer", []string{"github.com/klauspost/compress/gzip", "github.com/klauspost/compress/zstd"}}, // without a database
