@@ -104,7 +104,7 @@ func StartCluster() (_ *Cluster, err error) {
 			return nil, err
 		}
 	}
-	_, err = c.Whole(2 * time.Minute)
+	_, err = c.Whole(5 * time.Minute)
 	return c, err
 }
 

@@ -19,7 +19,7 @@ const failovers = "JAY_SQL_FAILOVERS"
 // writesGoOn returns how long after a moment a write was acknowledged that began after it, in any process.
 func (tr *trial) writesGoOn(after string, since time.Time) time.Duration {
 	tr.t.Helper()
-	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+	for until := time.Now().Add(tr.patience); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
 		first := int64(0)
 		tr.mu.Lock()
 		for _, l := range tr.writes {
@@ -34,7 +34,7 @@ func (tr *trial) writesGoOn(after string, since time.Time) time.Duration {
 	}
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	tr.t.Fatalf("after %s, no write succeeds in %s; the last error: %+v", after, patience, tr.failed)
+	tr.t.Fatalf("after %s, no write succeeds in %s; the last error: %+v", after, tr.patience, tr.failed)
 	return 0
 }
 
@@ -58,7 +58,7 @@ func TestFailover(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	url := cluster.URL("jay_schema=processes")
-	tr := newTrial(t, url, url)
+	tr := newTrial(t, url, url, failoverPatience)
 	workers := make([]*worker, 3)
 	for i := range workers {
 		workers[i] = tr.start()
@@ -81,7 +81,7 @@ func TestFailover(t *testing.T) {
 			random.Shuffle(len(faults), func(i, j int) { faults[i], faults[j] = faults[j], faults[i] })
 		}
 		fault := faults[i]
-		primary, err := cluster.Whole(patience)
+		primary, err := cluster.Whole(tr.patience)
 		must(t, err)
 		time.Sleep(time.Duration(random.IntN(1000)) * time.Millisecond)
 		begun := time.Now()
@@ -89,7 +89,7 @@ func TestFailover(t *testing.T) {
 		took[fault.name] = append(took[fault.name], tr.writesGoOn(fault.name, time.Now()))
 		tr.goesOn(fault.name)
 		must(t, fault.mend(primary))
-		next, err := cluster.Whole(patience)
+		next, err := cluster.Whole(tr.patience)
 		must(t, err)
 		if next == primary {
 			t.Errorf("after %s, %s is the primary server again: that was no failover", fault.name, next.Name())

@@ -30,8 +30,12 @@ import (
 // processesFor is the environment variable with the time for which TestProcesses makes faults.
 const processesFor = "JAY_SQL_PROCESSES"
 
-// patience is how long each wait of TestProcesses takes at most.
-const patience = 3 * time.Minute
+// How long each wait of TestProcesses, and of TestFailover, takes at most. After a failover, the server waits for a new standby to be made: seconds, or
+// minutes on a machine that is busy.
+const (
+	processesPatience = 90 * time.Second
+	failoverPatience  = 8 * time.Minute
+)
 
 // link is between the processes and the server, and cuts connections.
 type link struct {
@@ -153,10 +157,11 @@ type worker struct {
 
 // trial is what all processes have done.
 type trial struct {
-	t       *testing.T
-	address string // that the processes open
-	url     string // the same store, when no fault is made
-	started int
+	t        *testing.T
+	address  string // that the processes open
+	url      string // the same store, when no fault is made
+	started  int
+	patience time.Duration
 
 	mu       sync.Mutex
 	runs     map[string]line // the last run of each transaction, by name. Guarded by mu, and so is what follows.
@@ -174,7 +179,7 @@ type trial struct {
 }
 
 // newTrial returns a trial of a store with two indexes at an address; url is the same one without what is between.
-func newTrial(t *testing.T, address, url string) *trial {
+func newTrial(t *testing.T, address, url string, patience time.Duration) *trial {
 	t.Helper()
 	db, err := jay.Open(url, &jay.Options{Engine: new(sqlkv.Driver)})
 	must(t, err)
@@ -182,7 +187,7 @@ func newTrial(t *testing.T, address, url string) *trial {
 	must(t, db.EnsureIndex(ctx, "Orders", jay.Index{Name: "by", Fields: []string{"By"}, Unique: true}))
 	must(t, db.Close())
 	return &trial{
-		t: t, address: address, url: url,
+		t: t, address: address, url: url, patience: patience,
 		runs: make(map[string]line), ends: make(map[string]line), numbers: make(map[uint64]string), tries: make(map[string]int), done: make(map[string]int),
 		sureNot: make(map[string]int), feeds: make(map[string]map[string]bool),
 	}
@@ -264,14 +269,14 @@ func (tr *trial) note(w *worker, l line) {
 	}
 }
 
-// await waits for a channel, for as long as patience.
+// await waits for a channel.
 func (tr *trial) await(what string, done <-chan struct{}) bool {
 	tr.t.Helper()
 	select {
 	case <-done:
 		return true
-	case <-time.After(patience):
-		tr.t.Errorf("after %s still no end: %s", patience, what)
+	case <-time.After(tr.patience):
+		tr.t.Errorf("after %s still no end: %s", tr.patience, what)
 		return false
 	}
 }
@@ -291,7 +296,7 @@ func (tr *trial) goesOn(after string) {
 	tr.mu.Lock()
 	before := tr.progress
 	tr.mu.Unlock()
-	for until := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+	for until := time.Now().Add(tr.patience); ; time.Sleep(10 * time.Millisecond) {
 		tr.mu.Lock()
 		now := tr.progress
 		tr.mu.Unlock()
@@ -299,7 +304,7 @@ func (tr *trial) goesOn(after string) {
 			return
 		}
 		if time.Now().After(until) {
-			tr.t.Fatalf("after %s, %d calls succeed in %s", after, now-before, patience)
+			tr.t.Fatalf("after %s, %d calls succeed in %s", after, now-before, tr.patience)
 		}
 	}
 }
@@ -326,7 +331,7 @@ func TestProcesses(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	const schema = "jay_schema=processes"
-	tr := newTrial(t, "postgres://jay@"+between.listener.Addr().String()+"/postgres?sslmode=disable&"+schema, server.URL(schema))
+	tr := newTrial(t, "postgres://jay@"+between.listener.Addr().String()+"/postgres?sslmode=disable&"+schema, server.URL(schema), processesPatience)
 	workers := make([]*worker, 4)
 	for i := range workers {
 		workers[i] = tr.start()

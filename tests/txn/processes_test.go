@@ -143,10 +143,18 @@ func (p *process) wrong(name, format string, args ...any) {
 	p.print(line{Kind: wrongLine, Name: name, Error: fmt.Sprintf(format, args...)})
 }
 
+// timeoutOf returns the time-out of the driver: more if there are several servers, which share it.
+func timeoutOf(address string) time.Duration {
+	if strings.Contains(address, ",") {
+		return 6 * time.Second
+	}
+	return processTimeout
+}
+
 // open opens the database, for as long as the server may be away.
 func (p *process) open() (err error) {
 	for until := time.Now().Add(2 * time.Minute); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
-		p.db, err = jay.Open(p.address, &jay.Options{Engine: &sqlkv.Driver{Timeout: processTimeout}, ClusterPeriod: processPeriod})
+		p.db, err = jay.Open(p.address, &jay.Options{Engine: &sqlkv.Driver{Timeout: timeoutOf(p.address)}, ClusterPeriod: processPeriod})
 		if err == nil || !errors.Is(err, jay.ErrUnavailable) && !errors.Is(err, jay.ErrUnknownOutcome) {
 			return err
 		}
@@ -203,7 +211,10 @@ func (p *process) work(g int) {
 		err := p.call(p.db, name, random)
 		p.mu.RUnlock()
 		p.noteLoss(err)
-		if err != nil {
+		switch {
+		case errors.Is(err, jay.ErrUnavailable): // a server that comes back has other things to do than to refuse connections
+			time.Sleep(100 * time.Millisecond)
+		case err != nil:
 			time.Sleep(10 * time.Millisecond)
 		}
 	}
