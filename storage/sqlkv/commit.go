@@ -35,6 +35,12 @@ func (e *Engine) connection(ctx context.Context) (*pgx.Conn, error) {
 		return nil, err
 	}
 	e.conn, e.watch = c, w
+	if at := c.PgConn().Conn().RemoteAddr().String(); at != e.server {
+		if e.server != "" {
+			e.pool.Reset() // the server that it is connected to is not the primary one any more
+		}
+		e.server = at
+	}
 	return c, nil
 }
 
@@ -372,6 +378,7 @@ type doubt struct {
 func (e *Engine) resolve(d *doubt, cause error) error {
 	e.log.Warn("jay: the answer to a commit was lost; asking for its outcome", "store", e.address.String(), "error", cause)
 	e.doubt = d
+	e.drop() // it may be in the way
 	for until := time.Now().Add(e.timeout); ; {
 		committed, err := e.settle(d)
 		switch {
@@ -391,8 +398,6 @@ func (e *Engine) resolve(d *doubt, cause error) error {
 func (e *Engine) settle(d *doubt) (committed bool, err error) {
 	ctx, cancel := e.bounded()
 	defer cancel()
-	e.drop() // the old connection may be in the way
-	e.pool.Reset()
 	c, err := e.connection(ctx)
 	if err != nil {
 		return false, e.address.explain(err)
@@ -419,7 +424,9 @@ func (e *Engine) settle(d *doubt) (committed bool, err error) {
 		err = errors.Join(answers.QueryRow().Scan(&known), answers.QueryRow().Scan(&committed))
 	}
 	if err = e.watch.end(errors.Join(err, answers.Close())); err != nil {
-		e.drop()
+		if lost(err) {
+			e.drop()
+		}
 		return false, e.address.explain(err)
 	}
 	e.doubt = nil

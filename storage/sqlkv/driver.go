@@ -19,6 +19,9 @@ import (
 // or the same as key=value pairs. jay_schema is the schema in which the tables are; the default is jay. What the name leaves out,
 // the password above all, comes from the environment variables and files of PostgreSQL's clients: PGPASSWORD, ~/.pgpass,
 // PGSSLROOTCERT and others.
+//
+// A name can have several hosts, of which the primary server may be any: postgres://ada@db1,db2,db3/app. Those that only read are passed over, unless the
+// store is opened read-only or the name says target_session_attrs.
 type Driver struct {
 	// Profile is the kind of server. The default is Postgres.
 	Profile Profile
@@ -30,7 +33,7 @@ type Driver struct {
 	Connections int
 
 	// Timeout is how long a call waits for an answer of the server, if its context does not end before: to
-	// connect, to read, and to commit. Then it returns a storage.ErrUnavailable, or, if the outcome of a commit cannot be known,
+	// connect, to read, and to commit. Several hosts share the time to connect. Then it returns a storage.ErrUnavailable, or, if the outcome of a commit cannot be known,
 	// a storage.ErrUnknownOutcome.
 	//
 	// The default is 30 seconds.

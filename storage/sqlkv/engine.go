@@ -28,6 +28,7 @@ type Engine struct {
 
 	pool      *pgxpool.Pool // for reads
 	snapshots chan struct{} // has an element for each that is open
+	suspected atomic.Int64  // when suspect made the connections anew: nanoseconds since 1970
 
 	newest   atomic.Uint64 // the highest number of a commit that this process has seen
 	durable  atomic.Uint64 // the number of a commit that is on the server's disk with all before it
@@ -42,6 +43,7 @@ type Engine struct {
 	// Of the leader alone.
 	conn     *pgx.Conn // or nil
 	watch    *watch    // of conn
+	server   string    // that conn, or the one before, is connected to
 	expected int       // members that have just been answered
 	hot      hot
 	doubt    *doubt // a commit whose outcome is not known yet; or nil
@@ -143,9 +145,13 @@ func (e *Engine) acquire(ctx context.Context, fn func(c *pgxpool.Conn) error) (*
 }
 
 // suspect lets the pool make its connections anew if the server has not answered within Driver.Timeout: it may be cut off, and then it
-// does not answer on the others either.
+// does not answer on the others either. It does so once in that time, as a server that is only busy would become busier.
 func (e *Engine) suspect(ctx context.Context) {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return
+	}
+	now := time.Now().UnixNano()
+	if before := e.suspected.Load(); now-before > int64(e.timeout) && e.suspected.CompareAndSwap(before, now) {
 		e.pool.Reset()
 	}
 }

@@ -80,7 +80,7 @@ func TestUpdate_NoStandby(t *testing.T) {
 				_, err := admin.Exec(ctx, sql)
 				must(t, err)
 			}
-			e := open(t, &sqlkv.Driver{Timeout: time.Second}, own.URL())
+			e := open(t, &sqlkv.Driver{Timeout: 2 * time.Second}, own.URL())
 			defer e.Close()
 			must(t, put(e, "k", "1"))
 			run("alter system set synchronous_standby_names = 'nobody'")
@@ -97,8 +97,7 @@ func TestUpdate_NoStandby(t *testing.T) {
 			if err := <-failed; !errors.Is(err, storage.ErrUnknownOutcome) {
 				t.Errorf("got %v, want ErrUnknownOutcome", err)
 			}
-			time.Sleep(3 * time.Second) // longer than any time-out of the server's
-			if !cancels {
+			if !cancels { // the server's time-outs have passed: they are longer than Driver.Timeout, and the call has waited for twice of that
 				equal(t, get(t, e, "k"), "1")
 			}
 			if err := put(e, "k", "3"); !errors.Is(err, storage.ErrUnavailable) {
@@ -107,7 +106,10 @@ func TestUpdate_NoStandby(t *testing.T) {
 
 			run("alter system reset synchronous_standby_names")
 			run("select pg_reload_conf()")
-			eventually(t, func() bool { return get(t, e, "k") == "2" })
+			eventually(t, func() bool {
+				value, _, err := e.Get([]byte("k"))
+				return err == nil && string(value) == "2"
+			})
 			eventually(t, func() bool { return put(e, "k", "4") == nil })
 			equal(t, get(t, e, "k"), "4")
 		})

@@ -105,7 +105,6 @@ func (e *Engine) commitGroup() int {
 			continue
 		case isOfServer(err) && lost(err):
 			e.drop()
-			e.pool.Reset() // what it is connected to may not be the primary server any more
 			if losses++; losses == 1 && g != nil {
 				continue // the connection had been lost before, such as when the server was restarted
 			}
