@@ -35,8 +35,13 @@ Examples:
 
 // Run checks, prints the report, and fails if there is damage.
 func (c *checkCommand) Run(ctx context.Context, a *app) error {
-	if c.Dir == "" {
+	switch {
+	case c.Dir == "":
 		c.Dir = a.dir
+	case isStore(c.Dir):
+		return usageError{text: "name a store on a server by --db, or $JAY_DB"}
+	default:
+		a.store, a.options.Engine = store{}, nil // that of --db is not meant
 	}
 	a.dir = c.Dir // for error messages
 	if err := a.checkGlobals(); err != nil {
@@ -60,7 +65,10 @@ func (c *checkCommand) Run(ctx context.Context, a *app) error {
 	}
 	var r jay.VerifyReport
 	var err error
-	if a.looks == nil {
+	switch {
+	case a.store.name != "":
+		r, err = c.checkStore(ctx, a, how)
+	case a.looks == nil:
 		r, err = jay.VerifyDir(ctx, c.Dir, &options, how)
 	}
 	if a.looks != nil || errors.Is(err, jay.ErrLocked) {
@@ -71,13 +79,27 @@ func (c *checkCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return a.explainOpen(err)
 	}
-	if name := readableByOthers(c.Dir); a.looks == nil && name != "" {
+	if name := readableByOthers(c.Dir); a.looks == nil && a.store.name == "" && name != "" {
 		a.note("other users of the machine can read %s: chmod -R o= %s", name, c.Dir)
 	}
 	if err := a.printCheck(c.Dir, r); err != nil || r.Found == 0 {
 		return err
 	}
 	return explained{fmt.Sprintf("%s in %s", count(r.Found, "damage"), c.Dir), jay.ErrCorrupt}
+}
+
+// checkStore checks a database in a store on a server, which others may have open.
+func (c *checkCommand) checkStore(ctx context.Context, a *app, how *jay.VerifyOptions) (r jay.VerifyReport, err error) {
+	options := a.options
+	options.MustExist = true
+	db, err := a.store.open(a.dir, &options)
+	if err != nil {
+		return r, err
+	}
+	if r, err = db.Verify(ctx, how); err == nil && !c.SkipFiles {
+		r.NotCompared = append(r.NotCompared, "the files, which are the server's: its own tools, such as pg_amcheck, check them")
+	}
+	return r, andThen(err, db.Close())
 }
 
 // look checks a database that another program has open. locked is the error of checking the directory, or nil.

@@ -15,7 +15,7 @@ func isStore(name string) bool {
 
 // onStores are the commands that work on a store on a server.
 var onStores = []string{
-	"jay attach get", "jay attach list", "jay attach put", "jay attach rm", "jay backup", "jay changes", "jay cmpxchg delete", "jay cmpxchg get", "jay cmpxchg list", "jay cmpxchg put",
+	"jay attach get", "jay attach list", "jay attach put", "jay attach rm", "jay backup", "jay changes", "jay check", "jay cmpxchg delete", "jay cmpxchg get", "jay cmpxchg list", "jay cmpxchg put",
 	"jay collections list", "jay copy", "jay delete", "jay export", "jay get", "jay ids list", "jay ids next", "jay ids show", "jay import", "jay index create", "jay index drop", "jay index list",
 	"jay list", "jay put", "jay query", "jay revisions configure", "jay revisions list", "jay stats", "jay studio", "jay update",
 }

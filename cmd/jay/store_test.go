@@ -85,7 +85,10 @@ func TestStore(t *testing.T) {
 		{0, "", "delete users/ann", ""},
 		{1, "", "get users/ann", "users/ann"},
 		{2, "", "compact", "not on a store on a server"},
-		{2, "", "check", "not on a store on a server"},
+		{0, "", "check", "not compared: the files"},
+		{0, "", "check --json --skip-files", `"found":0`},
+		{0, "", "check " + file + ".db", "no damage"},
+		{2, "", "check STORE", "--db"},
 		{2, "", "checkpoint " + file, "not on a store on a server"},
 	} {
 		var args []string
