@@ -9,8 +9,10 @@ import (
 
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/exec"
 	"github.com/jaydb/jay/internal/feed"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/live"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
 )
@@ -310,4 +312,134 @@ func (f openedFeed) change(c *feed.Change) Change {
 		out.LastModified = metadata.Time(c.Modified)
 	}
 	return out
+}
+
+// LiveKind says what a LiveEvent is.
+type LiveKind uint8
+
+// The kinds of events of a live query.
+const (
+	LiveEnter   LiveKind = iota + 1 // the document has become an answer
+	LiveChange                      // it was an answer, was written, and still is one
+	LiveLeave                       // it is an answer no longer: it was changed or deleted
+	LiveCurrent                     // the answers are those of the moment of Token
+)
+
+// String returns "enter", "change", "leave" or "current".
+func (k LiveKind) String() string {
+	switch k {
+	case LiveEnter:
+		return "enter"
+	case LiveChange:
+		return "change"
+	case LiveLeave:
+		return "leave"
+	case LiveCurrent:
+		return "current"
+	}
+	return fmt.Sprintf("LiveKind(%d)", uint8(k))
+}
+
+// LiveEvent is one event of a live query: see Query.Live.
+type LiveEvent[T any] struct {
+	// Kind says what has happened.
+	Kind LiveKind
+
+	// ID is the document's ID as it was written. LiveCurrent has none.
+	ID string
+
+	// Value is the answer, at LiveEnter and LiveChange. It must not be changed: other live
+	// queries may share what it refers to.
+	Value *T
+
+	// Etag is the number of the write or of the deletion, and of LiveCurrent the
+	// number of the newest write that the answers include.
+	Etag uint64
+
+	// ChangeVector is that of the version, or of the deletion. LiveCurrent has none.
+	ChangeVector string
+
+	// CatchingUp is true while events may repeat what the loop has had before: after a
+	// token, and after the loop was too slow. The loop may have the document already at
+	// LiveEnter, and may not have it at LiveLeave. It is false again from the next
+	// LiveCurrent on.
+	CatchingUp bool
+
+	// Token is where a later Live can go on. Only LiveCurrent has one.
+	Token string
+}
+
+// Live iterates over the answers of the query as they are and as they become, until ctx ends,
+// the database is closed or the loop is left:
+//
+//	for e, err := range orders.Query().Where(jay.Eq("Status", "open")).Live(ctx, "") {
+//		if err != nil {
+//			return err
+//		}
+//		switch e.Kind {
+//		case jay.LiveEnter, jay.LiveChange:
+//			open[e.ID] = e.Value
+//		case jay.LiveLeave:
+//			delete(open, e.ID)
+//		case jay.LiveCurrent:
+//			show(open) // and store e.Token, to go on later
+//		}
+//	}
+//
+// After the token "" it begins with a LiveEnter for each answer, all of one moment, and a
+// LiveCurrent. Then come, without a gap and in the order of their commits, the changes by
+// which documents enter the answers, change in them and leave them. Each LiveCurrent ends
+// a group of whole commits: there, and only there, the loop has exactly the answers of one
+// moment. Commits that follow each other quickly may come as one group, in which a
+// document comes once, with its newest version. With Synced durability an event comes once
+// its commit is on disk; with Relaxed a crash may undo it.
+//
+// After the Token of a LiveCurrent of the same query, Live goes on there. It does not know
+// which answers the loop has kept: until the next LiveCurrent every document that was
+// written since comes as LiveEnter or LiveLeave, whichever it is now, also one that has never
+// been an answer. So the same loop as above is right. A token must be of this query on
+// this database, or Live fails: with ErrUsage for a text that is no token or the token of another query,
+// and with a *ChangesGoneError if deletions since are forgotten, or the database is another
+// one, such as a restored backup. Begin again with "" then, and without answers.
+//
+// The answers must be decided by each document alone, and be a set. Refused with ErrQuery
+// are an order, Skip, Limit, After, Distinct, groups, functions, facets, Include,
+// highlights, computed indexes, load, JavaScript and the conditions Search, Fuzzy, MoreLikeThis,
+// Boost and vector search; ErrUsage is the query of a transaction or a session. Select of members of the
+// document is allowed. Documents that expire leave when their deletion is committed.
+//
+// Equal queries of one database share their work, and a slow loop delays neither writers
+// nor other loops: up to 1,024 events or 1 MiB wait for it, and when there are more it reads
+// the changes from the disk, with CatchingUp set. A database has 10,000 live queries
+// at most (ErrQuery with a *query.LimitError). It remembers the IDs of their answers, which take
+// up to a quarter of the memory for work: beyond that a live query ends with ErrMemory.
+//
+// A document that does not decode comes as an event with its ID, without a Value, and with a
+// *DecodeError, and the loop goes on. Any other error comes as the last pair: ErrClosed when
+// the database is closed, that of ctx when it ends.
+func (q Query[T]) Live(ctx context.Context, token string) iter.Seq2[LiveEvent[T], error] {
+	return func(yield func(LiveEvent[T], error) bool) {
+		for e, err := range q.def.Live(ctx, token) {
+			if err != nil {
+				yield(LiveEvent[T]{}, fmt.Errorf("live query: %w", changesError(err)))
+				return
+			}
+			out := LiveEvent[T]{Kind: LiveKind(e.Kind), ID: e.ID, Etag: e.Etag, CatchingUp: e.CatchingUp, Token: e.Token}
+			if e.Kind != live.Current {
+				out.ChangeVector = q.def.Via.Database().Env.ChangeVector(e.Node, e.Etag)
+			}
+			if e.Document != nil {
+				row := exec.Row{JSON: e.Row}
+				if e.Row == nil {
+					row.Document = e.Document
+				}
+				if out.Value, err = q.decode(&row); out.Value == nil && err == nil {
+					continue // as queries leave it out
+				}
+			}
+			if !yield(out, err) {
+				return
+			}
+		}
+	}
 }

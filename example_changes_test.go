@@ -491,3 +491,70 @@ func ExampleMemoryShare() {
 	fmt.Printf("%s: %d of %d MiB\n", share.Name, share.UsedBytes>>20, share.Bytes>>20)
 	// Output: work: 4 of 16 MiB
 }
+
+// The tickets that are open, as they become: first those of now, then what enters, changes
+// and leaves them.
+func ExampleQuery_Live() {
+	ctx := context.Background()
+	db, err := jay.OpenMemory(nil)
+	check(err)
+	defer db.Close()
+	put := func(id, body string) {
+		_, err := db.Put(ctx, id, json.RawMessage(body), jay.InCollection("Tickets"))
+		check(err)
+	}
+	put("tickets/1", `{"Status":"open"}`)
+	put("tickets/2", `{"Status":"closed"}`)
+	steps := []func(){
+		func() { put("tickets/2", `{"Status":"open"}`) },
+		func() { check(db.Delete(ctx, "tickets/1")) },
+	}
+	for e, err := range db.Query("Tickets").Where(jay.Eq("Status", "open")).Live(ctx, "") {
+		check(err)
+		fmt.Println(e.Kind, e.ID)
+		if e.Kind != jay.LiveCurrent {
+			continue
+		}
+		if len(steps) == 0 {
+			break
+		}
+		steps[0]()
+		steps = steps[1:]
+	}
+	// Output:
+	// enter tickets/1
+	// current
+	// enter tickets/2
+	// current
+	// leave tickets/1
+	// current
+}
+
+// The token of an event is where a later live query goes on.
+func ExampleLiveEvent() {
+	ctx := context.Background()
+	db, err := jay.OpenMemory(nil)
+	check(err)
+	defer db.Close()
+	q := db.Query("Tickets")
+	token := ""
+	for e, err := range q.Live(ctx, "") {
+		check(err)
+		token = e.Token // of the first event, as there are no tickets
+		break
+	}
+	_, err = db.Put(ctx, "tickets/1", json.RawMessage(`{}`), jay.InCollection("Tickets"))
+	check(err)
+	for e, err := range q.Live(ctx, token) {
+		check(err)
+		fmt.Println(e.Kind, e.ID, e.CatchingUp)
+		break
+	}
+	// Output: enter tickets/1 true
+}
+
+// The kind of an event prints as a word.
+func ExampleLiveKind() {
+	fmt.Println(jay.LiveEnter, jay.LiveChange, jay.LiveLeave, jay.LiveCurrent)
+	// Output: enter change leave current
+}

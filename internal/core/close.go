@@ -73,6 +73,7 @@ func (db *Database) shutDown() (err error) {
 	db.Validate.Stop()
 	db.Horizon.Stop()
 	db.Subs.Stop()
+	db.Live.Stop()
 	db.Feeds.Hub.Stop() // after the horizon: see horizon.Follower.Close
 	db.Contents.Stop()
 	db.Counts.Stop()

@@ -30,6 +30,7 @@ import (
 	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/indexer"
 	"github.com/jaydb/jay/internal/leases"
+	"github.com/jaydb/jay/internal/live"
 	"github.com/jaydb/jay/internal/look"
 	"github.com/jaydb/jay/internal/observe"
 	"github.com/jaydb/jay/internal/revisions"
@@ -71,6 +72,7 @@ type Database struct {
 	Expiry   *expiry.Sweeper
 	Feeds    *feed.Source
 	Subs     *subs.Store
+	Live     *live.Queries
 	Standbys *follow.Source // what standbys follow; nil if the engine does not show its commits
 	Contents *attachments.Store
 

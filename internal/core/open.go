@@ -31,6 +31,7 @@ import (
 	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/indexer"
 	"github.com/jaydb/jay/internal/knobs"
+	"github.com/jaydb/jay/internal/live"
 	"github.com/jaydb/jay/internal/look"
 	"github.com/jaydb/jay/internal/observe"
 	"github.com/jaydb/jay/internal/revisions"
@@ -211,6 +212,7 @@ func (db *Database) openOn(engine storage.Engine, o *Options) (err error) {
 	}
 	db.Feeds = &feed.Source{Env: e, Docs: db.Docs, Horizon: db.Horizon, Hub: feed.NewHub(engine)}
 	db.Subs = subs.New(e, db.Feeds)
+	db.Live = live.New(e, db.Feeds)
 	if err := db.openContents(o); err != nil {
 		return err
 	}

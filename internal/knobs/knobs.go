@@ -70,3 +70,9 @@ var StandbyTableBytes uint64
 
 // CopyKeys is how many keys a transaction of a copy has at most.
 var CopyKeys = 8192
+
+// LiveReaders is how many live queries a database has at most.
+var LiveReaders = 10_000
+
+// LiveQueued is how many events wait for one reader of a live query at most.
+var LiveQueued = 1024

@@ -1,0 +1,124 @@
+package live
+
+// These tests look at which watches a finder proposes, which no event shows.
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/jaydb/jay/query"
+)
+
+// randomCondition returns a condition in RQL.
+func randomCondition(r *rand.Rand, depth int) string {
+	field := []string{"A", "B.C", "D", "L.P"}[r.IntN(4)]
+	value := func() string {
+		return []string{"null", "true", "false", "0", "1", "1.50", "-3", "1e3", "'x'", "'X'", "'xy'", "''", "'äé'", "'" + strings.Repeat("long", 200) + "'", "'" + strings.Repeat("LONG", 200) + "1'"}[r.IntN(15)]
+	}
+	switch n := r.IntN(14); {
+	case n < 3 && depth > 0:
+		return "(" + randomCondition(r, depth-1) + " and " + randomCondition(r, depth-1) + ")"
+	case n < 5 && depth > 0:
+		return "(" + randomCondition(r, depth-1) + " or " + randomCondition(r, depth-1) + ")"
+	case n < 6 && depth > 0:
+		return "not (" + randomCondition(r, depth-1) + ")"
+	case n < 8:
+		return field + " = " + value()
+	case n < 9:
+		return "exact(" + field + " = " + value() + ")"
+	case n < 10:
+		return field + []string{" < ", " <= ", " > ", " >= "}[r.IntN(4)] + []string{"0", "1", "'x'", "'xya'", "-2.5"}[r.IntN(5)]
+	case n < 11:
+		return field + " between 0 and 2"
+	case n < 12:
+		return field + " in (" + value() + ", " + value() + ")"
+	case n < 13:
+		return field + " all in (" + value() + ", " + value() + ")"
+	}
+	return "startsWith(" + field + ", '" + []string{"x", "X", "lon", "ä"}[r.IntN(4)] + "')"
+}
+
+func randomDocument(r *rand.Rand) string {
+	value := func() string {
+		return []string{"null", "true", "0", "1.5", "1e3", "-3.0", `"x"`, `"X"`, `"xY"`, `""`, `"ÄÉ"`, `"` + strings.Repeat("long", 200) + `"`, `"` + strings.Repeat("long", 200) + `1"`, `[1,"x",null]`, `[]`, `{"Q":1}`, `[[1]]`}[r.IntN(17)]
+	}
+	return fmt.Sprintf(`{"A":%s,"B":{"C":%s},"L":[{"P":%s},{"P":%s}]%s}`, value(), value(), value(), value(), []string{"", `,"D":` + value()}[r.IntN(2)])
+}
+
+// Ensure that a finder proposes every watch whose condition is true of a document; and that
+// it proposes few of many.
+func TestFinder(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 1))
+	rounds, proposed, all := 40, 0, 0
+	for range rounds {
+		g := &group{watches: make(map[*watch]struct{}), stale: true}
+		matchers := make(map[*watch]*query.Matcher)
+		texts := make(map[*watch]string)
+		for range 60 {
+			text := randomCondition(r, 2)
+			q, err := query.Parse("from Docs where "+text, nil)
+			if err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			w := new(watch)
+			w.bounds, w.bounded = boundsOf(q.Where)
+			if matchers[w], err = query.Compile(q.Where); err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			g.watches[w], texts[w] = struct{}{}, text
+		}
+		for range 50 {
+			doc := query.Doc{Body: []byte(randomDocument(r))}
+			found := make(map[*watch]bool)
+			g.find(doc, func(w *watch) { found[w] = true })
+			for w, m := range matchers {
+				if m.Match(doc) && !found[w] {
+					t.Fatalf("%s is true of %s, and the finder does not propose it", texts[w], doc.Body)
+				}
+			}
+			proposed, all = proposed+len(found), all+len(g.watches)
+		}
+	}
+	if proposed*3 > all*2 {
+		t.Errorf("it proposes %d of %d: more than two thirds", proposed, all)
+	}
+}
+
+// Ensure that of a thousand watches that ask for a value each only the one is proposed whose
+// value the document has, and that ranges are found by each value in them.
+func TestFinder_Few(t *testing.T) {
+	g := &group{watches: make(map[*watch]struct{}), stale: true}
+	add := func(text string) {
+		q, err := query.Parse("from Docs where "+text, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := new(watch)
+		w.bounds, w.bounded = boundsOf(q.Where)
+		g.watches[w] = struct{}{}
+	}
+	for i := range 1000 {
+		add(fmt.Sprintf("A = %d and B > 0", i))
+		add(fmt.Sprintf("C >= %d and C < %d or D = 'd%d'", 10*i, 10*i+10, i))
+	}
+	for body, want := range map[string]int{
+		`{"A":7,"B":1}`:          1,
+		`{"A":[7,8,2000]}`:       2,
+		`{"C":15}`:               1,
+		`{"C":[15,17,25]}`:       1000 + 3, // each value may satisfy another condition
+		`{"A":-1}`:               0,
+		`{"D":"D5"}`:             1,
+		`{"D":["D5","d6",null]}`: 2,
+		`{}`:                     0,
+	} {
+		n := 0
+		g.find(query.Doc{Body: []byte(body)}, func(*watch) { n++ })
+		if n != want {
+			t.Errorf("%s: %d are proposed, want %d", body, n, want)
+		}
+	}
+}
