@@ -86,6 +86,7 @@ func (h *Queries) round(f *feed.Feed) (err error) {
 		return err
 	}
 	defer h.env.Exit()
+	h.invite() // before the snapshot: see join.invited
 	snapshot := h.env.Engine.Snapshot()
 	defer func() { err = errs.First(err, snapshot.Close()) }()
 	for {
@@ -108,11 +109,20 @@ func (h *Queries) round(f *feed.Feed) (err error) {
 	return nil
 }
 
-// nextJoin returns a reader that waits to join, or nil.
+// invite lets those who wait to join do so at the end of the round.
+func (h *Queries) invite() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, j := range h.joins {
+		j.invited = true
+	}
+}
+
+// nextJoin returns a reader that is invited to join, or nil.
 func (h *Queries) nextJoin() *join {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.joins) == 0 {
+	if len(h.joins) == 0 || !h.joins[0].invited {
 		return nil
 	}
 	j := h.joins[0]

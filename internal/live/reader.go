@@ -385,7 +385,13 @@ const (
 
 // join is a reader that waits for the dispatcher, which meanwhile has it for its own.
 type join struct {
-	r    *Reader
+	r *Reader
+
+	// invited says that it has waited since before the snapshot of the round. A reader that
+	// came later may have read changes that the snapshot does not show, and would be told of
+	// them again. Guarded by Queries.mu.
+	invited bool
+
 	how  how
 	err  error
 	done chan struct{}

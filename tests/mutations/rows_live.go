@@ -15,11 +15,16 @@ var live = []mutation{
 	{
 		name:  "live: the bounds of an or are those of its first condition",
 		edits: []edit{{"internal/live/bounds.go", "all, kind = append(all, more...), max(kind, k)\n\t\t}", "if all == nil {\n\t\t\t\tall, kind = more, max(kind, k)\n\t\t\t}\n\t\t}"}},
-		tests: []tests{{"internal/live", "TestFinder$"}},
+		tests: []tests{{"internal/live", "TestFinder"}},
 	},
 	{
 		name:  "live: the token of another query is taken",
 		edits: []edit{{"internal/live/live.go", "if number != w.number {", "if len(number) != len(w.number) {"}},
 		tests: []tests{{"tests/live", "TestLive_Tokens"}},
+	},
+	{
+		name:  "live: a reader joins at the end of a snapshot that is older than what it has read",
+		edits: []edit{{"internal/live/dispatch.go", "if len(h.joins) == 0 || !h.joins[0].invited {", "if len(h.joins) == 0 {"}},
+		tests: []tests{{"tests/live", "TestModel"}},
 	},
 }
