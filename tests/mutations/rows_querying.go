@@ -139,7 +139,7 @@ var querying = []mutation{
 	},
 	{
 		name:  "documents are written into a collection with an index of an unknown kind",
-		edits: []edit{{"internal/write/stage.go", "\tif ci != nil && ci.Unknown != nil {\n\t\treturn ci.Unknown\n\t}\n\tif found {", "\tif found {"}},
+		edits: []edit{{"internal/write/stage.go", "\tif ci != nil && ci.Unknown != nil {\n\t\treturn ci.Unknown\n\t}\n\tif err := t.stageFit(o)", "\tif err := t.stageFit(o)"}},
 		tests: []tests{{"internal/catalog", "TestKind_Unknown$"}},
 	},
 	{

@@ -1,0 +1,15 @@
+package main
+
+// schemaRules are changes of the rules about the shape of documents: when a document is checked.
+var schemaRules = []mutation{
+	{
+		name:  "schemas: a transaction does not look for another rule",
+		edits: []edit{{"internal/write/schema.go", "if o.rule != t.schemas().Of(o.FoldedCollection) {", "if false && o.rule != t.schemas().Of(o.FoldedCollection) {"}},
+		tests: []tests{{"internal/schemas", "TestRule_SetInTransaction"}},
+	},
+	{
+		name:  "schemas: another process does not learn of a rule",
+		edits: []edit{{"internal/core/open.go", "db.shared.Remembers = schemas.IsRule", "_ = schemas.IsRule"}},
+		tests: []tests{{"internal/schemas", "TestMeetings_SharedStore"}},
+	},
+}
