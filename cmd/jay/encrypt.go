@@ -75,7 +75,7 @@ func (c *encryptCommand) rotate(ctx context.Context, a *app) error {
 		if err != nil {
 			return whole.run(ctx, a, "") // which asks for them
 		}
-		return andThen(rotateOpen(ctx, a, db, ""), db.Close())
+		return andThen(c.rotateOpen(ctx, a, db, ""), db.Close())
 	}
 	err := whole.run(ctx, a, "")
 	if !errors.Is(err, jay.ErrLocked) {
@@ -89,7 +89,7 @@ func (c *encryptCommand) rotate(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	return andThen(rotateOpen(ctx, a, db, newest.ID), db.Close())
+	return andThen(c.rotateOpen(ctx, a, db, newest.ID), db.Close())
 }
 
 // rotateResult is what encrypt --rotate prints with --json of a database that another program has open.
@@ -102,7 +102,7 @@ type rotateResult struct {
 }
 
 // rotateOpen gives a key to the files of a database that another program has open: that with this ID, or the newest for "".
-func rotateOpen(ctx context.Context, a *app, db *jay.DB, id string) error {
+func (*encryptCommand) rotateOpen(ctx context.Context, a *app, db *jay.DB, id string) error {
 	start := time.Now()
 	done, err := keys.RotateTo(ctx, db, id, nil)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/schema"
@@ -129,7 +130,7 @@ func (c *setSchemaCommand) Run(ctx context.Context, a *app) error {
 	rule := schema.Rule{Collection: c.Collection, Mode: schema.Mode(c.Mode)}
 	if c.File != "" {
 		var err error
-		if rule.Schema, err = a.readSchema(c.File); err != nil {
+		if rule.Schema, err = readSchema(c.File, a.stdin); err != nil {
 			return err
 		}
 	}
@@ -161,13 +162,12 @@ func (c *setSchemaCommand) Run(ctx context.Context, a *app) error {
 		if rule.Mode == schema.Off {
 			return a.print("the schema of " + rule.Collection + " is off\n")
 		}
-		return a.printReport(report)
+		return a.print(reportText(report))
 	})
 }
 
-// readSchema reads a file with a schema. A longer one than a schema may be is refused without being read to its end.
-func (a *app) readSchema(file string) (json.RawMessage, error) {
-	var from io.Reader = a.stdin
+// readSchema reads a file with a schema, or from for "-". A longer one than a schema may be is refused without being read to its end.
+func readSchema(file string, from io.Reader) (json.RawMessage, error) {
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
@@ -180,22 +180,19 @@ func (a *app) readSchema(file string) (json.RawMessage, error) {
 	return text, err
 }
 
-// printReport prints what violates a schema.
-func (a *app) printReport(r schema.Report) error {
-	if err := a.print(fmt.Sprintf("%s of %s validated, %s\n", count(r.Documents, "document"), r.Collection, thousands(r.Violating)+" violating")); err != nil {
-		return err
-	}
+// reportText is the text for what violates a schema.
+func reportText(r schema.Report) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s of %s validated, %s violating\n", count(r.Documents, "document"), r.Collection, thousands(r.Violating))
 	for _, d := range r.First {
 		for _, v := range d.Violations {
-			if err := a.print(fmt.Sprintf("%s %s\n", printable(d.ID), printable(v.String()))); err != nil {
-				return err
-			}
+			fmt.Fprintf(&b, "%s %s\n", printable(d.ID), printable(v.String()))
 		}
 	}
 	if more := r.Violating - int64(len(r.First)); more > 0 {
-		return a.print("and " + count(more, "more document") + "\n")
+		b.WriteString("and " + count(more, "more document") + "\n")
 	}
-	return nil
+	return b.String()
 }
 
 // removeSchemaCommand removes a rule.
@@ -249,7 +246,7 @@ func (c *checkSchemaCommand) Run(ctx context.Context, a *app) error {
 	rule := schema.Rule{Collection: c.Collection}
 	if c.File != "" {
 		var err error
-		if rule.Schema, err = a.readSchema(c.File); err != nil {
+		if rule.Schema, err = readSchema(c.File, a.stdin); err != nil {
 			return err
 		}
 	}
@@ -274,7 +271,7 @@ func (c *checkSchemaCommand) Run(ctx context.Context, a *app) error {
 		if a.json {
 			err = a.printLine(report)
 		} else {
-			err = a.printReport(report)
+			err = a.print(reportText(report))
 		}
 		if err == nil && report.Violating > 0 {
 			err = errViolating

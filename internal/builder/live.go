@@ -56,6 +56,8 @@ func (q Definition) openLive(ctx context.Context, token string) (*live.Reader, e
 	}
 	asked := q.Query
 	return db.Live.Open(ctx, &asked, token, func(ctx context.Context, plain *query.Query, seen func(storage.Reader) error) (*exec.Run, error) {
-		return core.StartRunIn(ctx, db, plain, q.run, seen)
+		o := q.run
+		o.Seen = seen
+		return db.StartRun(ctx, plain, o)
 	})
 }

@@ -8,20 +8,13 @@ import (
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/exec"
 	"github.com/jaydb/jay/query"
-	"github.com/jaydb/jay/storage"
 )
 
 // Database returns the database, as a transaction and a session return theirs.
 func (db *Database) Database() *Database { return db }
 
 // StartRun starts a query on the newest state that reads may see.
-func (db *Database) StartRun(ctx context.Context, q *query.Query, o exec.Options) (*exec.Run, error) {
-	return StartRunIn(ctx, db, q, o, nil)
-}
-
-// StartRunIn is StartRun that first shows the snapshot that the query reads to seen, whose
-// error it returns. A nil seen is not called.
-func StartRunIn(ctx context.Context, db *Database, q *query.Query, o exec.Options, seen func(storage.Reader) error) (_ *exec.Run, err error) {
+func (db *Database) StartRun(ctx context.Context, q *query.Query, o exec.Options) (_ *exec.Run, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -41,11 +34,6 @@ func StartRunIn(ctx context.Context, db *Database, q *query.Query, o exec.Option
 			err = errors.Join(err, snapshot.Close()) // also after a panic
 		}
 	}()
-	if seen != nil {
-		if err := seen(snapshot); err != nil {
-			return nil, err
-		}
-	}
 	r, err := exec.Start(ctx, exec.Database{Env: db.Env, Docs: db.Docs, Snapshot: snapshot, Owned: snapshot, Catalog: c, Moment: at.At, DueFrom: at.DueFrom}, q, exec.Overlay{}, o)
 	if err != nil {
 		return nil, err

@@ -137,6 +137,9 @@ type Options struct {
 	// PageBytes is the number of bytes of documents after which the caller asks for no
 	// further row; 0 for none.
 	PageBytes int
+
+	// Seen is called with the snapshot before the query reads it, if it is not nil. Its error is that of Start.
+	Seen func(storage.Reader) error
 }
 
 // queryStats are the cost of a run.
@@ -220,6 +223,12 @@ func (m *docMeta) AppendMeta(dst []byte, part query.Meta) []byte {
 // Start plans a query and opens what it reads. Close must follow if it succeeds; if
 // not, the snapshot remains the caller's.
 func Start(ctx context.Context, db Database, q *query.Query, overlay Overlay, o Options) (*Run, error) {
+	if o.Seen != nil {
+		if err := o.Seen(db.Snapshot); err != nil {
+			return nil, err
+		}
+		o.Seen = nil
+	}
 	switch {
 	case q.Index != "":
 		return startIndex(ctx, db, q, overlay, o)

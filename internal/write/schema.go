@@ -54,9 +54,5 @@ func (t *Txn) stageFit(o *Op) error {
 	return nil
 }
 
-// warn counts the documents that were committed though they violate a rule.
-func (t *Txn) warn() {
-	for _, o := range t.warned {
-		t.Writer.Schemas.Warn(t.Writer.Env, o.unfit, o.FoldedCollection, o.ID)
-	}
-}
+// warn counts a document that was committed though it violates a rule.
+func (o *Op) warn(w *Writer) { w.Schemas.Warn(w.Env, o.unfit, o.FoldedCollection, o.ID) }

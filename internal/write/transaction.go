@@ -95,7 +95,9 @@ func (w *Writer) transact(ctx context.Context, how transacting, fn func(*Txn) er
 			if t.left {
 				w.Attachments.Wake()
 			}
-			t.warn()
+			for _, o := range t.warned {
+				o.warn(w)
+			}
 			if t.unsettled && w.Unsettled != nil {
 				throttled := t.throttled
 				if !how.waits {
