@@ -131,8 +131,6 @@ func (g *group) commit() error {
 	var b pgx.Batch
 	if relaxed {
 		b.Queue("select set_config('synchronous_commit', 'off', true)")
-	} else if e.traits.patient != "" {
-		b.Queue(e.traits.patient)
 	}
 	if used|g.needs != used {
 		g.features = formatFeatures(e.known.Format(used | g.needs).Features)
@@ -405,9 +403,6 @@ func (e *Engine) settle(d *doubt) (committed bool, err error) {
 	var known bool
 	var b pgx.Batch
 	b.Queue(e.traits.commits)
-	if e.traits.patient != "" {
-		b.Queue(e.traits.patient)
-	}
 	b.Queue(e.sql.lock)
 	b.Queue("commit")
 	before := b.Len()

@@ -42,7 +42,6 @@ type traits struct {
 	relaxed bool   // a commit need not wait for the disk
 	key     string // the primary key of table kv
 	version string // that the answer to "select version()" contains
-	patient string // makes the commit of a transaction wait for standbys for as long as it takes; or empty
 
 	// settings are made on each connection.
 	settings []string
@@ -58,7 +57,6 @@ var profiles = map[Profile]traits{
 		relaxed: true,
 		key:     "primary key (k)",
 		version: "PostgreSQL",
-		patient: "select set_config('statement_timeout', '0', true)",
 		settings: []string{
 			// Every statement finds its rows by the primary key. A plan that was made while a table was small must not stay
 			// another one when it has grown.

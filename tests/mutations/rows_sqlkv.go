@@ -93,11 +93,6 @@ var onPostgres = []mutation{
 		tests: []tests{{"storage/sqlkv", "TestUpdate_NoStandby"}},
 	},
 	{
-		name:  "sqlkv: the server cancels a commit that waits for a standby",
-		edits: []edit{{"storage/sqlkv/profile.go", "\t\tpatient: \"select set_config('statement_timeout', '0', true)\",\n", ""}},
-		tests: []tests{{"storage/sqlkv", "TestUpdate_NoStandby"}},
-	},
-	{
 		name:  "sqlkv: a server that lacks commits is used",
 		edits: []edit{{"storage/sqlkv/failover.go", "err == nil && number < seen {", "err == nil && number < seen && false {"}},
 		tests: []tests{{"storage/sqlkv", "TestEngine_ServerIsBehind"}},
