@@ -511,10 +511,11 @@ func ExampleQuery_Live() {
 	}
 	for e, err := range db.Query("Tickets").Where(jay.Eq("Status", "open")).Live(ctx, "") {
 		check(err)
-		fmt.Println(e.Kind, e.ID)
 		if e.Kind != jay.LiveCurrent {
+			fmt.Println(e.Kind, e.ID)
 			continue
 		}
+		fmt.Println(e.Kind)
 		if len(steps) == 0 {
 			break
 		}
