@@ -10,12 +10,12 @@ import (
 	"github.com/jaydb/jay/schema"
 )
 
-// named is a compiler for the examples: its schemas are {"required": [...]} and nothing else. A program takes jsonschema.New of the module
+// requiredOnly is a compiler for the examples: its schemas are {"required": [...]} and nothing else. A program takes jsonschema.New of the module
 // github.com/jaydb/jay/schema/jsonschema.
-type named struct{ Required []string }
+type requiredOnly struct{ Required []string }
 
-func (named) Compile(text []byte) (schema.Validator, error) {
-	var n named
+func (requiredOnly) Compile(text []byte) (schema.Validator, error) {
+	var n requiredOnly
 	err := json.Unmarshal(text, &n)
 	if err == nil && n.Required == nil {
 		err = &schema.RuleError{Rule: "only required is known"}
@@ -23,7 +23,7 @@ func (named) Compile(text []byte) (schema.Validator, error) {
 	return n, err
 }
 
-func (n named) Validate(body []byte, most int) (all []schema.Violation, count int) {
+func (n requiredOnly) Validate(body []byte, most int) (all []schema.Violation, count int) {
 	var members map[string]json.RawMessage
 	_ = json.Unmarshal(body, &members)
 	for _, name := range n.Required {
@@ -37,7 +37,7 @@ func (n named) Validate(body []byte, most int) (all []schema.Violation, count in
 // A rule refuses documents that violate the schema of their collection, and says what was there already.
 func ExampleSchemaRules() {
 	ctx := context.Background()
-	db, err := jay.OpenMemory(&jay.Options{Schemas: named{}})
+	db, err := jay.OpenMemory(&jay.Options{Schemas: requiredOnly{}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -63,7 +63,7 @@ func ExampleSchemaRules() {
 // The error of a document lists what is wrong with it.
 func ExampleSchemaError() {
 	ctx := context.Background()
-	db, err := jay.OpenMemory(&jay.Options{Schemas: named{}})
+	db, err := jay.OpenMemory(&jay.Options{Schemas: requiredOnly{}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -80,7 +80,7 @@ func ExampleSchemaError() {
 
 // A schema that cannot be is refused when the rule is set.
 func ExampleSchemaRuleError() {
-	db, err := jay.OpenMemory(&jay.Options{Schemas: named{}})
+	db, err := jay.OpenMemory(&jay.Options{Schemas: requiredOnly{}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -109,7 +109,7 @@ func ExampleSchemaCompilerError() {
 // A rule that warns counts the documents that violate it.
 func ExampleSchemaWarning() {
 	ctx := context.Background()
-	db, err := jay.OpenMemory(&jay.Options{Schemas: named{}})
+	db, err := jay.OpenMemory(&jay.Options{Schemas: requiredOnly{}})
 	if err != nil {
 		fmt.Println(err)
 		return

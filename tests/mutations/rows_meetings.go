@@ -40,7 +40,7 @@ var meetings = []mutation{
 	},
 	{
 		name:  "meeting: a feed shows what is not on disk yet",
-		edits: []edit{{"internal/feed/feed.go", "\tsnapshot := f.source.Env.Engine.Snapshot()\n\tdefer func() { err = errs.First(err, snapshot.Close()) }()\n\tif mark, err", "\tsnapshot := f.source.Env.Engine.Latest()\n\tdefer func() { err = errs.First(err, snapshot.Close()) }()\n\tif mark, err"}},
+		edits: []edit{{"internal/feed/feed.go", "\tsnapshot := f.source.Env.Engine.Snapshot()\n\tdefer func() { err = errs.First(err, snapshot.Close()) }()\n\treturn f.readFrom", "\tsnapshot := f.source.Env.Engine.Latest()\n\tdefer func() { err = errs.First(err, snapshot.Close()) }()\n\treturn f.readFrom"}},
 		tests: []tests{{"tests/model", "TestChanges_Crash_AtAnySync$"}},
 	},
 	{

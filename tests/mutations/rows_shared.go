@@ -94,7 +94,7 @@ var sharing = []mutation{
 	},
 	{
 		name:  "calls: an owner without the option carries out the calls of a client that lies",
-		edits: []edit{{"internal/look/call.go", "\tif c.of.source.Call == nil {\n\t\treturn fmt", "\tif false {\n\t\treturn fmt"}},
+		edits: []edit{{"internal/look/call.go", "; s.Call == nil || s.Only != nil &&", "; s.Only != nil &&"}},
 		tests: []tests{{"internal/look", "TestCall_Refused$"}},
 	},
 	{
