@@ -57,7 +57,7 @@ func (q Definition) openLive(ctx context.Context, token string) (*live.Reader, e
 	asked := q.Query
 	return db.Live.Open(ctx, &asked, token, func(ctx context.Context, plain *query.Query, seen func(storage.Reader) error) (*exec.Run, error) {
 		o := q.run
-		o.Seen = seen
+		o.Seen, o.Expired = seen, true
 		return db.StartRun(ctx, plain, o)
 	})
 }

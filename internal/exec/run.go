@@ -140,6 +140,9 @@ type Options struct {
 
 	// Seen is called with the snapshot before the query reads it, if it is not nil. Its error is that of Start.
 	Seen func(storage.Reader) error
+
+	// Expired says that documents which have expired and are not deleted yet are found, too.
+	Expired bool
 }
 
 // queryStats are the cost of a run.
@@ -228,6 +231,10 @@ func Start(ctx context.Context, db Database, q *query.Query, overlay Overlay, o 
 			return nil, err
 		}
 		o.Seen = nil
+	}
+	if o.Expired {
+		var never Database
+		db.Moment, db.DueFrom = never.Moment, never.DueFrom
 	}
 	switch {
 	case q.Index != "":

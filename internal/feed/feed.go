@@ -47,13 +47,14 @@ type Source struct {
 	Horizon *horizon.Horizon
 	Hub     *Hub
 
-	shared [2]shared // batches without documents, and with them
+	shared [3]shared // batches without documents, with them, and with those that have expired as well
 }
 
 // Change is one change of a document.
 type Change struct {
 	Node, Etag uint64
 	Deleted    bool
+	Expired    bool           // the document is there, and counts as deleted; only with Filter.Expired
 	Collection string         // as written
 	ID         string         // as written; folded for a deletion
 	Modified   uint64         // in ticks; 0 for a deletion
@@ -311,7 +312,7 @@ func (f *Feed) load(snapshot storage.Reader, c *Change, folded []byte) (there bo
 	if h.Etag != c.Etag || h.Node != c.Node {
 		return false, fmt.Errorf("change %d of %q has a document of etag %d: %w", c.Etag, folded, h.Etag, errs.ErrCorrupt)
 	}
-	if h.Timed && docs.IsGone(&h, f.source.Docs.Moment()) {
+	if c.Expired = h.Timed && docs.IsGone(&h, f.source.Docs.Moment()); c.Expired && !f.filter.Expired {
 		return false, nil
 	}
 	if c.ID, c.Modified = string(folded), h.Modified; h.ID != nil {

@@ -15,6 +15,7 @@ type Filter struct {
 	IDs         []string // folded
 	Documents   bool     // read the documents of the changes
 	NoDeletions bool     // leave out deletions; their records need not be kept
+	Expired     bool     // bring documents that count as deleted since they have expired: see Change.Expired
 
 	// Choose decides about the changes that the other fields select, by the collection as
 	// written and the folded ID; nil takes all. What it is given is valid until it returns.

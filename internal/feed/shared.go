@@ -32,7 +32,10 @@ type sharedChange struct {
 // readShared reads from the shared batch. read is false if f has to read from disk.
 func (f *Feed) readShared() (more, read bool, err error) {
 	s := &f.source.shared[0]
-	if f.filter.Documents {
+	switch {
+	case f.filter.Expired:
+		s = &f.source.shared[2]
+	case f.filter.Documents:
 		s = &f.source.shared[1]
 	}
 	s.mu.Lock()
@@ -71,7 +74,7 @@ func (s *shared) drop() {
 // fill reads the batch of the changes after f's position. s.mu is held.
 func (s *shared) fill(f *Feed) (err error) {
 	// The greatest base disables the check of the mark: each reader checks it for itself.
-	all := Feed{source: f.source, nodes: f.nodes, position: f.position, base: math.MaxUint64, filter: Filter{Documents: f.filter.Documents}}
+	all := Feed{source: f.source, nodes: f.nodes, position: f.position, base: math.MaxUint64, filter: Filter{Documents: f.filter.Documents || f.filter.Expired, Expired: f.filter.Expired}}
 	if s.mark, s.more, err = all.readDisk(); err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ func (h *Queries) serve() error {
 	}
 	defer f.Close()
 	var next <-chan struct{}
+	expired, reached := 0, uint64(0) // rounds that have read nothing before their snapshot expired, and where
 	for {
 		if next == nil { // before the snapshot, so that no later commit is missed
 			if next, _, err = h.feeds.Hub.Await(); err != nil {
@@ -38,8 +39,18 @@ func (h *Queries) serve() error {
 		}
 		err := h.round(f)
 		if isExpired(err) {
+			if f.Position() != reached {
+				expired, reached = 0, f.Position()
+			}
+			if expired++; expired == fruitless {
+				return err
+			}
+			if h.rest() {
+				return nil
+			}
 			continue
 		}
+		expired = 0
 		if err != nil || h.rest() {
 			return err
 		}
@@ -59,7 +70,7 @@ func (h *Queries) open() (*feed.Feed, error) {
 		return nil, err
 	}
 	defer h.env.Exit()
-	return h.feeds.Open(h.ctx, feed.Now, feed.Filter{Documents: true, Choose: h.chooses})
+	return h.feeds.Open(h.ctx, feed.Now, feed.Filter{Documents: true, Expired: true, Choose: h.chooses})
 }
 
 // chooses reports whether a change can matter to a watch.
@@ -136,7 +147,7 @@ func (h *Queries) answer(j *join, snapshot storage.Reader) {
 	defer close(j.done)
 	j.err = errPanicked
 	if j.how, j.err = h.admit(j.r, snapshot); isExpired(j.err) {
-		j.how, j.err = isAlone, nil
+		j.how, j.err = hasExpired, nil
 	}
 }
 
@@ -165,7 +176,7 @@ func (h *Queries) change(c *feed.Change) {
 		w.was = h.number
 	}
 	now := h.matched[:0]
-	if !c.Deleted {
+	if !c.Deleted && !c.Expired {
 		h.finder.find(h.env, c.Document, func(w *watch) {
 			if w.tried == h.number {
 				return
@@ -280,6 +291,9 @@ func (h *Queries) conclude(position uint64) {
 // has seen those of the snapshot.
 func (h *Queries) admit(r *Reader, snapshot storage.Reader) (how, error) {
 	for range joinBatches {
+		if bytesIn(r.pending) > maxQueuedBytes {
+			break // it reads the rest alone, when its caller has taken these
+		}
 		changes, more, err := r.feed.ReadIn(snapshot)
 		if err == nil {
 			err = r.convert(h.ctx, changes)
@@ -309,6 +323,7 @@ func (h *Queries) attach(r *Reader) (how, error) {
 		h.ready++
 		h.finder.add(w)
 		for folded := range r.members {
+			r.forget(folded) // so that a member is not paid for twice
 			if err := h.members.add(folded, w); err != nil {
 				h.fail(w, err)
 				return isAlone, err

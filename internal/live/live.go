@@ -48,6 +48,7 @@ const (
 	maxTokenBytes  = 1024
 	passedEtags    = 256 // etags without an event after which a reader is told the token
 	joinBatches    = 16  // of changes that a reader may lack when it joins
+	fruitless      = 100 // snapshots that expire, one after the other, before a change is read
 )
 
 // Kind says what an event is.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
@@ -16,7 +17,8 @@ import (
 )
 
 // Start runs a query of whole documents. It calls seen with the snapshot that the run reads,
-// before the first row. It enters the gate of the database by itself.
+// before the first row. The run also finds documents that have expired and are not deleted
+// yet, as their deletion comes later. It enters the gate of the database by itself.
 type Start func(ctx context.Context, q *query.Query, seen func(storage.Reader) error) (*exec.Run, error)
 
 // Reader reads one live query. It is used by one goroutine at a time, outside the gate.
@@ -29,10 +31,13 @@ type Reader struct {
 
 	run      *exec.Run           // of the answers at the beginning; nil later
 	silent   bool                // the run only lists the members
+	moment   time.Time           // of the run; answers that have expired by then are no events
 	members  map[string]struct{} // folded IDs of the answers, while the reader is alone; nil if they are not known
 	claimed  int                 // bytes of members
 	catching bool                // events are told again perhaps: see Event.CatchingUp
 	pending  []Event             // come next
+	expired  int                 // tries to join that have read nothing, one after the other, before the snapshot expired
+	taken    int                 // bytes of those that are from the queue
 	told     uint64              // etag of the last Current that was returned
 	open     bool                // there were events since the last Current
 	joined   bool                // the dispatcher has served it since; the rest is from the queue
@@ -72,7 +77,7 @@ func (h *Queries) Open(ctx context.Context, q *query.Query, token string, start 
 	if err = h.env.Enter(); err != nil {
 		return nil, err
 	}
-	r.feed, err = h.feeds.Open(ctx, since, feed.Filter{Documents: true, Choose: r.chooses})
+	r.feed, err = h.feeds.Open(ctx, since, feed.Filter{Documents: true, Expired: true, Choose: r.chooses})
 	h.env.Exit()
 	if err != nil {
 		return nil, err
@@ -88,6 +93,7 @@ func (h *Queries) Open(ctx context.Context, q *query.Query, token string, start 
 func (r *Reader) list(ctx context.Context, silent bool) error {
 	plain := *r.watch.query
 	plain.Select = nil // the filter projects
+	moment := r.queries.feeds.Docs.Moment()
 	var newest uint64
 	run, err := r.start(ctx, &plain, func(snapshot storage.Reader) (err error) {
 		newest, _, err = r.queries.feeds.NewestIn(snapshot)
@@ -96,7 +102,7 @@ func (r *Reader) list(ctx context.Context, silent bool) error {
 	if err != nil {
 		return err
 	}
-	r.run, r.silent, r.members = run, silent, make(map[string]struct{})
+	r.run, r.silent, r.moment, r.members = run, silent, moment, make(map[string]struct{})
 	if !silent {
 		r.feed.Skip(newest) // the answers are of there
 	}
@@ -163,7 +169,7 @@ func (r *Reader) nextRow(ctx context.Context) error {
 		return nil
 	}
 	d := row.Document
-	if err := r.remember(d.FoldedID()); err != nil || r.silent {
+	if err := r.remember(d.FoldedID()); err != nil || r.silent || d.IsGone(r.moment) {
 		return err
 	}
 	e, err := r.queries.eventOf(Enter, r.filter, ctx, d)
@@ -208,9 +214,18 @@ func (r *Reader) catchUp(ctx context.Context) error {
 	if err != nil || more {
 		return err
 	}
+	position := r.feed.Position()
 	how, err := r.queries.join(ctx, r)
-	if err == nil && how == needsMembers {
+	switch {
+	case err != nil:
+	case how == needsMembers:
 		err = r.list(ctx, true)
+	case how != hasExpired || r.feed.Position() != position:
+		r.expired = 0
+	default:
+		if r.expired++; r.expired == fruitless {
+			err = storage.ErrSnapshotExpired
+		}
 	}
 	r.joined = how == isJoined
 	return err
@@ -235,7 +250,7 @@ func (r *Reader) convert(ctx context.Context, changes []feed.Change) error {
 		c := &changes[i]
 		folded := r.queries.env.Rules.Fold(c.ID)
 		is := false
-		if !c.Deleted {
+		if !c.Deleted && !c.Expired {
 			var err error
 			if is, err = r.filter.Match(ctx, c.Document); err != nil {
 				return err
@@ -269,6 +284,14 @@ func (r *Reader) convert(ctx context.Context, changes []feed.Change) error {
 	return nil
 }
 
+// bytesIn returns about how many bytes events take.
+func bytesIn(all []Event) (n int) {
+	for i := range all {
+		n += max(all[i].bytes, documentBytes)
+	}
+	return n
+}
+
 // eventOf returns the event of a document that is an answer.
 func (h *Queries) eventOf(kind Kind, filter *exec.Filter, ctx context.Context, d *docs.Document) (e Event, err error) {
 	e = Event{Kind: kind, ID: d.ID(), Document: d}
@@ -282,10 +305,12 @@ func (h *Queries) eventOf(kind Kind, filter *exec.Filter, ctx context.Context, d
 
 // receive takes what the dispatcher has sent. It waits for it.
 func (r *Reader) receive(ctx context.Context) error {
+	r.queries.memory.release(r.taken) // the caller has had them
+	r.taken = 0
 	for {
 		r.mu.Lock()
 		queue, full, failed, panicked := r.queue, r.full, r.failed, r.panicked
-		r.queries.memory.release(r.queued)
+		r.taken = r.queued
 		r.queue, r.queued, r.full = nil, 0, false
 		r.mu.Unlock()
 		switch {
@@ -370,8 +395,8 @@ func (r *Reader) Close() {
 	r.forgetAll()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h.memory.release(r.queued)
-	r.queue, r.queued = nil, 0
+	h.memory.release(r.queued + r.taken)
+	r.queue, r.queued, r.taken = nil, 0, 0
 }
 
 // how is how a try to join has ended.
@@ -381,6 +406,7 @@ const (
 	isAlone      how = iota // there are more changes that the reader lacks
 	isJoined                // the dispatcher serves it
 	needsMembers            // the members of the query are not known
+	hasExpired              // the snapshot has expired before the reader had read its changes
 )
 
 // join is a reader that waits for the dispatcher, which meanwhile has it for its own.

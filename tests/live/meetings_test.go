@@ -1,0 +1,263 @@
+package live_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/checks"
+	internal "github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/jaytest"
+	"github.com/jaydb/jay/standby"
+	"github.com/jaydb/jay/storage"
+	"github.com/jaydb/jay/storage/memory"
+)
+
+// Ensure that with ExactExpiry a live query never brings a document that has expired, and
+// that a loop that has it is told of its deletion, also one that came back between the two.
+func TestLive_ExactExpiry(t *testing.T) {
+	ctx := context.Background()
+	restore := checks.NoSweeper()
+	clock := internal.NewClock()
+	db := internal.Memory(t, &jay.Options{Now: clock.Now, ExactExpiry: true})
+	restore()
+	q := db.Query("Ants").Where(jay.Gt("N", 0))
+	for _, id := range []string{"a/early", "a/goes", "a/turns"} {
+		internal.Put(t, db, id, `{"N":1}`, jay.InCollection("Ants"), jay.WithTTL(time.Hour))
+	}
+	put(t, db, "Ants", "a/stays", 1)
+	pull, stop := iter.Pull2(q.Live(ctx, ""))
+	token := expect(t, pull, "enter a/early", "enter a/goes", "enter a/stays", "enter a/turns", "current").Token
+	stop()
+	internal.Put(t, db, "a/turns", `{"N":0}`, jay.InCollection("Ants"), jay.WithTTL(time.Minute))
+	clock.Advance(2 * time.Hour)
+
+	pull, stop = iter.Pull2(q.Live(ctx, ""))
+	expect(t, pull, "enter a/stays", "current")
+	again, stopAgain := iter.Pull2(q.Live(ctx, token))
+	expect(t, again, "leave a/turns again", "current")
+	internal.Put(t, db, "a/late", `{"N":1}`, jay.InCollection("Ants"), jay.WithTTL(time.Hour))
+	expect(t, again, "enter a/late", "current")
+	_, err := db.Sweep(ctx)
+	internal.Must(t, err)
+	expect(t, again, "leave a/early", "leave a/goes", "current")
+	stopAgain()
+	stop()
+
+	again, stop = iter.Pull2(q.Live(ctx, token)) // alone, and after the deletions
+	defer stop()
+	expect(t, again, "enter a/late again", "leave a/turns again", "leave a/early again", "leave a/goes again", "current")
+}
+
+// Ensure that the token of a database is refused by what was restored from its backup,
+// which begins anew.
+func TestLive_Restore(t *testing.T) {
+	ctx := context.Background()
+	db := internal.Memory(t, nil)
+	put(t, db, "Ants", "a/1", 1)
+	pull, stop := iter.Pull2(db.Query("Ants").Live(ctx, ""))
+	token := expect(t, pull, "enter a/1", "current").Token
+	stop()
+	_, stream := internal.BackUp(t, db)
+	dir := filepath.Join(t.TempDir(), "copy")
+	_, err := jay.Restore(ctx, dir, jay.RestoreOptions{CopyTag: "B"}, bytes.NewReader(stream))
+	internal.Must(t, err)
+	restored := internal.Open(t, dir, nil)
+	if err := firstError(restored.Query("Ants").Live(ctx, token)); !errors.Is(err, jay.ErrChangesGone) {
+		t.Errorf("%v, want ErrChangesGone", err)
+	}
+	pull, stop = iter.Pull2(restored.Query("Ants").Live(ctx, ""))
+	defer stop()
+	expect(t, pull, "enter a/1", "current")
+	internal.Must(t, restored.Delete(ctx, "a/1"))
+	expect(t, pull, "leave a/1", "current")
+}
+
+// Ensure that a live query on a standby sees what arrives there, in whole commits, goes on
+// with a token of the standby, and ends when the standby is closed.
+func TestLive_Standby(t *testing.T) {
+	ctx := context.Background()
+	source := internal.Memory(t, nil)
+	put(t, source, "Ants", "a/1", 1)
+	s, err := standby.Open(filepath.Join(t.TempDir(), "copy"), standby.From(source), standby.Options{Database: &jay.Options{NoLook: true}, Retry: 100 * time.Millisecond})
+	internal.Must(t, err)
+	defer s.Close()
+	copied, err := s.DB(ctx)
+	internal.Must(t, err)
+	await := func(id string, there bool) {
+		t.Helper()
+		for more := internal.Patience(); ; {
+			if is, err := copied.Exists(ctx, id); !more(err == nil && is == there) {
+				internal.Must(t, err)
+				return
+			}
+		}
+	}
+	await("a/1", true)
+	q := copied.Query("Ants").Where(jay.Gt("N", 0))
+	pull, stop := iter.Pull2(q.Live(ctx, ""))
+	expect(t, pull, "enter a/1", "current")
+	internal.Must(t, source.Update(ctx, func(tx *jay.Tx) error {
+		for i := range 3 {
+			if _, err := tx.Put(ctx, fmt.Sprint("a/", i), []byte(fmt.Sprintf(`{"N":%d}`, i)), jay.InCollection("Ants")); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	token := expect(t, pull, "change a/1", "enter a/2", "current").Token
+	stop()
+	internal.Must(t, source.Delete(ctx, "a/2"))
+	await("a/2", false)
+	pull, stop = iter.Pull2(q.Live(ctx, token))
+	defer func() { stop() }()
+	expect(t, pull, "leave a/2 again", "current")
+	internal.Must(t, s.Close())
+	if _, err, ok := pull(); !ok || !errors.Is(err, jay.ErrClosed) {
+		t.Errorf("of a closed standby: %v, want ErrClosed", err)
+	}
+}
+
+// Ensure that on an engine whose snapshots expire, wherever that happens, a live query has
+// the answers, or ends with ErrSnapshotExpired; and that the goroutine that serves it does not try for ever.
+func TestLive_ShortSnapshots(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	const age = 1_000_000
+	var now, step atomic.Int64
+	db := internal.Open(t, "a", &jay.Options{Engine: &memory.Driver{Limits: storage.Limits{SnapshotAge: age}, Now: func() time.Time { return time.Unix(0, now.Add(step.Load())) }}})
+	for i := range 20 {
+		put(t, db, "Ants", fmt.Sprint("a/", i), i)
+	}
+	q := db.Query("Ants").Where(jay.Ge("N", 10))
+	pull, stop := iter.Pull2(q.Live(ctx, ""))
+	for range 10 {
+		next(t, pull)
+	}
+	token := expect(t, pull, "current").Token
+	stop()
+	want := make(map[string]bool)
+	for i := range 20 {
+		put(t, db, "Ants", fmt.Sprint("a/", i), i+3)
+		if i+3 >= 10 {
+			want[fmt.Sprint("a/", i)] = true
+		}
+	}
+	ended, came := 0, 0
+	for reads := int64(1); reads < 400 && came < 3; reads += 1 + reads/20 {
+		for _, token := range []string{"", token} {
+			has := make(map[string]bool)
+			if token != "" {
+				for i := 10; i < 20; i++ {
+					has[fmt.Sprint("a/", i)] = true
+				}
+			}
+			step.Store(age/reads + 1)
+			for e, err := range q.Live(ctx, token) {
+				if err != nil {
+					if ended++; !errors.Is(err, jay.ErrSnapshotExpired) {
+						t.Fatalf("after %d reads: %v", reads, err)
+					}
+					break
+				}
+				if e.Kind == jay.LiveLeave {
+					delete(has, e.ID)
+				} else if e.Kind != jay.LiveCurrent {
+					has[e.ID] = true
+				} else {
+					if len(has) != len(want) {
+						t.Fatalf("after %d reads it has %v, want %v", reads, has, want)
+					}
+					if token != "" {
+						came++
+					}
+					break
+				}
+			}
+			step.Store(0)
+		}
+	}
+	if ended == 0 || came < 3 {
+		t.Errorf("%d ended, %d came to the answers", ended, came)
+	}
+}
+
+// Ensure that a live query that the dispatcher serves, and the clock of the program panics
+// there, panics in its loop; and that the next live query is served.
+func TestLive_Panic(t *testing.T) {
+	ctx := context.Background()
+	var panics atomic.Bool
+	restore := checks.NoSweeper()
+	db := internal.Memory(t, &jay.Options{ExactExpiry: true, Now: func() time.Time {
+		if panics.Load() && strings.Contains(string(debug.Stack()), "live.(*Queries).dispatch") {
+			panic("of the clock")
+		}
+		return time.Now()
+	}})
+	restore()
+	pull, stop := iter.Pull2(db.Query("Ants").Live(ctx, ""))
+	expect(t, pull, "current")
+	put(t, db, "Ants", "a/1", 1)
+	expect(t, pull, "enter a/1", "current")
+	panics.Store(true)
+	internal.Put(t, db, "a/2", `{"N":1}`, jay.InCollection("Ants"), jay.WithTTL(time.Hour))
+	func() {
+		defer func() {
+			if r := recover(); r != "of the clock" {
+				t.Errorf("panicked with %v", r)
+			}
+		}()
+		pull()
+	}()
+	stop()
+	panics.Store(false)
+	pull, stop = iter.Pull2(db.Query("Ants").Live(ctx, ""))
+	defer stop()
+	expect(t, pull, "enter a/1", "enter a/2", "current")
+	put(t, db, "Ants", "a/3", 1)
+	expect(t, pull, "enter a/3", "current")
+}
+
+// Ensure that a live query can use all the memory that there is for answers: while it joins, they are not held twice.
+func TestLive_MemoryOfOne(t *testing.T) {
+	ctx := context.Background()
+	db := jaytest.Open(t, &jay.Options{MaxMemory: 64 << 20})
+	w, err := db.BulkInsert(nil)
+	internal.Must(t, err)
+	long := strings.Repeat("x", 400)
+	for i := range 15_000 {
+		_, err := w.Put(ctx, fmt.Sprintf("all/%s%05d", long, i), fmt.Appendf(nil, `{"N":%d}`, i), jay.InCollection("All"))
+		internal.Must(t, err)
+	}
+	internal.Must(t, w.Close())
+	var last error
+	for _, err := range db.Query("All").Live(ctx, "") {
+		if last = err; err != nil {
+			break
+		}
+	}
+	var full *jay.MemoryError
+	if !errors.As(last, &full) {
+		t.Fatalf("%v, want a *MemoryError", last)
+	}
+	n := int(full.Most * 7 / 10 / (96 + 409))
+	pull, stop := iter.Pull2(db.Query("All").Where(jay.Lt("N", n)).Live(ctx, ""))
+	defer stop()
+	for range n {
+		next(t, pull)
+	}
+	expect(t, pull, "current")
+	internal.Must(t, db.Delete(ctx, fmt.Sprintf("all/%s%05d", long, 7)))
+	if text, _ := next(t, pull); !strings.HasPrefix(text, "leave ") {
+		t.Error(text)
+	}
+}
