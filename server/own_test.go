@@ -97,6 +97,12 @@ func TestOwn_Bad(t *testing.T) {
 		{"DELETE", "/indexes?collection=Logs&name=none", ""},
 		{"GET", "/changes?since=nonsense", ""},
 		{"GET", "/changes?untilCaughtUp=perhaps", ""},
+		{"GET", "/live", ""},
+		{"GET", "/live?query=fro", ""},
+		{"GET", "/live?query=from+Logs+order+by+n", ""},
+		{"GET", "/live?query=from+Logs&since=nonsense", ""},
+		{"GET", "/live?query=from+Logs&parameters=7", ""},
+		{"GET", "/live?query=from+Logs&untilCaughtUp=perhaps", ""},
 	} {
 		if a := h.do(bad.method, own+bad.path, bad.body); a.status < 400 || a.status >= 500 || a.json(t, "Type") == "" {
 			t.Errorf("%s %s %s: got %d %s", bad.method, bad.path, bad.body, a.status, a.body)

@@ -25,7 +25,7 @@ var needed = map[string][]string{
 		"POST {D}/queries", "GET {D}/queries", "GET {D}/streams/docs", "GET {D}/streams/queries", "POST {D}/streams/queries", "POST {J}/query",
 		"POST {J}/explain", "GET {J}/collections", "GET {J}/indexes", "GET {J}/indexes/errors", "GET {J}/indexes/computed", "GET {J}/indexes/computed/errors", "POST {J}/indexes/computed/preview", "POST {J}/preview", "GET {J}/ids", "GET {J}/counters", "GET {J}/settings",
 		"GET {J}/figures", "GET {J}/disk", "GET {J}/stats", "GET {J}/documents", "GET {J}/rows", "GET {J}/document", "GET {J}/revisions", "GET {J}/nextid",
-		"GET {J}/fields", "POST {J}/export", "GET {J}/export", "GET {J}/backup", "POST {J}/follow", "GET {J}/standby", "GET {J}/look", "GET {J}/cluster", "GET {J}/changes", "GET {D}/operations/next-operation-id",
+		"GET {J}/fields", "POST {J}/export", "GET {J}/export", "GET {J}/backup", "POST {J}/follow", "GET {J}/standby", "GET {J}/look", "GET {J}/cluster", "GET {J}/changes", "GET {J}/live", "GET {D}/operations/next-operation-id",
 		"GET {D}/operations/state", "GET {D}/operations", "GET {D}/changes", "GET {D}/attachments", "POST {D}/attachments", "HEAD {D}/attachments",
 		"POST {D}/attachments/bulk", "GET {D}/revisions", "GET {D}/revisions/count", "GET {D}/revisions/config", "GET {D}/expiration/config",
 		"GET {D}/refresh/config", "GET {D}/indexes", "GET {D}/indexes/stats", "GET {D}/indexes/status", "GET {D}/indexes/staleness", "GET {D}/indexes/errors", "GET {D}/indexes/terms", "GET {D}/indexes/suggest-index-merge",
@@ -109,6 +109,8 @@ func TestAuth_EveryRouteAndSender(t *testing.T) {
 		switch r.Path {
 		case "{J}/changes":
 			path += "?untilCaughtUp=true"
+		case "{J}/live":
+			path += "?query=from+As&untilCaughtUp=true"
 		case "{J}/backup":
 			path += "?once=true" // one that is recorded needs write: see TestOwn_Backup_Reader
 		}

@@ -84,23 +84,7 @@ func getChanges(c *serve.Call) error {
 	}()
 	defer func() { cancel(); <-ended }()
 
-	control := http.NewResponseController(c.Writer)
-	begin := func() {
-		if !c.Started {
-			c.Started, c.Status = true, http.StatusOK
-			c.Reply.Set("Content-Type", "text/event-stream")
-			c.Reply.Set("Cache-Control", "no-store")
-			c.Writer.WriteHeader(http.StatusOK)
-		}
-	}
-	write := func(text []byte) error {
-		begin()
-		_ = control.SetWriteDeadline(time.Now().Add(feedPatience)) // a test's writer has no deadlines
-		if _, err := c.Writer.Write(text); err != nil {
-			return err
-		}
-		return control.Flush()
-	}
+	out := newEventWriter(c)
 	// Once the head of the reply is sent, no change may be missed and an error can have no
 	// status. So it is sent with the first change, or a moment after the feed has its
 	// position; a reply that ends at the newest change has no moment without either.
@@ -135,10 +119,10 @@ func getChanges(c *serve.Call) error {
 			if err := ctx.Err(); err != nil { // interrupted, which is not the end of the changes
 				return err
 			}
-			begin() // in case there was no change
+			out.begin() // in case there was no change
 			return nil
 		}
-		if err := write(text); err != nil {
+		if err := out.write(text); err != nil {
 			return err
 		}
 	}

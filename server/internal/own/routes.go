@@ -24,6 +24,7 @@ var Routes = slices.Concat(
 	rejectRoutes,
 	downloadRoutes,
 	changeRoutes,
+	liveRoutes,
 	followRoutes,
 	lookRoutes,
 )
