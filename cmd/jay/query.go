@@ -18,6 +18,9 @@ type queryCommand struct {
 	Param     []string `placeholder:"NAME=VALUE" sep:"none" help:"Value of the parameter $$NAME: JSON if it is JSON, or else text. May be repeated."`
 	Explain   bool     `xor:"explain" help:"Run the query and print how it was answered, not the answers."`
 	NoScan    bool     `help:"Refuse a condition that no index serves, instead of looking at every document."`
+	Live      bool     `xor:"explain" help:"Then print what enters, changes and leaves the answers, until interrupted."`
+	Since     string   `placeholder:"TOKEN" help:"With --live: continue after this token, which was printed at the end of a group."`
+	UntilDone bool     `name:"until-caught-up" help:"With --live: end with the first group."`
 	IncludeTo string   `placeholder:"FILE" xor:"explain" help:"Write the documents that the query includes to this file, one a line."`
 	Query     string   `arg:"" optional:"" help:"The query, in RavenDB's query language; - reads it from standard input."`
 }
@@ -25,6 +28,8 @@ type queryCommand struct {
 // Help is shown by jay query --help.
 func (*queryCommand) Help() string {
 	return `Answers come as a table, or with --json one a line: whole documents with their @metadata, or what the query selects. A table has a column for the ID and for each member that is a number, a text, a boolean or null in one of the first documents; long values are cut. How many answers there were and how long they took stands on stderr.
+
+With --live each line has an event: enter, change or leave, the ID, and the answer; with --json as one object. The event current ends a group, after which the answers are those of one moment. It has a token for --since. Events of a group are printed by then. docs/live-queries.md says which queries can be live.
 
 Text compares without regard to case, but for what is inside exact(). docs/queries/rql.md has the grammar.
 
@@ -36,7 +41,8 @@ Examples:
     jay query "from Articles select suggest(Text, 'acron'), complete(Text, 'ac')"
     jay query 'from Orders where Total > $least select Company, Total' --param least=100
     jay query 'from Orders where Company in ($ids)' --param 'ids=["companies/1-A","companies/2-A"]'
-    jay query --file report.rql --explain`
+    jay query --file report.rql --explain
+    jay query "from Orders where Status = 'open'" --live --json`
 }
 
 // maxQueryFile is the greatest size of a file with a query, in bytes. No query may
@@ -47,6 +53,9 @@ const maxQueryFile = 1 << 20
 func (c *queryCommand) Run(ctx context.Context, a *app) error {
 	if err := a.checkGlobals(); err != nil {
 		return err
+	}
+	if !c.Live && (c.Since != "" || c.UntilDone) {
+		return usageError{text: "--since and --until-caught-up need --live"}
 	}
 	params, err := parseParams(c.Param)
 	if err != nil {
@@ -69,6 +78,9 @@ func (c *queryCommand) Run(ctx context.Context, a *app) error {
 		}
 		if c.Explain {
 			return a.printExplanation(ctx, q)
+		}
+		if c.Live {
+			return c.follow(ctx, a, q)
 		}
 		rows, err := c.answer(ctx, a, q)
 		if err != nil || rows > 0 {
