@@ -7,8 +7,11 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/jaydb/jay/server"
 )
 
 // liveStream opens a live query of the database a, and returns what reads its next event, as its type
@@ -100,4 +103,23 @@ func TestOwn_LiveEndsWithTheDatabase(t *testing.T) {
 	equal(t, "event", what, "current")
 	h.want(200, "DELETE", "/admin/databases", `{"DatabaseNames":["a"],"HardDelete":true}`)
 	_, _ = io.ReadAll(reply.Body) // it ends
+}
+
+// Ensure that a live query has a place among the streams until it has its first answers, and not after that.
+func TestOwn_LiveIsAStreamAtFirst(t *testing.T) {
+	t.Parallel()
+	h, end := serve(t, func(o *server.Options) { o.MaxStreams, o.QueueTimeout = 1, time.Nanosecond })
+	h.largeDocuments()
+	for range 2 { // at the same time
+		lines := bufio.NewScanner(h.ask("GET /jay/v1/databases/a/live?query=from+Few HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+		for lines.Scan() && !strings.Contains(lines.Text(), `"type":"current"`) {
+		}
+		equal(t, "it has its answers", strings.Contains(lines.Text(), `"type":"current"`), true)
+	}
+	conn := h.openStream()
+	h.checkProblem(h.do("GET", "/jay/v1/databases/a/live?query=from+Few", ""), 429, "TooManyRequestsException")
+	conn.Close()
+	if err := end(); err != nil {
+		t.Errorf("got %v", err)
+	}
 }

@@ -22,10 +22,17 @@ import (
 	"github.com/jaydb/jay/storage/memory"
 )
 
+// within returns a context that ends before the test seems to hang.
+func within(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // Ensure that with ExactExpiry a live query never brings a document that has expired, and
 // that a loop that has it is told of its deletion, also one that came back between the two.
 func TestLive_ExactExpiry(t *testing.T) {
-	ctx := context.Background()
+	ctx := within(t)
 	restore := checks.NoSweeper()
 	clock := internal.NewClock()
 	db := internal.Memory(t, &jay.Options{Now: clock.Now, ExactExpiry: true})
@@ -61,7 +68,7 @@ func TestLive_ExactExpiry(t *testing.T) {
 // Ensure that the token of a database is refused by what was restored from its backup,
 // which begins anew.
 func TestLive_Restore(t *testing.T) {
-	ctx := context.Background()
+	ctx := within(t)
 	db := internal.Memory(t, nil)
 	put(t, db, "Ants", "a/1", 1)
 	pull, stop := iter.Pull2(db.Query("Ants").Live(ctx, ""))
@@ -85,7 +92,7 @@ func TestLive_Restore(t *testing.T) {
 // Ensure that a live query on a standby sees what arrives there, in whole commits, goes on
 // with a token of the standby, and ends when the standby is closed.
 func TestLive_Standby(t *testing.T) {
-	ctx := context.Background()
+	ctx := within(t)
 	source := internal.Memory(t, nil)
 	put(t, source, "Ants", "a/1", 1)
 	s, err := standby.Open(filepath.Join(t.TempDir(), "copy"), standby.From(source), standby.Options{Database: &jay.Options{NoLook: true}, Retry: 100 * time.Millisecond})
@@ -130,8 +137,7 @@ func TestLive_Standby(t *testing.T) {
 // Ensure that on an engine whose snapshots expire, wherever that happens, a live query has
 // the answers, or ends with ErrSnapshotExpired; and that the goroutine that serves it does not try for ever.
 func TestLive_ShortSnapshots(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
+	ctx := within(t)
 	const age = 1_000_000
 	var now, step atomic.Int64
 	db := internal.Open(t, "a", &jay.Options{Engine: &memory.Driver{Limits: storage.Limits{SnapshotAge: age}, Now: func() time.Time { return time.Unix(0, now.Add(step.Load())) }}})
@@ -194,7 +200,7 @@ func TestLive_ShortSnapshots(t *testing.T) {
 // Ensure that a live query that the dispatcher serves, and the clock of the program panics
 // there, panics in its loop; and that the next live query is served.
 func TestLive_Panic(t *testing.T) {
-	ctx := context.Background()
+	ctx := within(t)
 	var panics atomic.Bool
 	restore := checks.NoSweeper()
 	db := internal.Memory(t, &jay.Options{ExactExpiry: true, Now: func() time.Time {
@@ -229,7 +235,7 @@ func TestLive_Panic(t *testing.T) {
 
 // Ensure that a live query can use all the memory that there is for answers: while it joins, they are not held twice.
 func TestLive_MemoryOfOne(t *testing.T) {
-	ctx := context.Background()
+	ctx := within(t)
 	db := jaytest.Open(t, &jay.Options{MaxMemory: 64 << 20})
 	w, err := db.BulkInsert(nil)
 	internal.Must(t, err)

@@ -12,4 +12,24 @@ var live = []mutation{
 		edits: []edit{{"internal/live/bounds.go", "all, kind = append(all, more...), max(kind, k)\n\t\t}", "if all == nil {\n\t\t\t\tall, kind = more, max(kind, k)\n\t\t\t}\n\t\t}"}},
 		tests: []tests{{"internal/live", "TestFinder"}},
 	},
+	{
+		name:  "live: the members of a live query leave out what has expired",
+		edits: []edit{{"internal/core/query.go", "if expired {", "if expired && seen == nil {"}},
+		tests: []tests{{"tests/live", "TestLive_ExactExpiry"}},
+	},
+	{
+		name:  "live: the members of a live query are paid for twice while it joins",
+		edits: []edit{{"internal/live/dispatch.go", "r.forget(folded) // so", "_ = folded // so"}},
+		tests: []tests{{"tests/live", "TestLive_MemoryOfOne"}},
+	},
+	{
+		name:  "live: a reader tries to join for ever though each snapshot expires",
+		edits: []edit{{"internal/live/reader.go", "r.expired == fruitless", "r.expired < 0"}},
+		tests: []tests{{"tests/live", "TestLive_ShortSnapshots"}},
+	},
+	{
+		name:  "server: a live query keeps its place among the streams",
+		edits: []edit{{"server/internal/own/live.go", "				leave()\n", ""}},
+		tests: []tests{{"server", "TestOwn_LiveIsAStreamAtFirst"}},
+	},
 }

@@ -34,6 +34,11 @@ func getLive(c *serve.Call) error {
 	if err != nil {
 		return err
 	}
+	leave, err := c.EnterStreams() // until it has caught up: the query runs, which may read a whole collection
+	if err != nil {
+		return err
+	}
+	defer leave()
 	ctx, cancel := c.StreamContext()
 	defer cancel()
 	type event struct {
@@ -68,7 +73,10 @@ func getLive(c *serve.Call) error {
 			if text, err = appendLive(text[:0], &e.of); err != nil {
 				return err
 			}
-			done = ends && e.of.Kind == jay.LiveCurrent
+			if e.of.Kind == jay.LiveCurrent {
+				leave()
+				done = ends
+			}
 		case <-heartbeat.C:
 			text = append(text[:0], ": nothing new\n\n"...)
 		case <-c.Ctx.Done():

@@ -1,6 +1,9 @@
 package serve
 
-import "context"
+import (
+	"context"
+	"sync"
+)
 
 // follow makes end be called when the sender of a stream loses the right to it. The caller
 // must call stop.
@@ -22,6 +25,16 @@ func (a *Authentication) followOperation(c *Call, end func()) (stop func()) {
 		}
 		return present.Need(name, right)
 	})
+}
+
+// EnterStreams takes a place among the streams as well, for the part of a socket that reads
+// much. leave gives it back, once, however often it is called.
+func (c *Call) EnterStreams() (leave func(), err error) {
+	sender := c.counted()
+	if err := c.Server.Streams.Enter(c.Ctx, sender); err != nil {
+		return nil, err
+	}
+	return sync.OnceFunc(func() { c.Server.Streams.Leave(sender) }), nil
 }
 
 // StreamContext returns a context that also ends with the server, with the database
