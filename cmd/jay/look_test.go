@@ -75,6 +75,7 @@ func TestLook_SameOutput(t *testing.T) {
 		{"query", "from Users select suggest(Name, 'anm'), complete(Name, 'a')"}, {"index", "terms", "Users", "Words"},
 		{"query", "from Users where moreLikeThis(id() = 'users/ann', '{\"MinimumTermFrequency\":1,\"MinimumDocumentFrequency\":1}')"},
 		{"ids"}, {"ids", "list"}, {"index", "list"}, {"index", "list", "--json"}, {"collections", "list"},
+		{"query", "--live", "--until-caught-up", "from Users where Name = 'ann'"}, {"query", "--json", "--live", "--until-caught-up", "from Users select Name"},
 		{"changes"}, {"changes", "--documents", "--collection", "Users"},
 		{"export", "-"}, {"export", "--collection", "Users", "--format", "csv"}, {"export", "--format", "extjson", "-"}, {"revisions", "list", "users/ann"}, {"cmpxchg", "list"}, {"subscriptions", "list"}, {"expiration"},
 		{"shell"},

@@ -267,3 +267,27 @@ func TestLive_MemoryOfOne(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// Ensure that a live query of a program that looks into the database of another one sees what that commits, and ends when
+// the other one closes it.
+func TestLive_Look(t *testing.T) {
+	ctx := within(t)
+	dir := filepath.Join(t.TempDir(), "shop")
+	db := internal.Open(t, dir, nil)
+	put(t, db, "Ants", "a/1", 1)
+	internal.Must(t, db.Flush(ctx))
+	seen, err := jay.Look(dir, nil)
+	internal.Must(t, err)
+	defer seen.Close()
+	pull, stop := iter.Pull2(seen.Query("Ants").Where(jay.Gt("N", 0)).Live(ctx, ""))
+	defer stop()
+	expect(t, pull, "enter a/1", "current")
+	put(t, db, "Ants", "a/2", 2)
+	expect(t, pull, "enter a/2", "current")
+	put(t, db, "Ants", "a/1", 0)
+	expect(t, pull, "leave a/1", "current")
+	internal.Must(t, db.Close())
+	if _, err, ok := pull(); !ok || err == nil || ctx.Err() != nil {
+		t.Errorf("of a database that its program has closed: %v", err)
+	}
+}
