@@ -8,8 +8,11 @@ import (
 // transaction only compares: if the collection has another rule by then, or the document is in another collection, the transaction ends, and the
 // document is checked again outside of it (Writer.extractAgain).
 
-// fit checks the body of o against the rule of its collection.
+// fit checks the body of o against the rule of its collection. A refresh, which is the put of what is there, is not checked.
 func (o *Op) fit(w *Writer) {
+	if o.due != nil {
+		return
+	}
 	if rule := w.Schemas.Load().Of(o.FoldedCollection); rule != o.rule || rule != nil {
 		o.rule, o.unfit = rule, rule.Check(o.JSON)
 	}

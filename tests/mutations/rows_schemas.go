@@ -12,4 +12,14 @@ var schemaRules = []mutation{
 		edits: []edit{{"internal/core/open.go", "db.shared.Remembers = schemas.IsRule", "_ = schemas.IsRule"}},
 		tests: []tests{{"internal/schemas", "TestMeetings_SharedStore"}},
 	},
+	{
+		name:  "schemas: what a patch makes is not checked",
+		edits: []edit{{"internal/write/schema.go", "if g.rule != nil && g.changed {", "if false && g.rule != nil && g.changed {"}},
+		tests: []tests{{"internal/schemas", "TestRule_EveryWrite"}},
+	},
+	{
+		name:  "schemas: a refresh is checked",
+		edits: []edit{{"internal/write/schema.go", "	if o.due != nil {\n		return\n	}\n", ""}},
+		tests: []tests{{"internal/schemas", "TestWays_Sweep"}},
+	},
 }
