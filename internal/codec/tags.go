@@ -62,6 +62,12 @@ func (w *tagWalk) own(t reflect.Type, path []int) error {
 // below visits a type whose values are part of a document.
 func (w *tagWalk) below(t reflect.Type) error {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array || t.Kind() == reflect.Map {
+		if t.Name() != "" { // it may be one of itself
+			if w.seen[t] {
+				return nil
+			}
+			w.seen[t] = true
+		}
 		t = t.Elem()
 	}
 	if t.Kind() != reflect.Struct || w.seen[t] {

@@ -87,7 +87,7 @@ func TestImports(t *testing.T) {
 		{"internal/jsonpath", nil},
 		{"index", []string{leaf("internal/errs")}},
 		{"schema", []string{leaf("internal/errs")}},
-		{"schema/jsonschema", []string{leaf("schema"), "github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/text"}}, // a module of its own
+		{"schema/jsonschema", []string{leaf("schema"), leaf("internal/codec"), leaf("internal/errs"), "github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/text"}}, // a module of its own
 		{"internal/schemas", []string{leaf("metadata"), leaf("schema"), leaf("storage"), leaf("internal/background"), leaf("internal/definitions"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/files", []string{leaf("ids"), leaf("storage/lsm")}},
 		{"internal/fold", nil},

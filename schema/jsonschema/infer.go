@@ -1,7 +1,6 @@
 package jsonschema
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -142,12 +141,7 @@ func (in *Inference) Schema() []byte {
 		described = in.root.describe()
 	}
 	described["$schema"] = Dialect
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	_ = encoder.Encode(described) // of maps, slices and texts: it cannot fail
-	return out.Bytes()
+	return indented(described)
 }
 
 func (s *shape) describe() map[string]any {
