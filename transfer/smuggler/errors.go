@@ -117,7 +117,7 @@ func (e *formatError) Is(target error) bool { return target == jay.ErrInvalidDoc
 // refusals are the errors of a single document. Other documents can still be
 // stored.
 var refusals = []error{
-	jay.ErrInvalidDocument, jay.ErrInvalidAttachment, jay.ErrInvalidID, jay.ErrCollection, jay.ErrConflict, jay.ErrExists, jay.ErrUnique, jay.ErrTooLarge, jay.ErrUsage,
+	jay.ErrInvalidDocument, jay.ErrInvalidAttachment, jay.ErrInvalidID, jay.ErrCollection, jay.ErrSchema, jay.ErrConflict, jay.ErrExists, jay.ErrUnique, jay.ErrTooLarge, jay.ErrUsage,
 }
 
 // isRefusal reports whether an error is one of refusals.

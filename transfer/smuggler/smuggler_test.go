@@ -2,6 +2,7 @@ package smuggler_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/schema"
 	"github.com/jaydb/jay/transfer/smuggler"
 )
 
@@ -181,6 +183,77 @@ func TestRoom(t *testing.T) {
 		e := smuggler.NewExporter(db, smuggler.ExportOptions{Room: func(int64) error { return refused }})
 		if err := e.Write(t.Context(), f, io.Discard); !errors.Is(err, refused) {
 			t.Errorf("%s: got %v, want %v", f.Name, err, refused)
+		}
+	}
+}
+
+// named is a schema.Compiler whose schemas have only the keyword "required".
+type named struct{ Required []string }
+
+// Compile implements schema.Compiler.
+func (named) Compile(text []byte) (schema.Validator, error) {
+	var n named
+	return &n, json.Unmarshal(text, &n)
+}
+
+// Validate implements schema.Validator.
+func (n *named) Validate(body []byte, most int) (all []schema.Violation, count int) {
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal(body, &members)
+	for _, name := range n.Required {
+		if members[name] == nil {
+			all = append(all, schema.Violation{Keyword: "required", Message: "missing " + name})
+		}
+	}
+	return all[:min(len(all), most)], len(all)
+}
+
+// refused has the records that were refused, and why.
+type refused struct {
+	bytes.Buffer
+	whys []*smuggler.ImportError
+}
+
+// Reject implements smuggler.Rejects.
+func (r *refused) Reject(why *smuggler.ImportError) { r.whys = append(r.whys, why) }
+
+// Ensure that an import names the documents that violate the schema of their collection, and stores the others; and that it ends at the first one
+// without a place for rejects, and names that.
+func TestImporter_Schemas(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	const lines = `{"n":1,"@metadata":{"@id":"as/1","@collection":"As"}}` + "\n" + `{"@metadata":{"@id":"as/2","@collection":"As"}}` + "\n" + `{"n":3,"@metadata":{"@id":"as/3","@collection":"As"}}` + "\n"
+	for _, skips := range []bool{true, false} {
+		db, err := jay.OpenMemory(&jay.Options{Schemas: named{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		if err := db.Definitions().Schemas().Set(ctx, schema.Rule{Collection: "As", Mode: schema.Refuse, Schema: []byte(`{"required":["n"]}`)}); err != nil {
+			t.Fatal(err)
+		}
+		var rejects refused
+		o := smuggler.ImportOptions{}
+		if skips {
+			o.Rejects = &rejects
+		}
+		im := smuggler.NewImporter(db, o)
+		err = im.Load(ctx, smuggler.NDJSON, smuggler.Input{Name: "as.ndjson", Reader: strings.NewReader(lines)})
+		var why *smuggler.ImportError
+		if skips {
+			if err != nil || len(rejects.whys) != 1 || !strings.Contains(rejects.String(), "as/2") {
+				t.Fatalf("got %v, and the rejects %s", err, rejects.String())
+			}
+			why = rejects.whys[0]
+		} else if !errors.As(err, &why) {
+			t.Fatalf("got %v", err)
+		}
+		var violates *jay.SchemaError
+		if !errors.As(why, &violates) || why.Number != 2 || why.Line != 2 || violates.ID != "as/2" || violates.Violations[0].Message != "missing n" {
+			t.Errorf("got %v", why)
+		}
+		if found, err := db.Exists(ctx, "as/3"); found != skips || err != nil {
+			t.Errorf("skipping %v: the document after it is there: %v, %v", skips, found, err)
 		}
 	}
 }
