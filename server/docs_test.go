@@ -55,6 +55,8 @@ var changing = []struct{ pattern, text string }{
 	{`TRXN:\d+-[A-Za-z0-9+/]{22}`, "TRXN:…"},
 	{`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z`, "…"},
 	{`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`, "…"},
+	{`"(begun|ended)":"[^"]+"`, `"$1":"…"`},
+	{`"number":\d+`, `"number":…`},
 	{`"elapsedNs":\d+`, `"elapsedNs":…`},
 	{`"(ResultEtag|DurationInMs|OperationId)":-?\d+`, `"$1":…`},
 	{`"Id":\d{13}`, `"Id":…`},
@@ -65,7 +67,7 @@ var changing = []struct{ pattern, text string }{
 // server answers the lines of all pages, in their order. JAY_REWRITE=1 writes the replies.
 func TestGuide_Curl(t *testing.T) {
 	t.Parallel()
-	h := start(t)
+	h := start(t, withSchemas)
 	used := make(map[string]bool)
 	for _, page := range pages(t) {
 		h.runPage(page, used)
@@ -187,12 +189,12 @@ func parseCurl(t *testing.T, line string) (c curl) {
 var operationNumber = regexp.MustCompile(`"(?:OperationId|Id)":(\d{13})`)
 
 // run sends the request of a command, and returns what curl prints. $ID is the number of
-// the last operation, whose end it awaits before its state is shown.
+// the last operation, whose end it awaits before its state is shown, as it does with that of a validation of documents.
 func (h *host) run(c curl) string {
 	h.t.Helper()
 	c.path = strings.ReplaceAll(c.path, "$ID", h.operation)
 	a := h.do(c.method, c.path, c.body, c.headers...)
-	for strings.Contains(a.body, `"Status":"InProgress"`) {
+	for strings.Contains(a.body, `"Status":"InProgress"`) || strings.Contains(a.body, `"running":true`) || strings.Contains(a.body, `"begun":"0001-`) {
 		time.Sleep(time.Millisecond)
 		a = h.do(c.method, c.path, c.body, c.headers...)
 	}

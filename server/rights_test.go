@@ -23,7 +23,7 @@ var needed = map[string][]string{
 		"GET /metrics", "GET /jay/v1/server", "GET /topology", "GET {D}/docs", "POST {D}/docs", "HEAD {D}/docs", "POST {D}/multi_get", "GET {D}/cmpxchg",
 		"GET {D}/debug/identities", "GET {D}/stats", "GET {D}/collections/stats", "GET {D}/healthcheck", "GET {D}/configuration/client", "GET {D}/info/tcp",
 		"POST {D}/queries", "GET {D}/queries", "GET {D}/streams/docs", "GET {D}/streams/queries", "POST {D}/streams/queries", "POST {J}/query",
-		"POST {J}/explain", "GET {J}/collections", "GET {J}/indexes", "GET {J}/indexes/errors", "GET {J}/indexes/computed", "GET {J}/indexes/computed/errors", "POST {J}/indexes/computed/preview", "POST {J}/preview", "GET {J}/ids", "GET {J}/counters", "GET {J}/settings",
+		"POST {J}/explain", "GET {J}/collections", "GET {J}/indexes", "GET {J}/indexes/errors", "GET {J}/indexes/computed", "GET {J}/indexes/computed/errors", "POST {J}/indexes/computed/preview", "GET {J}/schemas", "GET {J}/schemas/rule", "POST {J}/schemas/check", "POST {J}/preview", "GET {J}/ids", "GET {J}/counters", "GET {J}/settings",
 		"GET {J}/figures", "GET {J}/disk", "GET {J}/stats", "GET {J}/documents", "GET {J}/rows", "GET {J}/document", "GET {J}/revisions", "GET {J}/nextid",
 		"GET {J}/fields", "POST {J}/export", "GET {J}/export", "GET {J}/backup", "POST {J}/follow", "GET {J}/standby", "GET {J}/look", "GET {J}/cluster", "GET {J}/changes", "GET {J}/live", "GET {D}/operations/next-operation-id",
 		"GET {D}/operations/state", "GET {D}/operations", "GET {D}/changes", "GET {D}/attachments", "POST {D}/attachments", "HEAD {D}/attachments",
@@ -40,7 +40,7 @@ var needed = map[string][]string{
 	"admin": {
 		"PUT /admin/databases", // of the database that it names, or of all
 		"GET /jay/v1/tokens", "POST /jay/v1/tokens", "DELETE /jay/v1/tokens", "GET /admin/databases", "PUT {D}/admin/configuration/client", "PUT {J}/indexes",
-		"DELETE {J}/indexes", "PUT {J}/indexes/computed", "DELETE {J}/indexes/computed", "POST {J}/collections/rename", "DELETE {J}/collections", "POST {J}/counters", "GET /operations/state", "POST /operations/kill",
+		"DELETE {J}/indexes", "PUT {J}/indexes/computed", "DELETE {J}/indexes/computed", "PUT {J}/schemas/rule", "DELETE {J}/schemas/rule", "POST {J}/collections/rename", "DELETE {J}/collections", "POST {J}/counters", "GET /operations/state", "POST /operations/kill",
 		"POST /admin/compact", "POST {D}/admin/revisions/config", "POST {D}/admin/revisions/config/enforce", "POST {D}/admin/revisions/delete",
 		"POST {D}/admin/expiration/config", "POST {D}/admin/refresh/config", "PUT {D}/indexes", "PUT {D}/admin/indexes", "DELETE {D}/indexes",
 		"RESET {D}/indexes", "POST {D}/indexes/set-lock", "POST {D}/indexes/set-priority", "POST {D}/admin/indexes/start", "POST {D}/admin/indexes/enable", "POST {D}/admin/indexes/disable",

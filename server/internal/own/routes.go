@@ -12,6 +12,7 @@ var Routes = slices.Concat(
 	collectionRoutes,
 	indexRoutes,
 	computedRoutes,
+	schemaRoutes,
 	previewRoutes,
 	numberRoutes,
 	figureRoutes,

@@ -13,6 +13,7 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/cluster"
 	"github.com/jaydb/jay/internal/script"
+	"github.com/jaydb/jay/schema"
 )
 
 // ExceptionPrefix is the prefix of the names of RavenDB's exceptions. Clients choose their own
@@ -177,7 +178,9 @@ func ProblemOf(err error) *Problem {
 		return say(http.StatusBadRequest, typeQuery)
 	case is(jay.ErrNoAttachment):
 		return say(http.StatusBadRequest, typeNoAttachment)
-	case is(jay.ErrRequestID, jay.ErrSchema, jay.ErrSchemaRule):
+	case is(jay.ErrSchema, jay.ErrSchemaRule):
+		return schemaOf(err, say(http.StatusUnprocessableEntity, TypeBadRequest))
+	case is(jay.ErrRequestID):
 		return say(http.StatusUnprocessableEntity, TypeBadRequest)
 	case is(jay.ErrInvalidID, jay.ErrInvalidDocument, jay.ErrInvalidAttachment, jay.ErrInvalidPatch, jay.ErrLeadTooLarge, jay.ErrUsage, jay.ErrStandby, jay.ErrIndex, jay.ErrIndexExists):
 		return say(http.StatusBadRequest, TypeBadRequest)
@@ -189,6 +192,27 @@ func ProblemOf(err error) *Problem {
 		return hide(http.StatusInternalServerError, TypeInternal, "stored data could not be read; the server's log says why")
 	}
 	return hide(http.StatusInternalServerError, TypeInternal, "the server has failed at this request; its log says why")
+}
+
+// schemaOf adds which values of a document violate which keywords of a schema, or where the schema cannot be one. What does not fit into
+// schema.MaxReportedBytes is left out: the number of all violations says so.
+func schemaOf(err error, p *Problem) *Problem {
+	var refused *schema.Error
+	var rule *schema.RuleError
+	switch {
+	case errors.As(err, &refused):
+		listed, size := []schema.Violation{}, 0
+		for _, v := range refused.Violations {
+			if size += len(v.Path) + len(v.Keyword) + len(v.Message); size > schema.MaxReportedBytes {
+				break
+			}
+			listed = append(listed, v)
+		}
+		p.Fields = map[string]any{"Id": refused.ID, "Collection": refused.Collection, "ViolationCount": refused.Count, "Violations": listed}
+	case errors.As(err, &rule):
+		p.Fields = map[string]any{"Collection": rule.Collection, "Path": rule.Path, "Rule": rule.Rule}
+	}
+	return p
 }
 
 // ConflictOf adds RavenDB's details of a conflict.
