@@ -233,8 +233,7 @@ func Start(ctx context.Context, db Database, q *query.Query, overlay Overlay, o 
 		o.Seen = nil
 	}
 	if o.Expired {
-		var never Database
-		db.Moment, db.DueFrom = never.Moment, never.DueFrom
+		db.Moment, db.DueFrom = time.Time{}, time.Time{}
 	}
 	switch {
 	case q.Index != "":
