@@ -407,6 +407,9 @@ type LiveEvent[T any] struct {
 // highlights, computed indexes, load, JavaScript and the conditions Search, Fuzzy, MoreLikeThis,
 // Boost and vector search; ErrUsage is the query of a transaction or a session. Select of members of the
 // document is allowed. Documents that expire leave when their deletion is committed.
+// With ExactExpiry no document comes that has expired, and its deletion is a LiveLeave
+// nevertheless. A write may change how an ID is written: key the answers by ids.Fold(e.ID) if
+// the program writes an ID in several forms.
 //
 // Equal queries of one database share their work, and a slow loop delays neither writers
 // nor other loops: up to 1,024 events or 1 MiB wait for it, and when there are more it reads
