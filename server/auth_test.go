@@ -96,6 +96,7 @@ func TestAuth_Rights(t *testing.T) {
 		{"PUT", "/jay/v1/databases/a/indexes", `{}`, "admin"},
 		{"DELETE", "/jay/v1/databases/a/indexes?collection=A&name=x", "", "admin"},
 		{"GET", "/jay/v1/databases/a/changes?untilCaughtUp=true", "", "reader"},
+		{"GET", "/jay/v1/databases/a/live?query=from+As&untilCaughtUp=true", "", "reader"},
 		{"GET", "/jay/v1/databases/a/backup?once=true", "", "reader"},
 		{"POST", "/jay/v1/databases/a/import", " ", "writer"},
 		{"GET", "/jay/v1/databases/a/import/rejects?operation=1", "", "writer"},
@@ -282,16 +283,20 @@ func TestAuth_StreamsEnd(t *testing.T) {
 	}
 	now.advance(2 * time.Second)
 	withdrawn, expired, kept := h.listen(tokens["reader"]), h.listen(expiring), h.listen(tokens["writer"])
-	r, err := http.NewRequest("GET", h.http.URL+"/jay/v1/databases/a/changes", nil)
-	if err != nil {
-		t.Fatal(err)
+	var feeds []io.Reader
+	for _, path := range []string{"changes", "live?query=from+As"} {
+		r, err := http.NewRequest("GET", h.http.URL+"/jay/v1/databases/a/"+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+tokens["reader"])
+		feed, err := h.http.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer feed.Body.Close()
+		feeds = append(feeds, feed.Body)
 	}
-	r.Header.Set("Authorization", "Bearer "+tokens["reader"])
-	feed, err := h.http.Client().Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer feed.Body.Close()
 	h.s.EndStreams()
 	for _, l := range []*listener{withdrawn, expired, kept} {
 		l.command("watch-docs", "null")
@@ -306,7 +311,9 @@ func TestAuth_StreamsEnd(t *testing.T) {
 			t.Errorf("got %v, want the end of the socket", err)
 		}
 	}
-	_, _ = io.ReadAll(feed.Body) // it ends
+	for _, feed := range feeds {
+		_, _ = io.ReadAll(feed) // it ends
+	}
 	h.want(201, "PUT", "/databases/a/docs?id=x", `{}`, "Authorization", "Bearer "+tokens["root"])
 	equal(t, "a socket with the right", kept.want("DocumentChange")["Id"], "x")
 }
