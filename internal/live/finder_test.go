@@ -17,7 +17,7 @@ func randomCondition(r *rand.Rand, depth int) string {
 	value := func() string {
 		return []string{"null", "true", "false", "0", "1", "1.50", "-3", "1e3", "'x'", "'X'", "'xy'", "''", "'äé'", "'" + strings.Repeat("long", 200) + "'", "'" + strings.Repeat("LONG", 200) + "1'"}[r.IntN(15)]
 	}
-	switch n := r.IntN(14); {
+	switch n := r.IntN(16); {
 	case n < 3 && depth > 0:
 		return "(" + randomCondition(r, depth-1) + " and " + randomCondition(r, depth-1) + ")"
 	case n < 5 && depth > 0:
@@ -37,6 +37,10 @@ func randomCondition(r *rand.Rand, depth int) string {
 	case n < 13:
 		return field + " all in (" + value() + ", " + value() + ")"
 	}
+	if n := r.IntN(3); n < 2 { // of elements and texts that are instants; the second is 23:00 of the day before, in UTC
+		instant := []string{"'2026-05-01T00:00:00Z'", "'2026-05-01T00:00:00+01:00'", "'2026-05-02T00:00:00Z'"}[r.IntN(3)]
+		return "W" + []string{" as date", " as utc"}[n] + []string{" = ", " < ", " >= "}[r.IntN(3)] + instant
+	}
 	return "startsWith(" + field + ", '" + []string{"x", "X", "lon", "ä"}[r.IntN(4)] + "')"
 }
 
@@ -44,7 +48,8 @@ func randomDocument(r *rand.Rand) string {
 	value := func() string {
 		return []string{"null", "true", "0", "1.5", "1e3", "-3.0", `"x"`, `"X"`, `"xY"`, `""`, `"ÄÉ"`, `"` + strings.Repeat("long", 200) + `"`, `"` + strings.Repeat("long", 200) + `1"`, `[1,"x",null]`, `[]`, `{"Q":1}`, `[[1]]`}[r.IntN(17)]
 	}
-	return fmt.Sprintf(`{"A":%s,"B":{"C":%s},"L":[{"P":%s},{"P":%s}]%s}`, value(), value(), value(), value(), []string{"", `,"D":` + value()}[r.IntN(2)])
+	instants := []string{`"2026-05-01T00:00:00Z"`, `"2026-05-01T01:00:00+01:00"`, `"2026-04-30T23:00:00"`, `"2026-05-01"`, `["2026-05-03T00:00:00Z",null]`, `7`}
+	return fmt.Sprintf(`{"W":`+instants[r.IntN(len(instants))]+`,"A":%s,"B":{"C":%s},"L":[{"P":%s},{"P":%s}]%s}`, value(), value(), value(), value(), []string{"", `,"D":` + value()}[r.IntN(2)])
 }
 
 // Ensure that a finder proposes every watch whose condition is true of a document; and that
@@ -64,6 +69,14 @@ func TestFinder(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", text, err)
 			}
+			if r.IntN(6) == 0 { // one element must satisfy it
+				text = "an element of E: " + text
+				of, err := query.Parse("from Docs where E = 1", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				q.Where = query.ElemMatch{Field: of.Where.(query.Compare).Field, Where: q.Where}
+			}
 			w := new(watch)
 			w.bounds, w.bounded = boundsOf(q.Where)
 			if matchers[w], err = query.Compile(q.Where); err != nil {
@@ -72,7 +85,7 @@ func TestFinder(t *testing.T) {
 			g.watches[w], texts[w] = struct{}{}, text
 		}
 		for range 50 {
-			doc := query.Doc{Body: []byte(randomDocument(r))}
+			doc := query.Doc{Body: []byte(strings.TrimSuffix(randomDocument(r), "}") + `,"E":[` + randomDocument(r) + `,` + randomDocument(r) + `]}`)}
 			found := make(map[*watch]bool)
 			g.find(doc, func(w *watch) { found[w] = true })
 			for w, m := range matchers {
