@@ -196,11 +196,11 @@ func TestImports(t *testing.T) {
 		{"transfer", []string{"github.com/klauspost/compress/gzip", "github.com/klauspost/compress/zstd"}}, // without a database
 		{"transfer/smuggler", []string{module, leaf("transfer"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 		{"server", []string{"github.com/prometheus/client_golang/prometheus", module, leaf("cluster"), leaf("standby"), leaf("server/internal/own"), leaf("server/internal/raven"), leaf("server/internal/serve")}},
-		{"server/internal/own", []string{module, leaf("cluster"), leaf("ids"), leaf("index"), leaf("standby"), leaf("transfer"), leaf("transfer/smuggler"), leaf("server/internal/serve"), leaf("server/internal/verbs"), "github.com/tidwall/gjson"}},
+		{"server/internal/own", []string{module, leaf("schema"), leaf("cluster"), leaf("ids"), leaf("index"), leaf("standby"), leaf("transfer"), leaf("transfer/smuggler"), leaf("server/internal/serve"), leaf("server/internal/verbs"), "github.com/tidwall/gjson"}},
 		{"server/internal/raven", []string{module, leaf("ids"), leaf("index"), leaf("query"), leaf("server/internal/algebra"), leaf("server/internal/serve"), leaf("server/internal/verbs"), "github.com/coder/websocket", "github.com/tidwall/gjson"}},
 		{"server/internal/algebra", []string{leaf("index"), leaf("query")}},
 		{"server/internal/verbs", []string{module, leaf("ids"), leaf("index"), leaf("internal/script"), leaf("query"), leaf("server/internal/serve")}},
-		{"server/internal/serve", []string{module, leaf("cluster"), leaf("standby"), leaf("internal/script"), leaf("server/studio"), "github.com/coder/websocket", "github.com/prometheus"}},
+		{"server/internal/serve", []string{module, leaf("schema"), leaf("cluster"), leaf("standby"), leaf("internal/script"), leaf("server/studio"), "github.com/coder/websocket", "github.com/prometheus"}},
 	}
 	anywhere := []string{leaf("internal/invariants"), leaf("internal/knobs")} // checks, and what tests set
 	for _, rule := range rules {
