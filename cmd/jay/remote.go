@@ -124,7 +124,7 @@ func (a *app) runRemote(ctx context.Context, command *kong.Context, line *comman
 // also configure, what would write is refused by the database.
 var readers = []string{
 	"jay attach get", "jay attach list", "jay changes", "jay check", "jay cmpxchg get", "jay cmpxchg list", "jay collections list", "jay expiration", "jay export", "jay get",
-	"jay ids list", "jay ids show", "jay index computed list", "jay index computed preview", "jay index computed show", "jay index errors", "jay index list", "jay index terms", "jay list", "jay query", "jay revisions configure", "jay revisions deleted", "jay revisions diff", "jay revisions list", "jay shell",
+	"jay ids list", "jay ids show", "jay index computed list", "jay index computed preview", "jay index computed show", "jay index errors", "jay index list", "jay index terms", "jay list", "jay query", "jay revisions configure", "jay revisions deleted", "jay revisions diff", "jay revisions list", "jay schema check", "jay schema get", "jay schema infer", "jay schema list", "jay shell",
 	"jay stats", "jay subscriptions failures", "jay subscriptions list", "jay top",
 }
 
@@ -145,9 +145,13 @@ func (a *app) onRemote(ctx context.Context, r *remote, command *kong.Context, li
 		return line.Index.Computed.Create.remote(ctx, a, r)
 	case "jay index computed drop":
 		return line.Index.Computed.Drop.remote(ctx, a, r)
+	case "jay schema set":
+		return line.Schema.Set.remote(ctx, a, r)
+	case "jay schema remove":
+		return line.Schema.Remove.remote(ctx, a, r)
 	}
 	if !slices.Contains(readers, a.command) {
-		return usageError{text: fmt.Sprintf("%s works on a directory, and not with --url: put, backup, ids next, index computed and the commands that read do", strings.TrimPrefix(a.command, "jay "))}
+		return usageError{text: fmt.Sprintf("%s works on a directory, and not with --url: put, backup, ids next, index computed, schema and the commands that read do", strings.TrimPrefix(a.command, "jay "))}
 	}
 	a.looks = func(options jay.Options) (*jay.DB, error) { return r.look(ctx, options) }
 	return command.Run(a)

@@ -14,7 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/sample"
+	"github.com/jaydb/jay/schema/jsonschema"
 	"github.com/jaydb/jay/server"
 )
 
@@ -25,7 +27,7 @@ func acornsServed(t *testing.T, data string) (h *httptest.Server, token string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := server.Open(server.Options{Data: data, Authenticate: true})
+	s, err := server.Open(server.Options{Data: data, Authenticate: true, Database: jay.Options{Schemas: jsonschema.New()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,6 +297,44 @@ func TestServePprof(t *testing.T) {
 		}
 		if reply.Body.Close(); reply.StatusCode != test.status {
 			t.Errorf("%+v: status %d", test, reply.StatusCode)
+		}
+	}
+}
+
+// Ensure that the commands for schemas work on a server: that they set, show, use, switch and remove one.
+func TestRemote_Schemas(t *testing.T) {
+	t.Parallel()
+	h, token := acornsServed(t, filepath.Join(t.TempDir(), "data"))
+	call := func(want int, stdin string, args ...string) string {
+		t.Helper()
+		var out, errs bytes.Buffer
+		args = append([]string{"--url=" + h.URL + "/databases/acorns"}, args...)
+		if got := run(t.Context(), args, strings.NewReader(stdin), &out, &errs, func(name string) string { return map[string]string{"JAY_TOKEN": token}[name] }); got != want {
+			t.Fatalf("jay %s: exit %d, want %d: %s", strings.Join(args, " "), got, want, &errs)
+		}
+		return out.String() + errs.String()
+	}
+	for _, step := range []struct {
+		want        int
+		stdin, args string
+		part        string
+	}{
+		{0, `{"total":"x","@metadata":{"@collection":"Orders"}}`, "put --id orders/1", "orders/1"},
+		{0, "", "schema infer Orders", `"total"`},
+		{1, `{"required":["customer"]}`, "schema check Orders -", "orders/1 the document: missing property"},
+		{0, `{"properties":{"total":{"type":"number"}}}`, "schema set Orders - --mode warn", "orders/1 /total: got string, want number"},
+		{0, "", "schema set Orders --json", `"mode":"refuse"`},
+		{1, `{"total":"x","@metadata":{"@collection":"Orders"}}`, "put --id orders/2", "violates the schema"},
+		{0, "", "schema set Orders --mode off", "the schema of Orders is off"},
+		{0, "", "schema get Orders", `{"properties":{"total":{"type":"number"}}}`},
+		{1, `{"type":"nothing"}`, "schema set Orders -", "/type"},
+		{1, "", "schema set Orders -", "a schema is a JSON object"},
+		{0, "", "schema list --json", `"collection":"Orders"`},
+		{0, "", "schema remove Orders", "removed the schema of Orders"},
+		{0, "", "schema list", "no schemas"},
+	} {
+		if out := call(step.want, step.stdin, strings.Fields(step.args)...); !strings.Contains(out, step.part) {
+			t.Errorf("jay %s: %q lacks %q", step.args, out, step.part)
 		}
 	}
 }

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/schema"
@@ -156,14 +159,58 @@ func (c *setSchemaCommand) Run(ctx context.Context, a *app) error {
 				return err
 			}
 		}
-		if a.json {
-			return a.printLine(schemaLine{rule, report})
-		}
-		if rule.Mode == schema.Off {
-			return a.print("the schema of " + rule.Collection + " is off\n")
-		}
-		return a.print(reportText(report))
+		return c.done(a, schemaLine{rule, report})
 	})
+}
+
+// done prints what was set.
+func (*setSchemaCommand) done(a *app, is schemaLine) error {
+	switch {
+	case a.json:
+		return a.printLine(is)
+	case is.Mode == schema.Off:
+		return a.print("the schema of " + is.Collection + " is off\n")
+	}
+	return a.print(reportText(is.Report))
+}
+
+// reportPause is how long a command waits before it asks a server again for the report of a validation.
+const reportPause = 50 * time.Millisecond
+
+// remote sets the rule on a server, waits for the validation and prints what it has found.
+func (c *setSchemaCommand) remote(ctx context.Context, a *app, r *remote) error {
+	var text []byte
+	if c.File != "" {
+		var err error
+		if text, err = readSchema(c.File, a.stdin); err != nil {
+			return err
+		}
+		if len(bytes.TrimSpace(text)) == 0 { // without a schema, the endpoint changes the mode
+			return &schema.RuleError{Collection: c.Collection, Rule: "a schema is a JSON object"}
+		}
+	}
+	of := url.Values{"collection": {c.Collection}}
+	if _, err := r.readAt(ctx, "PUT", r.own("/schemas/rule"), url.Values{"collection": {c.Collection}, "mode": {c.Mode}}, text); err != nil {
+		return err
+	}
+	for {
+		reply, err := r.readAt(ctx, "GET", r.own("/schemas/rule"), of, nil)
+		if err != nil {
+			return err
+		}
+		var is schemaLine
+		if err := json.Unmarshal(reply, &is); err != nil {
+			return fmt.Errorf("%s: not the reply of jay serve: %w", r.base, err)
+		}
+		if is.Mode == schema.Off || !is.Report.Ended.IsZero() {
+			return c.done(a, is)
+		}
+		select {
+		case <-time.After(reportPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // readSchema reads a file with a schema, or from for "-". A longer one than a schema may be is refused without being read to its end.
@@ -215,11 +262,24 @@ func (c *removeSchemaCommand) Run(ctx context.Context, a *app) error {
 		if err := db.Definitions().Schemas().Remove(ctx, c.Collection); err != nil {
 			return err
 		}
-		if a.json {
-			return a.printLine(map[string]string{"removed": c.Collection})
-		}
-		return a.print("removed the schema of " + c.Collection + "\n")
+		return c.done(a)
 	})
+}
+
+// done prints that the rule is removed.
+func (c *removeSchemaCommand) done(a *app) error {
+	if a.json {
+		return a.printLine(map[string]string{"removed": c.Collection})
+	}
+	return a.print("removed the schema of " + c.Collection + "\n")
+}
+
+// remote removes the rule on a server.
+func (c *removeSchemaCommand) remote(ctx context.Context, a *app, r *remote) error {
+	if _, err := r.readAt(ctx, "DELETE", r.own("/schemas/rule"), url.Values{"collection": {c.Collection}}, nil); err != nil {
+		return err
+	}
+	return c.done(a)
 }
 
 // errViolating ends a check that has found documents which violate the schema.
