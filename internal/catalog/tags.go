@@ -112,9 +112,12 @@ func declares(tag string) bool {
 	return false
 }
 
+// maxLists is how many pointers and lists structOf follows: a type may be a list of itself.
+const maxLists = 100
+
 // structOf returns the struct that a field holds, points to or lists, or nil.
 func structOf(t reflect.Type) reflect.Type {
-	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
+	for n := 0; n < maxLists && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array); n++ {
 		t = t.Elem()
 	}
 	if t.Kind() != reflect.Struct {

@@ -59,7 +59,7 @@ type UnknownMember struct {
 func (m *Mapping) FindMember(path []string) *UnknownMember {
 	t := m.Type
 	for i, name := range path {
-		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
+		for n := 0; n < maxLists && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array); n++ {
 			if marshalsItself(t) {
 				return nil
 			}

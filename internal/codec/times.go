@@ -39,9 +39,12 @@ func (m *Mapping) IsTime(path jsonpath.Path) bool {
 // IsTimeType reports whether a field of type t holds instants.
 func IsTimeType(t reflect.Type) bool { return element(t) == TimeType }
 
+// maxLists is how many pointers and lists are followed to what they hold: a type may be a list of itself.
+const maxLists = 100
+
 // element returns what a value of t holds behind pointers and lists.
 func element(t reflect.Type) reflect.Type {
-	for t != TimeType && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array) && !ownJSON(t) {
+	for n := 0; n < maxLists && t != TimeType && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array) && !ownJSON(t); n++ {
 		t = t.Elem()
 	}
 	return t
