@@ -22,4 +22,9 @@ var schemaRules = []mutation{
 		edits: []edit{{"internal/write/schema.go", "	if o.due != nil {\n		return\n	}\n", ""}},
 		tests: []tests{{"internal/schemas", "TestWays_Sweep"}},
 	},
+	{
+		name:  "schemas: an import ends at a document that violates a schema",
+		edits: []edit{{"transfer/smuggler/errors.go", "jay.ErrCollection, jay.ErrSchema, ", "jay.ErrCollection, "}},
+		tests: []tests{{"transfer/smuggler", "TestImporter_Schemas"}},
+	},
 }
