@@ -29,7 +29,10 @@ func (c *queryCommand) follow(ctx context.Context, a *app, q jay.Query[jay.Row])
 		if a.json {
 			err = a.printLine(newLiveLine(&e))
 		} else {
-			err = a.printLive(&e)
+			var text string
+			if text, err = liveText(&e); err == nil {
+				err = a.print(text)
+			}
 		}
 		if err != nil {
 			return err
@@ -54,15 +57,15 @@ func newLiveLine(e *jay.LiveEvent[jay.Row]) liveLine {
 	return line
 }
 
-// printLive prints an event for people.
-func (a *app) printLive(e *jay.LiveEvent[jay.Row]) error {
+// liveText is an event for people.
+func liveText(e *jay.LiveEvent[jay.Row]) (string, error) {
 	line := e.Kind.String() + " " + e.ID + e.Token
 	if e.Value != nil {
 		text, err := e.Value.MarshalJSON()
 		if err != nil {
-			return err
+			return "", err
 		}
 		line += " " + string(text)
 	}
-	return a.print(printable(line) + "\n")
+	return printable(line) + "\n", nil
 }

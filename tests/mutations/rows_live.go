@@ -14,7 +14,7 @@ var live = []mutation{
 	},
 	{
 		name:  "live: the members of a live query leave out what has expired",
-		edits: []edit{{"internal/core/query.go", "if expired {", "if expired && seen == nil {"}},
+		edits: []edit{{"internal/exec/run.go", "if o.Expired {", "if false {"}},
 		tests: []tests{{"tests/live", "TestLive_ExactExpiry"}},
 	},
 	{

@@ -58,7 +58,7 @@ func (c *Call) leaveBody() {
 // readBody returns the body of a request, unpacked, within Options.MaxBodyBytes and the
 // memory of the server. The memory is released at the end of the call.
 func (c *Call) readBody() ([]byte, error) {
-	r, most := c.Request, c.bodyLimit()
+	r, most := c.Request, c.Route.bodyLimit(&c.Server.Options)
 	if err := c.CheckContentType(); err != nil {
 		return nil, err
 	}
@@ -96,12 +96,12 @@ func (c *Call) readBody() ([]byte, error) {
 // definition.
 const maxOtherBodyBytes = 16 << 20
 
-// bodyLimit returns the most bytes that the body may have.
-func (c *Call) bodyLimit() int64 {
-	if c.Route.Stores {
-		return c.Server.Options.MaxBodyBytes
+// bodyLimit returns the most bytes that the body of a request may have.
+func (r *Route) bodyLimit(o *Options) int64 {
+	if r.Stores {
+		return o.MaxBodyBytes
 	}
-	return min(c.Server.Options.MaxBodyBytes, maxOtherBodyBytes)
+	return min(o.MaxBodyBytes, maxOtherBodyBytes)
 }
 
 // firstBodyBytes is what is taken for a body before any of it has come.
