@@ -131,7 +131,7 @@ func TestMounted_ReadOnly(t *testing.T) {
 			if r.Refused != "" || r.Method == "GET" || r.Method == "HEAD" {
 				continue
 			}
-			for _, read := range []string{"/queries", "/query", "/explain", "/preview", "/export", "/multi_get", "/docs", "/attachments", "/attachments/bulk", "/has-changed", "/session", "/ticket"} {
+			for _, read := range []string{"/queries", "/query", "/explain", "/preview", "/export", "/multi_get", "/docs", "/attachments", "/attachments/bulk", "/has-changed", "/schemas/check", "/session", "/ticket"} {
 				if strings.HasSuffix(r.Path, read) && r.Method == "POST" {
 					goto next
 				}
