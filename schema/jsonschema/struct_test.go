@@ -43,7 +43,7 @@ type everything struct {
 	Changed time.Time `jay:"lastModified"`
 	Source  string    `jay:"metadata=Source"`
 	Hidden  int       `json:"-"`
-	Dash    int       `json:"-,"`
+	Dash    int       `json:"-,"` //lint:ignore SA5008 its name is a dash
 	private int
 
 	stamped

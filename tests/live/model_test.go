@@ -61,7 +61,6 @@ type history struct {
 	moments []moment
 	token   string // of the last change
 	readers []*reader
-	renamed bool
 }
 
 // reader keeps the answers of one question by its events.
