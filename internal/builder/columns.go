@@ -80,9 +80,7 @@ func DecodeColumns(r *exec.Row, single bool, v any) error {
 // isSingle reports whether a type takes the value of one column, and no object of
 // columns: text, a number, a boolean, a list, time.Time.
 func isSingle(t reflect.Type) bool {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
+	t = codec.Pointed(t)
 	pointer := reflect.PointerTo(t)
 	switch {
 	case pointer.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
@@ -100,10 +98,7 @@ func isSingle(t reflect.Type) bool {
 // nameID gives the column id() the name of the field of a struct that takes an ID,
 // unless it was given another or the field has a column.
 func nameID(columns []query.Column, t reflect.Type) {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if t.Kind() != reflect.Struct {
+	if t = codec.Pointed(t); t.Kind() != reflect.Struct {
 		return
 	}
 	name := codec.IDName(t)

@@ -112,15 +112,9 @@ func declares(tag string) bool {
 	return false
 }
 
-// maxLists is how many pointers and lists structOf follows: a type may be a list of itself.
-const maxLists = 100
-
 // structOf returns the struct that a field holds, points to or lists, or nil.
 func structOf(t reflect.Type) reflect.Type {
-	for n := 0; n < maxLists && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array); n++ {
-		t = t.Elem()
-	}
-	if t.Kind() != reflect.Struct {
+	if t = codec.Element(t, nil); t.Kind() != reflect.Struct {
 		return nil
 	}
 	return t

@@ -24,17 +24,9 @@ type pair struct {
 // halves are the tags of a pair.
 var halves = [2]string{"latitude", "longitude"}
 
-// pointed returns a type without the pointers to it.
-func pointed(t reflect.Type) reflect.Type {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	return t
-}
-
 // isList returns 1 for a type whose values are lists in JSON, and 0 for others.
 func isList(t reflect.Type) int {
-	if t = pointed(t); t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
+	if t = codec.Pointed(t); t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
 		return 1
 	}
 	return 0
@@ -42,7 +34,7 @@ func isList(t reflect.Type) int {
 
 // isNumeric reports whether a field has a number, or a pointer to one.
 func isNumeric(t reflect.Type) bool {
-	t = pointed(t)
+	t = codec.Pointed(t)
 	k := t.Kind()
 	return k >= reflect.Int && k <= reflect.Uint64 || k == reflect.Float32 || k == reflect.Float64 || t == reflect.TypeFor[json.Number]()
 }

@@ -59,12 +59,7 @@ type UnknownMember struct {
 func (m *Mapping) FindMember(path []string) *UnknownMember {
 	t := m.Type
 	for i, name := range path {
-		for n := 0; n < maxLists && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array); n++ {
-			if marshalsItself(t) {
-				return nil
-			}
-			t = t.Elem()
-		}
+		t = Element(t, marshalsItself)
 		switch {
 		case marshalsItself(t) || t.Kind() == reflect.Interface:
 			return nil
@@ -102,9 +97,7 @@ func (m *Mapping) FindMember(path []string) *UnknownMember {
 // LacksMember reports whether decoding an object into t, which is a struct or a pointer
 // to one, drops a member of this name.
 func LacksMember(t reflect.Type, name string) bool {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
+	t = Pointed(t)
 	if t.Kind() != reflect.Struct || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
 		return false
 	}

@@ -39,15 +39,9 @@ func (m *Mapping) IsTime(path jsonpath.Path) bool {
 // IsTimeType reports whether a field of type t holds instants.
 func IsTimeType(t reflect.Type) bool { return element(t) == TimeType }
 
-// maxLists is how many pointers and lists are followed to what they hold: a type may be a list of itself.
-const maxLists = 100
-
-// element returns what a value of t holds behind pointers and lists.
+// element returns what a value of t holds behind pointers and lists, up to a type that marshals itself.
 func element(t reflect.Type) reflect.Type {
-	for n := 0; n < maxLists && t != TimeType && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array) && !ownJSON(t); n++ {
-		t = t.Elem()
-	}
-	return t
+	return Element(t, func(t reflect.Type) bool { return t == TimeType || ownJSON(t) })
 }
 
 // ownJSON reports whether values of t marshal themselves.
