@@ -384,7 +384,7 @@ func (t *Txn) patchFound(o *Op) (h metadata.Header, g speculation, err error) {
 	if g.made && g.after == nil && (g.of == Version{h.Node, h.Etag}) {
 		return h, g, nil
 	}
-	if t.schemas().Of(format.CollectionKey(string(h.Collection))) != nil { // it is checked outside of the transaction
+	if rules := t.schemas(); rules != nil && rules.Of(format.CollectionKey(string(h.Collection))) != nil { // it is checked outside of the transaction
 		o.Patching.stale = true
 		return h, g, ErrStale
 	}
