@@ -71,22 +71,18 @@ func (m *members) add(folded string, w *watch) error {
 // claim takes the memory for a document that becomes a member of n watches, or gives back
 // what it takes no longer. Before it fails, it removes what is forgotten.
 func (m *members) claim(folded string, n int) error {
-	more := bytesOf(folded, n) - bytesOf(folded, len(m.of[folded]))
-	if more <= 0 {
-		m.memory.release(-more)
-		return nil
-	}
-	err := m.memory.claim(more)
-	if err != nil && m.dead > 0 {
-		m.sweep()
-		more = bytesOf(folded, n) - bytesOf(folded, len(m.of[folded]))
+	for {
+		more := bytesOf(folded, n) - bytesOf(folded, len(m.of[folded]))
 		if more <= 0 {
 			m.memory.release(-more)
 			return nil
 		}
-		err = m.memory.claim(more)
+		err := m.memory.claim(more)
+		if err == nil || m.dead == 0 {
+			return err
+		}
+		m.sweep()
 	}
-	return err
 }
 
 // forget is called with a watch that is ready no longer.

@@ -106,7 +106,7 @@ func (c *Current) Remove(ctx context.Context, e *env.Env, collection string) err
 	return c.commit(ctx, e, func(tx storage.Tx) error {
 		there, err := definitions.Schemas.Get(tx, collection)
 		if err == nil && there == nil {
-			err = fmt.Errorf("%w: the collection has no schema", errs.ErrNotFound)
+			err = errNoRule
 		}
 		if err != nil {
 			return err

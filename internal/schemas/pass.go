@@ -1,9 +1,9 @@
 package schemas
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -100,7 +100,7 @@ func (p *Pass) next() (*run, error) {
 			waiting = append(waiting, r)
 		}
 	})
-	slices.SortFunc(waiting, func(a, b *Rule) int { return int(int64(a.Number) - int64(b.Number)) })
+	slices.SortFunc(waiting, func(a, b *Rule) int { return cmp.Compare(a.Number, b.Number) })
 	for _, rule := range waiting {
 		there, err := reportOf(p.env.Engine, rule.Collection, rule.Number)
 		if err != nil {
@@ -202,7 +202,7 @@ func reportOf(r docs.Getter, collection string, number uint64) (*schema.Report, 
 	return report, nil
 }
 
-// errNoRule is the error of a report on what is not there.
+// errNoRule is the error for a collection without a rule.
 var errNoRule = fmt.Errorf("%w: the collection has no schema", errs.ErrNotFound)
 
 // Report returns what the validation of a collection has found, so far if it is still running. A rule that is off, or that nobody has validated
@@ -265,9 +265,6 @@ func (c *Current) Wait(ctx context.Context, e *env.Env, collection string) (sche
 	}
 }
 
-// errOff is the error of waiting for what nobody does.
-var errOff = errors.New("the schema is off, and no documents are validated")
-
 // look is one look of Wait, inside the gate.
 func (c *Current) look(e *env.Env, collection string) (schema.Report, error) {
 	if err := e.Enter(); err != nil {
@@ -280,7 +277,7 @@ func (c *Current) look(e *env.Env, collection string) (schema.Report, error) {
 	}
 	switch rule := c.Load().Of(format.CollectionKey(collection)); {
 	case rule == nil:
-		return report, &schema.RuleError{Collection: collection, Rule: errOff.Error()}
+		return report, &schema.RuleError{Collection: collection, Rule: "the schema is off, and no documents are validated"}
 	case rule.missing != nil:
 		return report, rule.missing
 	}

@@ -1,7 +1,8 @@
 package schemas
 
 import (
-	"sort"
+	"cmp"
+	"slices"
 	"sync"
 	"time"
 
@@ -69,6 +70,6 @@ func (c *Current) Warned() (all []Warned) {
 	for _, t := range c.warned.byFolded {
 		all = append(all, Warned{t.name, t.count})
 	}
-	sort.Slice(all, func(i, j int) bool { return all[i].Collection < all[j].Collection })
+	slices.SortFunc(all, func(a, b Warned) int { return cmp.Compare(a.Collection, b.Collection) })
 	return all
 }
