@@ -14,12 +14,12 @@ import (
 	"github.com/jaydb/jay/server"
 )
 
-// Ensure that a backup of a server with encrypted databases is read on its way with the keys that the command has, that no file is kept without
-// them, and that --plain gets one in the clear; and that a program's open database is backed up through it with the command's keys.
-func TestRemote_EncryptedBackup(t *testing.T) {
+// encryptedCommands returns three functions for tests of the command: the name of a file in a folder of the test; what the command prints, which must
+// end with an exit code; and a check that a text has a part.
+func encryptedCommands(t *testing.T) (file func(name string) string, call func(want int, args ...string) string, says func(text, part string)) {
 	dir := t.TempDir()
-	file := func(name string) string { return filepath.Join(dir, name) }
-	call := func(want int, args ...string) string {
+	file = func(name string) string { return filepath.Join(dir, name) }
+	call = func(want int, args ...string) string {
 		t.Helper()
 		var out, errs bytes.Buffer
 		if got := run(context.Background(), args, strings.NewReader(`{}`), &out, &errs, func(string) string { return "" }); got != want {
@@ -27,12 +27,19 @@ func TestRemote_EncryptedBackup(t *testing.T) {
 		}
 		return out.String() + errs.String()
 	}
-	says := func(text, part string) {
+	says = func(text, part string) {
 		t.Helper()
 		if !strings.Contains(text, part) {
 			t.Errorf("%q lacks %q", text, part)
 		}
 	}
+	return file, call, says
+}
+
+// Ensure that a backup of a server with encrypted databases is read on its way with the keys that the command has, that no file is kept without
+// them, and that --plain gets one in the clear; and that a program's open database is backed up through it with the command's keys.
+func TestRemote_EncryptedBackup(t *testing.T) {
+	file, call, says := encryptedCommands(t)
 	call(0, "key", "new", "--id", "one", file("keys"))
 	s, err := server.Open(server.Options{Data: file("data"), Database: jay.Options{EncryptionKeys: keys.File(file("keys"))}})
 	if err != nil {
@@ -75,22 +82,7 @@ func TestRemote_EncryptedBackup(t *testing.T) {
 
 // Ensure that jay encrypt --rotate has the program that has a database open rotate its keys, shows what is left, and changes nothing if that program has not got the key.
 func TestRotate_Open(t *testing.T) {
-	dir := t.TempDir()
-	file := func(name string) string { return filepath.Join(dir, name) }
-	call := func(want int, args ...string) string {
-		t.Helper()
-		var out, errs bytes.Buffer
-		if got := run(context.Background(), args, strings.NewReader(`{}`), &out, &errs, func(string) string { return "" }); got != want {
-			t.Fatalf("jay %s: exit %d, want %d: %s", strings.Join(args, " "), got, want, &errs)
-		}
-		return out.String() + errs.String()
-	}
-	says := func(text, part string) {
-		t.Helper()
-		if !strings.Contains(text, part) {
-			t.Errorf("%q lacks %q", text, part)
-		}
-	}
+	file, call, says := encryptedCommands(t)
 	call(0, "key", "new", "--id", "one", file("keys"))
 	call(0, "key", "new", "--id", "other", file("others"))
 	says(call(2, "encrypt", "--rotate", file("db")), "must name the keys") // nothing is there
