@@ -221,14 +221,15 @@ func (r *release) hash(m *module, dir string, gomod []byte) error {
 
 // git runs git in a folder, with the messages of hooks and of git itself in its error.
 func git(ctx context.Context, dir string, args ...string) error {
-	return command(exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...))
+	_, err := printed(exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...))
+	return err
 }
 
-// command runs one, whose error has what it printed.
-func command(c *exec.Cmd) error {
+// printed runs a command and returns what it prints. An error has it, too.
+func printed(c *exec.Cmd) (string, error) {
 	out, err := c.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("%v: %w\n%s", c, err, out)
+		return "", fmt.Errorf("%v: %w\n%s", c, err, out)
 	}
-	return nil
+	return string(out), nil
 }

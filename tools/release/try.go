@@ -44,11 +44,7 @@ func goEnv(name string) string {
 func (u *user) run(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
 	c := exec.CommandContext(ctx, name, args...)
 	c.Dir, c.Env = filepath.Join(u.dir, dir), append(u.env, env...)
-	out, err := c.CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%v: %w\n%s", c, err, out)
-	}
-	return string(out), nil
+	return printed(c)
 }
 
 // module makes an empty module with a program, and gets another module for it.
