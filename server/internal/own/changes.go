@@ -17,13 +17,6 @@ var changeRoutes = []*serve.Route{
 	{Method: "GET", Path: "{J}/changes", Run: getChanges, Stream: true, Socket: true, Takes: "collection id* positions prefix since untilCaughtUp"},
 }
 
-// A feed without changes sends a comment at this interval, which shows whether the client
-// is gone. A client that receives nothing for feedPatience is disconnected.
-const (
-	feedHeartbeat = 15 * time.Second
-	feedPatience  = 30 * time.Second
-)
-
 // getChanges sends the changes as server-sent events, first past and then live ones.
 // since=now, the default, begins after the newest change; an empty since begins with the
 // first one; and a token, which is the id of an event, continues after that event, as the
@@ -66,22 +59,7 @@ func getChanges(c *serve.Call) error {
 	opts = append(opts, jay.Opened(func() { close(opened) }))
 	ctx, cancel := c.StreamContext()
 	defer cancel()
-	type event struct {
-		change jay.Change
-		err    error
-	}
-	events := make(chan event)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for change, err := range c.DB.Changes(ctx, since, opts...) {
-			select {
-			case events <- event{change: change, err: err}:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
+	events, ended := sent(ctx, c.DB.Changes(ctx, since, opts...))
 	defer func() { cancel(); <-ended }()
 
 	out := newEventWriter(c)
@@ -98,7 +76,7 @@ func getChanges(c *serve.Call) error {
 			if e.err != nil {
 				return goneProblem(e.err)
 			}
-			text = appendEvent(nil, e.change)
+			text = appendEvent(nil, e.value)
 		case <-opened:
 			if opened = nil; !ends {
 				live = time.After(50 * time.Millisecond)

@@ -3,7 +3,6 @@ package own
 import (
 	"bytes"
 	"encoding/json"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -41,22 +40,7 @@ func getLive(c *serve.Call) error {
 	defer leave()
 	ctx, cancel := c.StreamContext()
 	defer cancel()
-	type event struct {
-		of  jay.LiveEvent[jay.Row]
-		err error
-	}
-	events := make(chan event)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for e, err := range q.Live(ctx, token) {
-			select {
-			case events <- event{e, err}:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
+	events, ended := sent(ctx, q.Live(ctx, token))
 	defer func() { cancel(); <-ended }()
 
 	out := newEventWriter(c)
@@ -70,10 +54,10 @@ func getLive(c *serve.Call) error {
 			if e.err != nil {
 				return goneProblem(e.err)
 			}
-			if text, err = appendLive(text[:0], &e.of); err != nil {
+			if text, err = appendLive(text[:0], &e.value); err != nil {
 				return err
 			}
-			if e.of.Kind == jay.LiveCurrent {
+			if e.value.Kind == jay.LiveCurrent {
 				leave()
 				done = ends
 			}
@@ -151,34 +135,4 @@ func appendLive(dst []byte, e *jay.LiveEvent[jay.Row]) (_ []byte, err error) {
 		}
 	}
 	return append(dst, "\n\n"...), nil
-}
-
-// eventWriter sends server-sent events.
-type eventWriter struct {
-	c       *serve.Call
-	control *http.ResponseController
-}
-
-func newEventWriter(c *serve.Call) *eventWriter {
-	return &eventWriter{c, http.NewResponseController(c.Writer)}
-}
-
-// begin sends the head of the reply, once.
-func (w *eventWriter) begin() {
-	if c := w.c; !c.Started {
-		c.Started, c.Status = true, http.StatusOK
-		c.Reply.Set("Content-Type", "text/event-stream")
-		c.Reply.Set("Cache-Control", "no-store")
-		c.Writer.WriteHeader(http.StatusOK)
-	}
-}
-
-// write sends events at once. A client that takes nothing for feedPatience is disconnected.
-func (w *eventWriter) write(text []byte) error {
-	w.begin()
-	_ = w.control.SetWriteDeadline(time.Now().Add(feedPatience)) // a test's writer has no deadlines
-	if _, err := w.c.Writer.Write(text); err != nil {
-		return err
-	}
-	return w.control.Flush()
 }
