@@ -19,29 +19,28 @@ import (
 // Attachment describes an attachment of a document, as the member @attachments of its
 // @metadata lists it. Its fields (see package metadata):
 //
-//	Name         string  as it was given
+//	Name         string  as the caller wrote it
 //	Hash         string  the SHA-256 of the content, in base64
-//	ContentType  string  what the caller said, or ""
+//	ContentType  string  the caller's ContentType, or ""
 //	Size         int64   in bytes
 type Attachment = metadata.Attachment
 
 // Attachments are the attachments of one document: named streams of bytes, such as
 // images, that are too large for JSON. DB.Attachments and Tx.Attachments return them.
 //
-// Contents are written and read as streams and never held in memory whole. A content
-// that several attachments have, of whatever documents, is kept once. It goes with the
-// last of them.
+// Contents are written and read as streams, and are never completely in memory. Attachments with the same
+// content, of any documents, share one stored copy. It is removed with the last of these attachments.
 //
-// To put or remove an attachment is a write of its document, which must exist: the
-// document gets a new change vector and time, IfMatch works as everywhere, and
-// Returning has the metadata of the document. A Put, Replace or Patch of the document keeps its attachments,
-// a Delete removes them. What @metadata says of attachments is ignored in a write.
+// Putting or removing an attachment is a write of its document, which must exist: the document gets a new
+// change vector and time, IfMatch checks the version of the document, and Returning returns its metadata. Put,
+// Replace and Patch of the document keep its attachments; Delete removes them. A write ignores the attachments
+// in @metadata of the body.
 //
-// Names are compared as IDs are, so that "Photo.png" and "photo.png" are one. They have up to 512 bytes
-// of valid UTF-8 without control characters, and are nothing but names: "../photo.png"
-// is one. A name or a content type that cannot be is an *AttachmentError.
+// Names are compared like IDs, so "Photo.png" and "photo.png" are the same name. A name has up to 512 bytes of
+// valid UTF-8 without control characters. A name is not a path: "../photo.png" has no special meaning. An
+// invalid name or content type is an *AttachmentError.
 //
-// An Attachments is a small value; it holds nothing open.
+// An Attachments is a small value, and holds no resources.
 type Attachments struct {
 	db *core.Database
 	tx *Tx // nil outside of a transaction
@@ -51,23 +50,22 @@ type Attachments struct {
 // Attachments returns the attachments of the document with this ID.
 func (db *DB) Attachments(id string) Attachments { return Attachments{db: &db.core, id: id} }
 
-// ContentType says what an attachment is, such as "image/png", in up to 256 bytes.
-// It is an option of Attachments.Put.
+// ContentType sets the content type of an attachment, such as "image/png", in up to 256 bytes. It is an option
+// of Attachments.Put.
 func ContentType(contentType string) WriteOption {
 	return writeOption(func(o *op) { o.Attached().ContentType = &contentType })
 }
 
-// Put stores what r returns up to io.EOF as the attachment with this name, in the place of one
-// that the document has under it. The options are ContentType, IfMatch and Returning.
+// Put stores the bytes of r up to io.EOF as the attachment with this name, replacing an existing attachment of
+// this name. The options are ContentType, IfMatch and Returning.
 //
-// The content is written while r is read, beside the database: it takes neither a lock
-// nor a snapshot, however long r takes. The attachment is there when Put returns nil, durable as
-// Options.Durability says. If r returns an error, or panics, or anything else fails,
-// nothing is changed, and what was written is removed in the background, after a crash by the
-// next Open.
+// Put writes the content while it reads r, and holds neither a lock nor a snapshot, however long r takes. The
+// attachment is committed when Put returns nil, durable as Options.Durability says. If r returns an error or
+// panics, or anything else fails, nothing is changed: the written part is removed in the background, or, after
+// a crash, by the next Open.
 //
-// Put returns ErrNotFound if there is no document with the ID, before it reads and
-// again when the content is there.
+// Put returns ErrNotFound if no document with the ID exists. It checks this before it reads r, and again when
+// the content is written.
 func (a Attachments) Put(ctx context.Context, name string, r io.Reader, opts ...WriteOption) (Attachment, error) {
 	o := a.newOp(opts)
 	stored, err := a.put(ctx, o, name, r)
@@ -107,8 +105,8 @@ func (a Attachments) put(ctx context.Context, o *op, name string, r io.Reader) (
 	return entry.Describe(), err
 }
 
-// Get opens the attachment with this name for reading, or returns ErrNoAttachment, or
-// ErrNotFound if there is no document. The caller must close it.
+// Get opens the attachment with this name for reading. It returns ErrNoAttachment if the document has no such
+// attachment, and ErrNotFound if the document does not exist. The caller must close the reader.
 func (a Attachments) Get(ctx context.Context, name string) (*AttachmentReader, error) {
 	r, err := a.get(ctx, name)
 	if err != nil {
@@ -152,8 +150,8 @@ func (a Attachments) List(ctx context.Context) ([]Attachment, error) {
 	return doc.Metadata().Attachments, nil
 }
 
-// Delete removes the attachment with this name. If the document has none, nothing is
-// changed: it keeps its change vector. The options are IfMatch and Returning.
+// Delete removes the attachment with this name. If the document has no such attachment, Delete changes nothing,
+// and the document keeps its change vector. The options are IfMatch and Returning.
 func (a Attachments) Delete(ctx context.Context, name string, opts ...WriteOption) error {
 	o := a.newOp(opts)
 	if o.Attaching.ContentType != nil {
@@ -166,7 +164,7 @@ func (a Attachments) Delete(ctx context.Context, name string, opts ...WriteOptio
 	return attachments.Named(name, a.write(ctx, o))
 }
 
-// Rename gives an attachment another name, in the place of one that has it.
+// Rename gives an attachment another name, replacing an existing attachment of that name.
 func (a Attachments) Rename(ctx context.Context, name, newName string) error {
 	return attachments.Named(name, a.transact(ctx, func(in Attachments) error {
 		entry, err := in.find(ctx, name)
@@ -180,16 +178,16 @@ func (a Attachments) Rename(ctx context.Context, name, newName string) error {
 	}))
 }
 
-// Copy gives another document, or this one, the attachment under a name, in the place
-// of one that it has under it; "" stands for the same name. Both then have the
-// same content, which is not copied.
+// Copy adds the attachment to the document toID, which may be this document, under the name toName; "" means
+// the same name. It replaces an existing attachment of that name. Both attachments share the content, which is
+// not copied.
 func (a Attachments) Copy(ctx context.Context, name, toID, toName string) error {
 	return attachments.Named(name, a.transact(ctx, func(in Attachments) error {
 		return in.copyTo(ctx, name, toID, toName)
 	}))
 }
 
-// Move is Copy, and removes the attachment here. Both happen or none.
+// Move copies the attachment, as Copy does, and removes it from this document, in one atomic write.
 func (a Attachments) Move(ctx context.Context, name, toID, toName string) error {
 	if a.db.Env.Rules.Fold(a.id) == a.db.Env.Rules.Fold(toID) {
 		return a.Rename(ctx, name, cmp.Or(toName, name))
@@ -275,17 +273,15 @@ func (a Attachments) find(ctx context.Context, name string) (format.Attachment, 
 	return a.db.EntryOf(doc.inner().Header().Attachments, a.id, name)
 }
 
-// AttachmentReader reads an attachment as it was when it was opened, whatever happens
-// to it meanwhile: it shows all of the old bytes or ends with an error, and never
-// shows others. It holds up to 256 KiB in memory, and no snapshot: one that is read slowly
-// keeps nothing but its own content from being removed. One of Tx.Attachments
-// ends with the transaction.
+// AttachmentReader reads an attachment as it was when it was opened, even if the attachment changes later: it
+// returns all of the old bytes or ends with an error, and never returns other bytes. A reader holds up to 256
+// KiB in memory, and no snapshot: a slow reader keeps only its own content from being removed. A reader from
+// Tx.Attachments ends with the transaction.
 //
-// A reader that goes from the beginning to the end compares the content with its hash:
-// instead of the last bytes it returns ErrCorrupt if the content is damaged. After
-// DB.Close it returns ErrClosed.
+// A reader that reads from the beginning to the end checks the content against its hash: if the content is
+// damaged, the reader returns ErrCorrupt instead of the last bytes. After DB.Close a reader returns ErrClosed.
 //
-// It is for one goroutine at a time, except for ReadAt. It must be closed.
+// An AttachmentReader is not safe for concurrent use, except for ReadAt. The caller must close it.
 type AttachmentReader struct {
 	info   Attachment
 	stream *attachments.Stream
@@ -318,22 +314,22 @@ func (r *AttachmentReader) Seek(offset int64, whence int) (int64, error) {
 	return r.stream.Seek(offset, whence)
 }
 
-// ReadAt implements io.ReaderAt. It does not change the offset of Read, does not look
-// at the hash, and may be called by several goroutines until Close.
+// ReadAt implements io.ReaderAt. It does not change the offset of Read, and does not check the hash. Several
+// goroutines may call ReadAt at once until Close.
 func (r *AttachmentReader) ReadAt(p []byte, offset int64) (int, error) {
 	return r.stream.ReadAt(p, offset)
 }
 
-// Close ends the reader. Later calls return an error. It is idempotent.
+// Close ends the reader. Later calls of other methods return an error. Close is idempotent.
 func (r *AttachmentReader) Close() error {
 	r.stream.Close()
 	return nil
 }
 
-// Attachments returns the attachments of a document, as the transaction sees them. A
-// change of them reads the document, which joins the read set. Put reads its stream at
-// once; if the function runs again, it must give another stream. What it has put can
-// be listed at once, and read when it is committed: until then Get returns ErrUsage.
+// Attachments returns the attachments of a document, as the transaction sees them. A change of an attachment
+// reads the document, which joins the read set. Put reads its stream at once; if the function of the
+// transaction runs again, it must pass a new stream. List shows an attachment that was put at once. It can be
+// read after the commit: until then Get returns ErrUsage.
 func (t *Tx) Attachments(id string) Attachments {
 	return Attachments{db: t.inner().Database(), tx: t, id: id}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/jaydb/jay/storage/lsm"
 )
 
-// BackupInfo says what a backup is. It can be kept as JSON.
+// BackupInfo describes a backup. It can be stored as JSON.
 type BackupInfo struct {
 	ID       string    `json:"id"`             // of this backup
 	Base     string    `json:"base,omitempty"` // the ID of the backup that an incremental one follows
@@ -27,31 +27,33 @@ type BackupInfo struct {
 	NodeTag  string    `json:"nodeTag"`
 	Created  time.Time `json:"created"`
 	Etag     uint64    `json:"etag"`            // of the newest write in it
-	After    uint64    `json:"after,omitempty"` // the etag of the base: it has the writes after it
+	After    uint64    `json:"after,omitempty"` // the etag of the base: the backup has the writes after it
 
-	// EncryptionKey is the ID of the key with which the backup is encrypted. It is empty for one that is not encrypted.
+	// EncryptionKey is the ID of the key that encrypts the backup. It is empty for a backup that is not
+	// encrypted.
 	EncryptionKey string `json:"encryptionKey,omitempty"`
 
-	// Of a backup that was written or read to its end:
+	// The following fields are set for a backup that was written or read to its end.
 
-	Documents int64 `json:"documents"`           // that it has
-	Deletions int64 `json:"deletions,omitempty"` // of documents; only an incremental one has some
+	Documents int64 `json:"documents"`           // in the backup
+	Deletions int64 `json:"deletions,omitempty"` // of documents; only an incremental backup has some
 	Keys      int64 `json:"keys"`                // of the storage engine
 	RawBytes  int64 `json:"rawBytes"`            // before compression
 	Bytes     int64 `json:"bytes"`               // of the stream
 }
 
-// BackupError is what is wrong with the stream of a backup: it is none, was cut short,
-// is damaged, was written by a newer Jay (then errors.Is finds ErrNewerFormat as well), or does not follow the one
+// BackupError is the error of an invalid backup stream: the stream is not a backup, is truncated, is damaged,
+// was written by a newer Jay (then errors.Is finds ErrNewerFormat as well), or does not follow the backup
 // before it. errors.Is(err, ErrBackup) is true. Its fields:
 //
-//	Stream   int     its position among those that were given, from 0
-//	Offset   int64   in bytes, of the damaged block; -1 if the whole stream is meant
+//	Stream   int     position of the stream among the arguments, from 0
+//	Offset   int64   of the damaged block, in bytes; -1 if the error is about the whole stream
 //	Problem  string  what is wrong
-//	Key      string  the ID of the key of an encrypted backup that is missing or wrong (then errors.Is finds ErrKey as well); "" if the error is about anything else
+//	Key      string  the ID of the key of an encrypted backup that is missing or wrong
+//	                 (then errors.Is finds ErrKey as well); "" for other errors
 //	Cause    error   or nil
 //
-// Damage to an encrypted backup is ErrCorrupt as well.
+// For damage to an encrypted backup, errors.Is finds ErrCorrupt as well.
 type BackupError backup.Error
 
 func (e *BackupError) Error() string { return (*backup.Error)(e).Error() }
@@ -62,14 +64,14 @@ func (e *BackupError) Is(target error) bool { return target == ErrBackup }
 // Unwrap returns the cause.
 func (e *BackupError) Unwrap() error { return e.Cause }
 
-// BackupBaseError is returned by Backup with BackupSince when it is not known what has
-// changed since: records of deletions are gone, or the database has not made that
-// backup. Make a full one. errors.Is(err, ErrBackupBase) is true. Its fields:
+// BackupBaseError is the error of Backup with BackupSince when the database does not know what has changed
+// since the base: records of deletions are gone, or the database has not made the base. Make a full backup
+// then. errors.Is(err, ErrBackupBase) is true. Its fields:
 //
-//	Base     string  the ID of the backup that was to be followed
-//	Etag     uint64  its etag; 0 if the database does not know it
-//	Oldest   uint64  the least etag of a backup that can be followed
-//	Problem  string  why it cannot be followed
+//	Base     string  the ID of the requested base
+//	Etag     uint64  the etag of the base; 0 if the database does not know it
+//	Oldest   uint64  the least etag of a backup that can be a base
+//	Problem  string  why the backup cannot be a base
 type BackupBaseError backup.BaseError
 
 func (e *BackupBaseError) Error() string { return (*backup.BaseError)(e).Error() }
@@ -77,7 +79,7 @@ func (e *BackupBaseError) Error() string { return (*backup.BaseError)(e).Error()
 // Is makes errors.Is find ErrBackupBase.
 func (e *BackupBaseError) Is(target error) bool { return target == ErrBackupBase }
 
-// BackupOption changes one Backup.
+// BackupOption is an option of DB.Backup and DB.BackupTo.
 type BackupOption func(*backupOptions)
 
 type backupOptions struct {
@@ -85,62 +87,61 @@ type backupOptions struct {
 	keys  EncryptionKeys // of BackupEncrypted
 }
 
-// BackupSince makes an incremental backup, with what has changed since the backup with this ID
-// (BackupInfo.ID). To restore it, its base is needed, and the base of that, down to a
-// full one.
+// BackupSince makes an incremental backup of the changes since the backup with this ID (BackupInfo.ID), its
+// base. A restore needs the base, the base of the base, and so on, down to a full backup.
 func BackupSince(id string) BackupOption { return func(o *backupOptions) { o.inner.Base = id } }
 
-// BackupOnce makes a backup that none is going to follow. Nothing is written to the
-// database, and what others need that were made before stays as it is.
+// BackupOnce makes a backup that cannot be the base of another. It writes nothing to the database, and the
+// bases of other backups stay valid.
 func BackupOnce() BackupOption { return func(o *backupOptions) { o.inner.Once = true } }
 
-// BackupEncrypted encrypts the backup with the newest of these keys, whatever the keys of the database are, also that of a database that is not encrypted.
-// To restore it, the key is needed: see EncryptedBackup. It goes without BackupPlain.
+// BackupEncrypted encrypts the backup with the newest of these keys, whatever the keys of the database are,
+// even if the database is not encrypted. A restore needs the key: see EncryptedBackup. BackupEncrypted cannot
+// be combined with BackupPlain.
 func BackupEncrypted(keys EncryptionKeys) BackupOption {
 	return func(o *backupOptions) { o.keys = keys }
 }
 
-// BackupPlain makes a backup that is not encrypted, though the database may be.
+// BackupPlain makes a backup that is not encrypted, even if the database is encrypted.
 //
-// Danger: whoever has the backup reads all of the database.
+// Danger: anyone with access to the backup can read the whole database.
 func BackupPlain() BackupOption { return func(o *backupOptions) { o.inner.Plain = true } }
 
-// BackupProgress has fn called now and then with the number of bytes so far, before
-// compression.
+// BackupProgress makes the backup call fn now and then with the number of bytes so far, before compression.
 func BackupProgress(fn func(bytes int64)) BackupOption {
 	return func(o *backupOptions) { o.inner.Progress = fn }
 }
 
-// BackupStored has fn called when the stream is complete, to make it last: to sync a file and rename it, or to complete an
-// upload. The database remembers the backup, to be followed, only after fn has returned nil. With an error of
-// fn, Backup ends with it: a backup that was lost on its way is not followed, and what an earlier one needs stays.
+// BackupStored makes the backup call fn when the stream is complete, so that fn can make it durable: sync a
+// file and rename it, or complete an upload. The database records the backup as a possible base only after fn
+// has returned nil. If fn returns an error, Backup returns it: the lost backup does not become a base, and
+// earlier bases stay valid.
 func BackupStored(fn func() error) BackupOption {
 	return func(o *backupOptions) { o.inner.Written = fn }
 }
 
-// Backup writes the database to w as one stream, which Restore makes a database of: all
+// Backup writes a snapshot of the database to w as one stream, from which Restore makes a database: all
 // documents, with attachments and revisions, compare-exchange values, counters, configuration, subscriptions,
-// results of calls with a request ID, and the declarations of indexes, as they are at one moment. Reads and writes go on meanwhile. The stream is
-// compressed, has a checksum for each block, and an end, so that damage and truncation
-// are noticed. The entries of indexes are not in it: Restore builds them.
+// results of calls with a request ID, and the declarations of indexes. Reads and writes continue during a
+// backup. The stream is compressed, and has a checksum for each block and an end mark, so readers detect damage
+// and truncation. It does not contain the entries of indexes: Restore builds them.
 //
-// With BackupSince the stream has what has changed since another backup. Documents
-// that have not changed are neither in it nor read. The database remembers its last 100
-// backups for that, and keeps records of deletions for the next: those after the
-// newest full backup, or after the base of the newest incremental one, but not for more than 10,000,000 writes. So a
-// program that stops to make backups loses nothing but the possibility to follow the last one,
-// and a *BackupBaseError says so. A database remembers a backup when it is complete, as the last
-// step: with an error of that, the stream may be whole, and cannot be followed.
+// With BackupSince the stream has the changes since another backup. It does not contain unchanged documents,
+// and Backup does not read them. For this, the database remembers its last 100 backups, and keeps records of
+// deletions for the next one: the deletions after the newest full backup, or after the base of the newest
+// incremental backup, but not for more than 10,000,000 writes. A program that makes no backups for longer must
+// make a full backup next, which a *BackupBaseError reports. The last step of a backup records it in the
+// database: if this step fails, the stream may be complete, but cannot be a base.
 //
-// The backup of an encrypted database is encrypted with the newest of Options.EncryptionKeys, which are asked for it: an error of theirs is ErrKey, and nothing was
-// written. BackupPlain and BackupEncrypted choose otherwise. A database that is encrypted and was opened without its keys, by Look or as that of a standby, needs one of
-// the two: ErrKey. The keys of a backup and of its base need not be the same.
+// The backup of an encrypted database is encrypted with the newest of Options.EncryptionKeys. Backup calls
+// Newest; if that fails, Backup returns ErrKey, and has written nothing. BackupPlain and BackupEncrypted
+// override this default. Backup returns ErrKey without one of the two for an encrypted database that was opened
+// without its keys, by Look or as a standby. The keys of a backup and of its base may differ.
 //
-// w is written to by the calling goroutine, in pieces of up to 1 MiB, and slows the
-// backup down but nothing else; space of what is deleted and overwritten meanwhile is
-// kept until the end. If ctx ends, w returns an error, or the database is closed,
-// Backup ends with that error, and what was written is no backup: VerifyBackup and
-// Restore refuse it. To store it in a file, use BackupTo; elsewhere, BackupStored.
+// The calling goroutine writes to w, in pieces of up to 1 MiB. A slow w delays only the backup; but the space
+// of documents that are deleted or overwritten during the backup is not freed until its end. If ctx ends, w
+// returns an error, or the database is closed, Backup returns that error, and the written part is not a backup:
+// VerifyBackup and Restore refuse it. To store a backup in a file, use BackupTo; elsewhere, use BackupStored.
 func (db *DB) Backup(ctx context.Context, w io.Writer, opts ...BackupOption) (BackupInfo, error) {
 	o, err := backupOptionsOf(opts, &db.opts)
 	var done backup.Summary
@@ -153,17 +154,18 @@ func (db *DB) Backup(ctx context.Context, w io.Writer, opts ...BackupOption) (Ba
 	return backupInfo(done), err
 }
 
-// BackupTo makes a backup, as Backup does, in the file name, whose directory must be there. A regular file
-// of that name is replaced, and a symbolic link is, not what it leads to; anything else is ErrUsage. Give each backup a
-// name of its own: an incremental one in the place of its base could not be restored.
+// BackupTo makes a backup, as Backup does, in the file name. The directory of the file must exist. BackupTo
+// replaces a regular file of that name; it replaces a symbolic link itself, not its target; and it returns
+// ErrUsage for anything else. Give each backup its own name: an incremental backup that replaces its base could
+// not be restored.
 //
-// The file appears in one step, when it is complete and on disk. Until then it has another name, which begins with
-// name and ends with ".unfinished". After an error that is removed; a process that ends meanwhile leaves it, to be
-// removed. The database remembers the backup, to be followed, after the file has its name: with an error of that,
-// or of the last sync of the directory, the whole file is there.
+// The file appears in one step, when it is complete and on disk. Until then it has another name, which begins
+// with name and ends with ".unfinished". BackupTo removes the unfinished file after an error. A process that
+// ends during the backup leaves it; remove it then. The database records the backup as a possible base after
+// the file has its name: if this step or the last sync of the directory fails, the complete file exists.
 //
-// The file is on Options.FS, if that is set, and otherwise on the disk of the machine, also for a database in memory,
-// with the mode that Options.GroupReadable says.
+// The file is on Options.FS, if that is set, and otherwise on the disk of the machine, also for a database in
+// memory. Options.GroupReadable determines its mode.
 func (db *DB) BackupTo(ctx context.Context, name string, opts ...BackupOption) (BackupInfo, error) {
 	o, err := backupOptionsOf(opts, &db.opts)
 	var done backup.Summary
@@ -212,15 +214,17 @@ func then(first, second func() error) func() error {
 	}
 }
 
-// EncryptedBackup returns a reader of r for ReadBackup, VerifyBackup and Restore, to which the keys belong that r may be encrypted with. They are asked for the key
-// of r when it is read; a backup that is not encrypted is read without asking. What Read returns is what r returns.
+// EncryptedBackup returns a reader of r that carries the keys for decryption to ReadBackup, VerifyBackup and
+// Restore. These functions ask keys for the key of r when they read an encrypted backup. They read a backup
+// that is not encrypted without asking. Read of the returned reader returns the bytes of r, not decrypted.
 func EncryptedBackup(r io.Reader, keys EncryptionKeys) io.Reader {
 	return &backup.Keyed{Reader: r, Keys: sealed.From(keys)}
 }
 
-// ReadBackup returns what the beginning of a backup says: which it is, and which one
-// it follows. It reads no more than that, or 64 KiB more of an encrypted one, and does not see whether the rest is whole:
-// VerifyBackup does. An encrypted backup needs its key: see EncryptedBackup. Without it ReadBackup returns an error that is ErrKey, and of the info EncryptionKey.
+// ReadBackup reads the header of a backup, which identifies the backup and its base. It reads no more than the
+// header, or up to 64 KiB more of an encrypted backup, and does not check the rest of the stream: VerifyBackup
+// does. An encrypted backup needs its key: see EncryptedBackup. Without the key ReadBackup returns an ErrKey,
+// and a BackupInfo with only EncryptionKey.
 func ReadBackup(r io.Reader) (BackupInfo, error) {
 	in, err := backup.NewReader(r, 0)
 	if err != nil {
@@ -234,12 +238,13 @@ func ReadBackup(r io.Reader) (BackupInfo, error) {
 	return backupInfo(backup.Summary{Header: in.Header, KeyID: in.KeyID}), nil
 }
 
-// VerifyBackup reads backups to their end, and checks that each is whole and follows the
-// one before it. The first may be an incremental one. Restore restores what is whole. VerifyBackup does not look into
-// the documents: Restore does, and refuses those of a database that was damaged when it was backed up, unless
-// RestoreOptions.Damage accepts that. It returns what those say
-// that it has found whole. Encrypted ones need their keys: see EncryptedBackup. Memory is bounded by the longest document. progress, if not
-// nil, is called now and then with the number of bytes read so far.
+// VerifyBackup reads backups to their end, and checks that each is complete and follows the backup before it.
+// The first may be an incremental backup. VerifyBackup returns the BackupInfo of each backup that it has found
+// complete. Restore can restore complete backups; but VerifyBackup does not check the documents in them.
+// Restore does, and refuses the backup of a database that was damaged before the backup, unless
+// RestoreOptions.Damage accepts the damage. Encrypted backups need their keys: see EncryptedBackup. The longest
+// document bounds the memory. VerifyBackup calls progress, if not nil, now and then with the number of bytes
+// read so far.
 func VerifyBackup(ctx context.Context, progress func(bytes int64), backups ...io.Reader) ([]BackupInfo, error) {
 	if progress == nil {
 		progress = func(int64) {}
@@ -282,57 +287,53 @@ func publicBackupError(err error) error {
 	return err
 }
 
-// RestoreOptions say how Restore makes a database of backups. One of CopyTag and SameTag
-// must be set: the original may have used IDs after the backup, which the restored
-// database does not know of.
+// RestoreOptions configure Restore. One of CopyTag and SameTag must be set: the original may have used IDs
+// after the backup, and the restored database does not know these IDs.
 type RestoreOptions struct {
-	// CopyTag gives the restored database a node tag of its own, as Options.CopyTag does:
-	// one that neither the original nor any other copy of it has, or has had. Its HiLo and
-	// server-side IDs are then never those of the original. Identities and the HiLo of older
-	// generations have no tag: they are ErrNeedsFloor until Floors, SeedIdentity or
-	// RaiseCounters gives their numbers a minimum.
+	// CopyTag gives the restored database a new node tag, as Options.CopyTag does: a tag that neither the
+	// original nor any other copy has, or has had. The HiLo and server-side IDs of the restored database then
+	// never collide with those of the original. Identities and the HiLo of older generations have no tag: they
+	// return ErrNeedsFloor until Floors, SeedIdentity or RaiseCounters sets a minimum for their numbers.
 	//
-	// The indexes of compare-exchange values have no tag either, and go on behind those of the
-	// backup. If clients of the original hold some that it has made since, set Floors.Etag to a
-	// number that it has not passed.
+	// The indexes of compare-exchange values have no tag either, and continue after the indexes of the backup.
+	// If clients hold indexes that the original has made since the backup, set Floors.Etag to a number that the
+	// original has not passed.
 	CopyTag string
 
-	// SameTag restores under the node tag and the database ID of the original, in whose
-	// place the restored database is. Floors must then name the etag and every counter
-	// in the backup, each with a number that the original has not passed: Restore
-	// returns ErrNeedsFloor, and says which are missing.
+	// SameTag keeps the node tag and the database ID of the original: the restored database replaces the
+	// original. Floors must then name the etag and every counter in the backup, each with a number that the
+	// original has not passed. Otherwise Restore returns an ErrNeedsFloor that names the missing ones.
 	//
-	// Danger: two databases under one tag, such as two restores of one backup or a restore
-	// beside its original, cannot be told apart. Both make the same IDs and the same
-	// change vectors. A counter that the original has begun after the backup is not
-	// known to Restore: name it in Floors too, or it begins with 1.
+	// Danger: two databases under one tag, such as two restores of one backup, or a restore and its original,
+	// cannot be distinguished. Both make the same IDs and the same change vectors. Restore does not know
+	// counters that the original has begun after the backup: name them in Floors too, or they begin with 1.
 	SameTag bool
 
 	// Floors are numbers that the original has not passed. Counters continue above them,
 	// and etags, with the indexes of compare-exchange values, above Floors.Etag.
 	Floors Counters
 
-	// Options are those that a database is opened under: FS, Logger, Now, Rand, HiLoMode,
-	// MemTableBytes and the like. CopyTag, NodeTag, ReadOnly and AcceptLoss must not
-	// be set. Nil means the defaults.
+	// Options are the options for opening the restored database: FS, Logger, Now, Rand, HiLoMode, MemTableBytes
+	// and others. CopyTag, NodeTag, ReadOnly and AcceptLoss must not be set. Nil means the defaults.
 	Options *Options
 
-	// BackupKeys decrypt the backups that are encrypted and have no keys of their own by EncryptedBackup. The default are Options.EncryptionKeys. Backups that
-	// are not encrypted are restored with and without keys: RestoreInfo says what each was. Whether the restored database is encrypted,
-	// Options.EncryptionKeys say and nothing else.
+	// BackupKeys decrypt encrypted backups that have no keys of their own from EncryptedBackup. The default is
+	// Options.EncryptionKeys. Backups that are not encrypted are restored with or without keys: RestoreInfo
+	// shows for each backup whether it was encrypted. Only Options.EncryptionKeys determine whether the
+	// restored database is encrypted.
 	BackupKeys EncryptionKeys
 
 	// Progress, if not nil, is called now and then with the number of bytes of the backups
 	// read so far.
 	Progress func(bytes int64)
 
-	// Damage, if not nil, is called with what Verify finds in the restored database, up to
-	// 1,000 times, and Restore goes on. Without it, Restore returns an error and makes no database: the
-	// original was damaged when it was backed up. It is for the only backup that there is.
+	// Damage, if not nil, is called with the damage that Verify finds in the restored database, up to 1,000
+	// times, and Restore continues. If Damage is nil, Restore returns an error and makes no database: the
+	// original was damaged before the backup. Use Damage for the only backup that exists.
 	Damage func(Damage)
 }
 
-// RestoreInfo says what Restore has made.
+// RestoreInfo describes the database that Restore has made.
 type RestoreInfo struct {
 	Backups   []BackupInfo `json:"backups"`
 	NodeTag   string       `json:"nodeTag"`
@@ -340,13 +341,13 @@ type RestoreInfo struct {
 	Documents int64        `json:"documents"` // in the database
 	Indexes   int          `json:"indexes"`   // that were built
 
-	// LeftOut are the indexes that the database has not, as its documents refuse them.
+	// LeftOut are indexes that Restore could not build because of the documents.
 	LeftOut []LeftOutIndex `json:"leftOut,omitempty"`
 }
 
-// LeftOutIndex is an index that is declared in a backup, and that Restore could not build. Usually the
-// backup was made while EnsureIndex was building it, and the original did not get it either. To have it,
-// change what stands in its way, and call EnsureIndex.
+// LeftOutIndex is an index that is declared in a backup, and that Restore could not build. Usually EnsureIndex
+// was building the index during the backup, and failed in the original, too. To get the index, change the
+// documents that prevent it, and call EnsureIndex.
 type LeftOutIndex struct {
 	Index     IndexInfo `json:"index"`               // with its state in the backup
 	Reason    string    `json:"reason"`              // the text of Err
@@ -362,22 +363,22 @@ func (l LeftOutIndex) String() string {
 	return fmt.Sprintf("index %q of %s is left out: %s", l.Index.Name, l.Index.Collection, l.Reason)
 }
 
-// Restore makes a database in dir, which must not exist, of a full backup and the
-// incremental ones that follow it, in their order. It ends when the indexes are built, and when the
-// database was read and Verify found no damage in it.
+// Restore makes a database in dir, which must not exist, from a full backup and the incremental backups that
+// follow it, in their order. Restore returns when it has built the indexes, and Verify has read the database
+// and found no damage.
 //
-// An index that cannot be built, since documents have the same values in a unique one, is left
-// out, as Open leaves it out, and RestoreInfo.LeftOut names it. All documents are restored.
+// Restore leaves out an index that it cannot build, because documents have the same values in a unique index,
+// as Open does. RestoreInfo.LeftOut names the index. All documents are restored.
 //
-// The directory appears when all of that is done. Until then it is called dir with
-// ".unfinished" behind it, and Open refuses it with ErrRestoring. If Restore returns an
-// error, it removes it; a process that ends meanwhile leaves it, to be removed.
+// The directory appears under its name when the restore is complete. Until then its name is dir followed by
+// ".unfinished", and Open returns ErrRestoring for it. Restore removes this directory before it returns an
+// error. A process that ends during the restore leaves it; remove it then.
 //
-// A stream that is not whole, or not the next one, is a *BackupError. So is an encrypted one whose key is missing or wrong, which is ErrKey as well: of
-// the first backup, and of any file of RestoreFrom, before anything is made. Restored from yesterday's
-// backup, a database does not know which IDs its original has made since: see
-// RestoreOptions. Nothing follows a backup of the original any more: the next backup of the restored
-// database is a full one.
+// Restore returns a *BackupError for a stream that is incomplete, or does not follow the one before it. It also
+// returns a *BackupError, which is ErrKey as well, for an encrypted backup whose key is missing or wrong; for
+// the first backup, and for any file of RestoreFrom, before it makes anything. A database that is restored from
+// an older backup does not know the IDs that its original has made since: see RestoreOptions. The restored
+// database cannot use backups of the original as a base: its next backup is a full one.
 func Restore(ctx context.Context, dir string, opts RestoreOptions, backups ...io.Reader) (RestoreInfo, error) {
 	o, claim, err := opts.inner()
 	defer claim.End()
@@ -391,10 +392,10 @@ func Restore(ctx context.Context, dir string, opts RestoreOptions, backups ...io
 	return restoreInfo(done), err
 }
 
-// RestoreFrom makes a database, as Restore does, of files: a full backup and the incremental ones that follow
-// it, in their order. One of them is open at a time. An error that is about one of them names it. They are on
-// RestoreOptions.Options.FS, if that is set, and otherwise on the disk of the machine. All must be there before
-// anything is made.
+// RestoreFrom makes a database, as Restore does, from files: a full backup and the incremental backups that
+// follow it, in their order. One file is open at a time. An error about a file names the file. The files are on
+// RestoreOptions.Options.FS, if that is set, and otherwise on the disk of the machine. RestoreFrom makes
+// nothing unless all files exist.
 func RestoreFrom(ctx context.Context, dir string, opts RestoreOptions, names ...string) (RestoreInfo, error) {
 	from := new(Options)
 	if opts.Options != nil {
@@ -438,31 +439,35 @@ func (o *RestoreOptions) backupKeys() sealed.Keys {
 	return sealed.From(o.BackupKeys)
 }
 
-// PromoteOptions say how Promote makes a database of a standby. One of CopyTag and SameTag must be set: the source may have used
-// IDs that the standby does not know of, and may still be in use.
+// PromoteOptions configure Promote. One of CopyTag and SameTag must be set: the source may have used IDs that
+// the standby does not know, and may still be in use.
 type PromoteOptions struct {
-	// CopyTag gives the database a node tag of its own, as RestoreOptions.CopyTag does: the source may go on.
+	// CopyTag gives the database a new node tag, as RestoreOptions.CopyTag does: the source may continue.
 	CopyTag string
 
-	// SameTag puts the database in the place of its source, as RestoreOptions.SameTag does: Floors must name the etag and every counter.
+	// SameTag makes the database replace its source, as RestoreOptions.SameTag does: Floors must name the etag
+	// and every counter.
 	//
-	// Danger: a source that still writes makes the same IDs and the same change vectors. See that it cannot before.
+	// Danger: a source that still writes makes the same IDs and the same change vectors. Make sure first that
+	// it cannot.
 	SameTag bool
 
 	// Floors are numbers that the source has not passed.
 	Floors Counters
 
-	// Options are those that the database is opened under. CopyTag, NodeTag, ReadOnly and AcceptLoss must not
-	// be set. Nil means the defaults.
+	// Options are the options for opening the database. CopyTag, NodeTag, ReadOnly and AcceptLoss must not be
+	// set. Nil means the defaults.
 	Options *Options
 }
 
-// Promote makes the standby in directory dir, which must not be in use, a database of its own, which Open opens. It has what the
-// standby had: see standby.Status.Moment. The numbers of its source continue as those of a backup do that Restore restores, so
-// CopyTag and SameTag, ErrNeedsFloor and ErrFixed mean the same. RestoreInfo has no backups and no indexes.
+// Promote turns the standby in directory dir, which must not be in use, into an independent database, which
+// Open opens. The database has the state of the standby: see standby.Status.Moment. The numbers of its source
+// continue as after Restore, so CopyTag, SameTag, ErrNeedsFloor and ErrFixed mean the same. The RestoreInfo has
+// no backups and no indexes.
 //
-// If it returns an error or the process ends, the directory is still that of a standby: call Promote again with the same CopyTag, or follow
-// the source again. A directory that is no standby's, or whose first copy is not whole, is ErrStandby.
+// If Promote returns an error or the process ends, the directory is still a standby: call Promote again with
+// the same CopyTag, or follow the source again. Promote returns ErrStandby for a directory that is not a
+// standby, or whose first copy is incomplete.
 func Promote(ctx context.Context, dir string, opts PromoteOptions) (RestoreInfo, error) {
 	o, claim, err := (&RestoreOptions{CopyTag: opts.CopyTag, SameTag: opts.SameTag, Floors: opts.Floors, Options: opts.Options}).inner()
 	defer claim.End()
@@ -529,20 +534,20 @@ func (o *RestoreOptions) inner() (out recovery.RestoreOptions, claim *budget.Cla
 	return out, claim, nil
 }
 
-// Checkpoint makes a copy of the database as the directory dir, which must not exist: a
-// database that Open opens, with its indexes. It has every write that was acknowledged
-// before the call, and perhaps later ones. Reads and writes go on.
+// Checkpoint copies the database to the directory dir, which must not exist. The copy is a database that Open
+// opens, with its indexes. It has every write that was acknowledged before the call, and perhaps later ones.
+// Reads and writes continue during the call.
 //
-// Where the file system can, tables are linked and not copied, so that it takes little
-// time and space at first: files that the database removes stay for as long as the
-// checkpoint has them. It lies on the same disk then and is no protection against losing
-// that. Copy it to where it is to be kept, or use Backup.
+// Where the file system allows it, Checkpoint links tables instead of copying them, so it takes little time,
+// and little space at first: files that the database removes stay as long as the checkpoint has them. The
+// checkpoint is then on the same disk, and does not protect against the loss of this disk. Copy it to another
+// place, or use Backup.
 //
 // The copy has the node tag of the original. To read it, also in several processes, open it with
-// Options.ReadOnly; to write to it beside the original, with Options.CopyTag, and see
-// there. The directory appears when it is complete. Until then it is called dir
-// with ".unfinished" behind it; a process that ends meanwhile leaves that, to be
-// removed. If ctx ends, Checkpoint removes it. A database in memory has no checkpoints: ErrUsage.
+// Options.ReadOnly. To write to it while the original is in use, open it with Options.CopyTag, and see there.
+// The directory appears under its name when it is complete. Until then its name is dir followed by
+// ".unfinished". If ctx ends, Checkpoint removes it. A process that ends during the call leaves it; remove it
+// then. Checkpoint returns ErrUsage for a database in memory.
 func (db *DB) Checkpoint(ctx context.Context, dir string) error {
 	if err := checkpoint(ctx, db, dir); err != nil {
 		return fmt.Errorf("checkpoint %q: %w", dir, err)
@@ -570,65 +575,68 @@ func checkpoint(ctx context.Context, db *DB, dir string) error {
 	return err
 }
 
-// CopyOptions say how Copy copies a database. One of CopyTag and SameTag must be set.
+// CopyOptions configure Copy. One of CopyTag and SameTag must be set.
 type CopyOptions struct {
-	// CopyTag gives the copy a node tag of its own, as RestoreOptions.CopyTag does: the source may go on. Identities, and the HiLo of older
-	// generations, have no tag: in the copy they are ErrNeedsFloor until Floors, SeedIdentity or RaiseCounters gives their numbers a minimum.
+	// CopyTag gives the copy a new node tag, as RestoreOptions.CopyTag does: the source may continue.
+	// Identities, and the HiLo of older generations, have no tag: in the copy they return ErrNeedsFloor until
+	// Floors, SeedIdentity or RaiseCounters sets a minimum for their numbers.
 	CopyTag string
 
-	// SameTag keeps the node tag and the database ID: the database moves, and the copy takes the place of the source. All counters go on where
-	// they are, so that no number comes twice.
+	// SameTag keeps the node tag and the database ID: the database moves, and the copy replaces the source. All
+	// counters continue from their present values, so no number is used twice.
 	//
-	// Danger: do not write to the source afterwards. Two databases under one tag cannot be told apart. Both make the same IDs and
-	// the same change vectors.
+	// Danger: do not write to the source afterwards. Two databases under one tag cannot be distinguished. Both
+	// make the same IDs and the same change vectors.
 	SameTag bool
 
-	// Floors are numbers that the source will not pass, for a copy with a CopyTag. They go without SameTag.
+	// Floors are numbers that the source will not pass, for a copy with a CopyTag. They cannot be combined with
+	// SameTag.
 	Floors Counters
 
-	// From and To are the options under which the source and the target are opened: Engine, FS and Logger, and To for the numbers of
-	// Floors. CopyTag, NodeTag, ReadOnly, Cluster and AcceptLoss must not be set. Nil means the defaults, which are those of directories.
+	// From and To are the options under which the source and the target are opened: Engine, FS and Logger, and
+	// To for the numbers of Floors. CopyTag, NodeTag, ReadOnly, Cluster and AcceptLoss must not be set. Nil
+	// means the defaults: the database is in a directory.
 	From, To *Options
 
 	// Progress, if not nil, is called now and then.
 	Progress func(CopyProgress)
 }
 
-// CopyProgress is how far a step of Copy is.
+// CopyProgress is the progress of a step of Copy.
 type CopyProgress struct {
 	Step string // "measure", "copy" or "compare"
 
-	Keys, Bytes, Documents int64 // that the step has come to; a copy that goes on begins with those that are there
+	Keys, Bytes, Documents int64 // processed so far; a resumed copy begins with those that the target has
 
-	// TotalKeys, TotalBytes and TotalDocuments are those of the whole step. They are 0 if that is not known: only a target with limits makes Copy read the source
-	// before.
+	// TotalKeys, TotalBytes and TotalDocuments are the totals of the step. They are 0 if the totals are not
+	// known: Copy reads the source in advance only if the target has limits.
 	TotalKeys, TotalBytes, TotalDocuments int64
 }
 
-// CopyInfo says what Copy has made.
+// CopyInfo describes the copy that Copy has made.
 type CopyInfo struct {
 	NodeTag   string `json:"nodeTag"`   // of the copy
 	Documents int64  `json:"documents"` // that were compared
 	Keys      int64  `json:"keys"`      // of all that is stored
 	Bytes     int64  `json:"bytes"`     // of keys and values
-	Resumed   bool   `json:"resumed"`   // a copy that had been interrupted went on
+	Resumed   bool   `json:"resumed"`   // Copy continued an interrupted copy
 }
 
 // CopyError is the error of a copy that cannot be made. errors.Is(err, ErrCopy) is true. Its fields:
 //
-//	Rule     string  the condition that is not kept
-//	Store    string  the name of the store that does not keep it
+//	Rule     string  the rule that is violated
+//	Store    string  the name of the store that violates it
 //	Problem  string  what is wrong
 //	Do       string  what to do
 //
 // The rules:
 //
 //	"unwritten source"  nothing writes to the source from the beginning of a copy to its end
-//	"whole source"      the source is a whole database of its own: no standby, no member of a cluster, no unfinished restore
+//	"whole source"      the source is a complete database: no standby, no member of a cluster, no unfinished restore
 //	"empty target"      the target is empty, or an unfinished copy
-//	"same copy"         an unfinished copy goes on from the same source, and with the same CopyTag
-//	"one copier"        one process makes a copy at a time
-//	"equal target"      in the end the target has what the source has
+//	"same copy"         an unfinished copy continues from the same source, and with the same CopyTag
+//	"one copier"        one process at a time makes a copy
+//	"equal target"      in the end the target equals the source
 type CopyError copier.Error
 
 // Error implements error.
@@ -641,8 +649,8 @@ func (e *CopyError) Is(target error) bool { return target == ErrCopy }
 // errors.Is(err, ErrTooLarge) is true. Its fields:
 //
 //	Store    string    the name of the target
-//	Found    int64     records, also those that are not listed
-//	Records  []string  the first 1,000 of them, each with what of it is too long, and the limit
+//	Found    int64     the number of such records, including those that are not listed
+//	Records  []string  the first 1,000 of them, each with the part that is too long, and the limit
 type CopyLimitError copier.LimitError
 
 // Error names the first records.
@@ -651,17 +659,19 @@ func (e *CopyLimitError) Error() string { return (*copier.LimitError)(e).Error()
 // Unwrap returns ErrTooLarge.
 func (e *CopyLimitError) Unwrap() error { return ErrTooLarge }
 
-// Copy copies a database from one store to another, of whatever engines: a directory, or what Options.Engine opens. All is copied as it is: documents
-// with their versions, revisions and attachments, changes, counters, compare-exchange values, subscriptions with their positions, definitions, and indexes with their
-// entries. Only attachments that are being written, or that nothing refers to any more, are left out. In the end both stores are
-// read again and compared, key by key.
+// Copy copies a database from one store to another. Each store can be a directory, or a store of
+// Options.Engine; the engines may differ. Copy changes nothing in the data: documents with their versions,
+// revisions and attachments, changes, counters, compare-exchange values, subscriptions with their positions,
+// definitions, and indexes with their entries. It leaves out only attachments that are being written, or that
+// are no longer referenced. In the end Copy reads both stores again and compares them, key by key.
 //
-// The target must be empty or missing. Until it is whole, Open refuses it with ErrRestoring. A Copy that was interrupted, also by the end of the process,
-// goes on when it is called again with the same source, target and tag.
+// The target must be empty or missing. Until it is complete, Open returns ErrRestoring for it. To continue an
+// interrupted Copy, even after the end of the process, call Copy again with the same source, target and tag.
 //
-// Nothing may write to the source meanwhile: a directory is locked (ErrLocked if it is in use), and if others have written to a store on a server, Copy
-// returns a *CopyError, at the end at the latest. Nothing is written to the source. What is longer than the target can store is listed by a
-// *CopyLimitError before anything is written.
+// Nothing may write to the source during Copy. Copy locks a directory, and returns ErrLocked if it is in use.
+// If others have written to a store on a server, Copy returns a *CopyError, at the end at the latest. Copy
+// writes nothing to the source. If records are too long for the target, Copy returns a *CopyLimitError that
+// lists them before it writes anything.
 func Copy(ctx context.Context, from, to string, opts CopyOptions) (CopyInfo, error) {
 	inner, claims, err := opts.inner()
 	defer func() {

@@ -17,12 +17,10 @@ import (
 	"github.com/jaydb/jay/metadata"
 )
 
-// Change is the newest change of a document at the time of the read: a write or a
-// deletion.
+// Change is the newest change of a document at the time when the feed read it: a write or a deletion.
 type Change struct {
-	// ID is the document's ID as it was written, also that of a deletion. A deletion that a
-	// Jay before format 8 has stored has the folded ID, which is the form in which the
-	// database compares IDs.
+	// ID is the document's ID as it was written, also for a deletion. A deletion that was stored before format
+	// 8 has the folded ID, the form in which the database compares IDs.
 	ID string
 
 	// Collection is the document's collection, or "@empty".
@@ -37,12 +35,11 @@ type Change struct {
 	// LastModified is when the document was written, in UTC. A deletion has none.
 	LastModified time.Time
 
-	// Document is the document that was written, with WithDocuments. A deletion has
-	// none.
+	// Document is the written document, if WithDocuments is set. A deletion has none.
 	Document *Document
 
-	// Checkpoint is true for the reports that WithCheckpoints adds. Such a Change concerns
-	// no document and has only an Etag and a Token.
+	// Checkpoint is true for the reports of progress that WithCheckpoints adds. Such a Change belongs to no
+	// document, and has only an Etag and a Token.
 	Checkpoint bool
 
 	base      uint64 // see feed.Token
@@ -50,8 +47,8 @@ type Change struct {
 	origins   env.Origins
 }
 
-// Token returns the token with which Changes continues after this change, in this process
-// or in a later one.
+// Token returns the token with which Changes continues after this change, in this process or in a later
+// process.
 func (c Change) Token() string {
 	if c.Etag == 0 {
 		return ""
@@ -59,8 +56,7 @@ func (c Change) Token() string {
 	return feed.Token(c.origins, c.own, c.Etag, c.base)
 }
 
-// ChangeVector returns the change vector of the version that was written, as the
-// document has it, or that of the deletion.
+// ChangeVector returns the change vector of the written version of the document, or of the deletion.
 func (c Change) ChangeVector() string {
 	if c.Checkpoint || c.Etag == 0 {
 		return ""
@@ -71,11 +67,10 @@ func (c Change) ChangeVector() string {
 // SinceNow makes Changes begin after the newest change.
 const SinceNow = feed.Now
 
-// ChangesGoneError is returned by Changes when it cannot continue after a token without
-// missing changes: deletions after it were removed, or the token belongs to another
-// database, such as the original of this copy, or to a state that was lost. Begin again
-// with "": documents that the feed has not brought by the time it has caught up no longer
-// exist. errors.Is(err, ErrChangesGone) is true.
+// ChangesGoneError is the error of Changes when it cannot continue after a token without missing changes:
+// deletions after the token were removed, or the token belongs to another database, such as the original of
+// this copy, or to a state that was lost. Begin again with "": documents that the feed has not delivered when
+// it has caught up no longer exist. errors.Is(err, ErrChangesGone) is true.
 type ChangesGoneError struct {
 	Since  string // the token
 	Oldest uint64 // the least etag with which a token is still valid
@@ -111,7 +106,8 @@ type changesOptions struct {
 // maxChangesFilters is how many collections, prefixes or IDs a feed can name.
 const maxChangesFilters = 128
 
-// OfCollections limits Changes to documents of these collections; "@empty" is one too.
+// OfCollections limits Changes to documents of these collections; "@empty" selects the documents without a
+// collection.
 func OfCollections(names ...string) ChangesOption {
 	return func(o *changesOptions) { o.collections = append(o.collections, names...) }
 }
@@ -121,44 +117,41 @@ func OfPrefixes(prefixes ...string) ChangesOption {
 	return func(o *changesOptions) { o.prefixes = append(o.prefixes, prefixes...) }
 }
 
-// OfIDs limits Changes to these documents, whether or not they exist.
+// OfIDs limits Changes to the documents with these IDs, whether or not they exist.
 func OfIDs(ids ...string) ChangesOption {
 	return func(o *changesOptions) { o.ids = append(o.ids, ids...) }
 }
 
-// WithDocuments makes Changes read the documents too, each in the version of its change.
+// WithDocuments makes Changes also read the documents, each in the version of its change.
 func WithDocuments() ChangesOption {
 	return func(o *changesOptions) { o.documents = true }
 }
 
-// WithCheckpoints makes Changes also report its progress while the filters leave out what
-// it reads, as a Change with Checkpoint set. A program that stores the Token of each
-// report need not pass the same changes again after a restart, and its token does not
-// become too old while other documents change. A feed that begins at SinceNow first
-// reports its position, so that it can be resumed without a gap even if it is interrupted
-// before its first change: after that token, or after "" if nothing was ever written.
+// WithCheckpoints makes Changes also report its progress while the filters leave out changes. A report is a
+// Change with Checkpoint set. If a program stores the Token of each report, the feed does not read the same
+// changes again after a restart, and the token does not become too old while other documents change. A feed
+// that begins at SinceNow first reports its position. So the program can resume without a gap even if the feed
+// is interrupted before its first change: after that token, or after "" if nothing was ever written.
 func WithCheckpoints() ChangesOption {
 	return func(o *changesOptions) { o.checkpoints = true }
 }
 
-// UntilCaughtUp makes Changes end when it has reached the newest change, instead of
-// waiting for more.
+// UntilCaughtUp makes Changes end when it has reached the newest change, instead of waiting for further
+// changes.
 func UntilCaughtUp() ChangesOption {
 	return func(o *changesOptions) { o.untilCaughtUp = true }
 }
 
-// Opened makes Changes call fn when the feed has its position, before the first change.
-// Every change that is committed after the call is delivered, with SinceNow too. So a
-// program can begin to follow changes before it reads or writes the documents. fn must not
-// block.
+// Opened makes Changes call fn once the feed has its position, before the first change. The feed delivers every
+// change that is committed after this call, even with SinceNow. So a program can begin to follow changes before
+// it reads or writes the documents. fn must not block.
 func Opened(fn func()) ChangesOption {
 	return func(o *changesOptions) { o.opened = fn }
 }
 
-// Changes iterates over the changes of documents, in the order in which they were
-// committed: first those after since, then, without a gap, new ones as they come, until
-// ctx ends, the database is closed or the loop is left. since is the Token of a Change, or
-// SinceNow, or "". The changes after "" bring every document.
+// Changes iterates over the changes of documents, in the order of their commits: first the stored changes after
+// since, then, without a gap, new changes as they are committed, until ctx ends, the database is closed or the
+// loop is left. since is the Token of a Change, or SinceNow, or "". With "", the feed delivers every document.
 //
 //	for change, err := range db.Changes(ctx, token, jay.OfCollections("Orders")) {
 //		if err != nil {
@@ -167,24 +160,22 @@ func Opened(fn func()) ChangesOption {
 //		… // do something with it, then store change.Token()
 //	}
 //
-// Only the newest change of a document is delivered. Versions that were overwritten before
-// the feed reached them are skipped; the latest version never is. With Synced durability a
-// change is delivered once it is on disk. With Relaxed it is delivered once it is
-// committed, and a crash may still undo it: call Flush before you store its token.
+// The feed delivers only the newest change of a document. It skips versions that were overwritten before it
+// reached them, but never the latest version. With Synced durability a change is delivered once it is on disk.
+// With Relaxed it is delivered once it is committed, and a crash may still undo it: call Flush before you store
+// its token.
 //
-// A deletion is a Change with Deleted set. Its record is kept for an open feed that is at
-// most 1,000,000 etags behind the newest change, and in any case while it is among the
-// newest 1,000. A feed that falls further behind, or whose token became too old while it
-// was not open, ends with a *ChangesGoneError. A Subscription keeps the deletions that it
-// needs.
+// A deletion is a Change with Deleted set. The database keeps the record of a deletion for an open feed that
+// lags by at most 1,000,000 etags, and in any case while the record is among the newest 1,000. A feed that lags
+// further, or whose token became too old while it was not open, ends with a *ChangesGoneError. A Subscription
+// keeps the deletions that it needs.
 //
-// The feed reads from disk, in batches of up to 256 changes or 1 MiB of documents, and
-// holds nothing between them: a slow loop body delays no writer. Filters of different
-// kinds must all match. They save no reads, as the feed reads every change record.
+// The feed reads from disk, in batches of up to 256 changes or 1 MiB of documents, and holds no resources
+// between batches: a slow loop body delays no writer. Filters of different kinds must all match. Filters save
+// no reads, because the feed reads every change record.
 //
-// If the iteration fails, its last pair is a zero Change and the error: ErrClosed when
-// the database is closed, that of ctx when it ends, ErrFailed when the database can
-// no longer write.
+// If the iteration fails, its last pair is a zero Change and the error: ErrClosed when the database is closed,
+// the error of ctx when ctx ends, ErrFailed when the database can no longer write.
 func (db *DB) Changes(ctx context.Context, since string, opts ...ChangesOption) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		if err := yieldChanges(ctx, db, since, opts, yield); err != nil {
@@ -314,15 +305,15 @@ func (f openedFeed) change(c *feed.Change) Change {
 	return out
 }
 
-// LiveKind says what a LiveEvent is.
+// LiveKind is the kind of a LiveEvent.
 type LiveKind uint8
 
 // The kinds of events of a live query.
 const (
 	LiveEnter   LiveKind = iota + 1 // the document has become an answer
-	LiveChange                      // it was an answer, was written, and still is one
-	LiveLeave                       // it is an answer no longer: it was changed or deleted
-	LiveCurrent                     // the answers are those of the moment of Token
+	LiveChange                      // the document was an answer, was written, and still is an answer
+	LiveLeave                       // the document is no longer an answer: it was changed or deleted
+	LiveCurrent                     // the answers are now exactly those of the snapshot of Token
 )
 
 // String returns "enter", "change", "leave" or "current".
@@ -342,35 +333,34 @@ func (k LiveKind) String() string {
 
 // LiveEvent is one event of a live query: see Query.Live.
 type LiveEvent[T any] struct {
-	// Kind says what has happened.
+	// Kind is the kind of the event.
 	Kind LiveKind
 
 	// ID is the document's ID as it was written. LiveCurrent has none.
 	ID string
 
-	// Value is the answer, at LiveEnter and LiveChange. It must not be changed: other live
-	// queries may share what it refers to.
+	// Value is the answer, for LiveEnter and LiveChange. The program must not change it: other live queries may
+	// share data that it refers to.
 	Value *T
 
-	// Etag is the number of the write or of the deletion, and of LiveCurrent the
-	// number of the newest write that the answers include.
+	// Etag is the number of the write or of the deletion. For LiveCurrent it is the number of the newest write
+	// that the answers include.
 	Etag uint64
 
-	// ChangeVector is that of the version, or of the deletion. LiveCurrent has none.
+	// ChangeVector is the change vector of the version or of the deletion. LiveCurrent has none.
 	ChangeVector string
 
-	// CatchingUp is true while events may repeat what the loop has had before: after a
-	// token, and after the loop was too slow. The loop may have the document already at
-	// LiveEnter, and may not have it at LiveLeave. It is false again from the next
-	// LiveCurrent on.
+	// CatchingUp is true while events may repeat earlier events: after a token, and after the loop was too
+	// slow. The loop may already have the document of a LiveEnter, and may not have the document of a
+	// LiveLeave. CatchingUp is false again from the next LiveCurrent on.
 	CatchingUp bool
 
-	// Token is where a later Live can go on. Only LiveCurrent has one.
+	// Token is the position from which a later Live can continue. Only LiveCurrent has a Token.
 	Token string
 }
 
-// Live iterates over the answers of the query as they are and as they become, until ctx ends,
-// the database is closed or the loop is left:
+// Live iterates over the present answers of the query and then over their changes, until ctx ends, the database
+// is closed or the loop is left:
 //
 //	for e, err := range orders.Query().Where(jay.Eq("Status", "open")).Live(ctx, "") {
 //		if err != nil {
@@ -386,40 +376,38 @@ type LiveEvent[T any] struct {
 //		}
 //	}
 //
-// After the token "" it begins with a LiveEnter for each answer, all of one moment, and a
-// LiveCurrent. Then come, without a gap and in the order of their commits, the changes by
-// which documents enter the answers, change in them and leave them. Each LiveCurrent ends
-// a group of whole commits: there, and only there, the loop has exactly the answers of one
-// moment. Commits that follow each other quickly may come as one group, in which a
-// document comes once, with its newest version. With Synced durability an event comes once
-// its commit is on disk; with Relaxed a crash may undo it.
+// With the token "", Live begins with a LiveEnter for each answer of one snapshot, and a LiveCurrent. Then it
+// delivers, without a gap and in the order of commits, an event for each document that enters the answers,
+// changes in them or leaves them. Each LiveCurrent ends a group of whole commits: at a LiveCurrent, and only
+// there, the loop has exactly the answers of one snapshot. Commits in quick succession may come as one group,
+// in which a document comes once, with its newest version. With Synced durability an event comes once its
+// commit is on disk; with Relaxed a crash may undo the commit.
 //
-// After the Token of a LiveCurrent of the same query, Live goes on there. It does not know
-// which answers the loop has kept: until the next LiveCurrent every document that was
-// written since comes as LiveEnter or LiveLeave, whichever it is now, also one that has never
-// been an answer. So the same loop as above is right. A token must be of this query on
-// this database, or Live fails: with ErrUsage for a text that is no token or the token of another query,
-// and with a *ChangesGoneError if deletions since are forgotten, or the database is another
-// one, such as a restored backup. Begin again with "" then, and without answers.
+// With the Token of a LiveCurrent of the same query, Live continues from there. Live does not know which
+// answers the loop has kept: until the next LiveCurrent, every document that was written since the token comes
+// as LiveEnter or LiveLeave, by its present state, even if it has never been an answer. The loop above handles
+// this correctly. A token must belong to this query on this database. Live fails with ErrUsage for an invalid
+// token and for the token of another query. It fails with a *ChangesGoneError if records of deletions since the
+// token were removed, or if the database is another one, such as a restored backup. Then begin again with "",
+// and with no answers.
 //
-// The answers must be decided by each document alone, and be a set. Refused with ErrQuery
-// are an order, Skip, Limit, After, Distinct, groups, functions, facets, Include,
-// highlights, computed indexes, load, JavaScript and the conditions Search, Fuzzy, MoreLikeThis,
-// Boost and vector search; ErrUsage is the query of a transaction or a session. Select of members of the
-// document is allowed. Documents that expire leave when their deletion is committed.
-// With ExactExpiry no document comes that has expired, and its deletion is a LiveLeave
-// nevertheless. A write may change how an ID is written: key the answers by ids.Fold(e.ID) if
-// the program writes an ID in several forms.
+// Each document alone must decide whether it is an answer, and the answers must be an unordered set. Live
+// returns ErrQuery for an order, Skip, Limit, After, Distinct, groups, functions, facets, Include, highlights,
+// computed indexes, load, JavaScript and the conditions Search, Fuzzy, MoreLikeThis, Boost and vector search.
+// It returns ErrUsage for the query of a transaction or a session. Select of members of the document is
+// allowed. A document that expires leaves the answers when its deletion is committed. With ExactExpiry, Live
+// delivers no expired document as an answer, and the deletion still comes as a LiveLeave. A write may change
+// the casing of an ID: key the answers by ids.Fold(e.ID) if the program writes an ID in several forms.
 //
-// Equal queries of one database share their work, and a slow loop delays neither writers
-// nor other loops: up to 1,024 events or 1 MiB wait for it, and when there are more it reads
-// the changes from the disk, with CatchingUp set. A database has 10,000 live queries
-// at most (ErrQuery with a *query.LimitError). It remembers the IDs of their answers, which take
-// up to a quarter of the memory for work: beyond that a live query ends with ErrMemory.
+// Equal queries of one database share their work, and a slow loop delays neither writers nor other loops: up to
+// 1,024 events or 1 MiB are buffered for a loop, and a loop that lags further reads the changes from the disk,
+// with CatchingUp set. A database has at most 10,000 live queries; a further one returns ErrQuery with a
+// *query.LimitError. The database keeps the IDs of their answers in memory, in up to a quarter of the memory
+// for work: beyond that a live query ends with ErrMemory.
 //
-// A document that does not decode comes as an event with its ID, without a Value, and with a
-// *DecodeError, and the loop goes on. Any other error comes as the last pair: ErrClosed when
-// the database is closed, that of ctx when it ends.
+// If a document does not decode, its pair is an event with its ID and without a Value, and a *DecodeError, and
+// the iteration continues. Any other error comes as the last pair: ErrClosed when the database is closed, the
+// error of ctx when ctx ends.
 func (q Query[T]) Live(ctx context.Context, token string) iter.Seq2[LiveEvent[T], error] {
 	return func(yield func(LiveEvent[T], error) bool) {
 		for e, err := range q.def.Live(ctx, token) {

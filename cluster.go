@@ -18,13 +18,13 @@ var (
 	// IDs can be written.
 	ErrTag = cluster.ErrTag
 
-	// ErrNeedsCluster is returned when a database that belongs to a cluster was opened
-	// without Options.Cluster and an identity or a compare-exchange value is needed. Open
-	// returns it if the database has documents whose commit only the cluster can decide.
+	// ErrNeedsCluster is returned by operations on identities and compare-exchange values when a database that
+	// belongs to a cluster was opened without Options.Cluster. Open returns it if the database has documents
+	// whose commit only the cluster can decide.
 	ErrNeedsCluster = errs.ErrNeedsCluster
 
-	// ErrOtherCluster is returned by Open when the database belongs to a cluster other
-	// than that of Options.Cluster.
+	// ErrOtherCluster is returned by Open when the database belongs to another cluster than the one of
+	// Options.Cluster.
 	ErrOtherCluster = cluster.ErrOtherCluster
 
 	// ErrClusterRestored is returned by Open, for identities and for compare-exchange
@@ -44,8 +44,8 @@ type ClusterStats struct {
 	NodeTag string `json:"nodeTag"`
 	// Joined is true once this process has claimed the node tag at the coordinator.
 	Joined bool `json:"joined"`
-	// Refusal is the reason why no IDs are made with the node tag, or no identities; "" if
-	// they may be.
+	// Refusal is the reason why the database makes no IDs with the node tag, or no identities; "" if it makes
+	// both.
 	Refusal string `json:"refusal,omitempty"`
 }
 

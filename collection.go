@@ -19,37 +19,35 @@ import (
 	"github.com/jaydb/jay/metadata"
 )
 
-// Collection holds the documents of one collection as values of the struct type T.
-// CollectionOf makes it. It stores nothing itself, and is safe for concurrent use.
+// Collection gives access to the documents of one collection as values of the struct type T. CollectionOf
+// returns it. A Collection holds no data, and is safe for concurrent use.
 //
-// T needs a string field for the ID: tagged `jay:"id"`, or otherwise named ID or
-// Id. The ID is not part of the stored JSON; everything else is stored as
-// encoding/json encodes it.
+// T needs a string field for the ID: tagged `jay:"id"`, or otherwise named ID or Id. The ID is not part of the
+// stored JSON; all other fields are stored as encoding/json encodes them.
 //
-// A string field tagged `jay:"version"` holds the document's change vector, and
-// makes every Put and Replace conditional: the document must still be in the
-// version that the value was read in. If the field is empty, Put needs a document
-// that does not exist, and Replace one that does, in whatever version. Otherwise the
-// write fails with a *ConflictError. IfMatch and AnyVersion override the field. It
-// is not part of the stored JSON either.
+// A string field tagged `jay:"version"` holds the document's change vector, and makes every Put and Replace
+// conditional: the document must still be in the version in which the value was read. If the field is empty,
+// Put requires that the document does not exist, and Replace requires that it exists, in any version. Otherwise
+// the write fails with a *ConflictError. IfMatch and AnyVersion override the field. The field is not part of
+// the stored JSON either.
 //
 // Other fields may hold metadata, which is not part of the stored JSON:
 //
 //	Changed time.Time         `jay:"lastModified"`     // when the document was written
-//	Where   string            `jay:"collection"`       // its collection, as it is spelt there
+//	Where   string            `jay:"collection"`       // its collection, in the stored spelling
 //	Until   time.Time         `jay:"expires"`          // when it expires: see WithTTL; zero for never
 //	Meta    map[string]any    `jay:"metadata"`         // its custom metadata: a map, a struct or json.RawMessage
-//	Source  string            `jay:"metadata=Source"`  // one key of it, instead of Meta
+//	Source  string            `jay:"metadata=Source"`  // one key of the custom metadata, instead of Meta
 //
-// All of them are filled by reads, queries and sessions, the first two also by writes,
-// which ignore what they hold. Custom metadata is written as it stands in the value: a
-// key that is not there, or whose field is zero, is removed. A session keeps the keys
-// that the type has no field for; WithMetadata overrides the fields.
+// Reads, queries and sessions fill all of these fields. Writes fill the first two, and ignore their previous
+// values. A write stores the custom metadata of the value: it removes a key that is missing in the value, or
+// whose field is zero. A session keeps the keys for which the type has no field. WithMetadata overrides the
+// fields.
 //
-// The expiry, a time.Time or a *time.Time, is written as it stands in the value, too: zero makes
-// a document that does not expire. WithTTL and ExpiresAt override it, and the write puts what it has stored into the
-// field. Where a type has neither this field nor one for all custom metadata, Put and Replace leave the expiry of
-// the document as it is, unless an option names one; and they leave its refresh, see RefreshAt.
+// A write also stores the expiry of the value, a time.Time or a *time.Time: a document with a zero field does
+// not expire. WithTTL and ExpiresAt override the field, and the write sets the field to the stored expiry. If a
+// type has neither this field nor a field for all custom metadata, Put and Replace do not change the expiry of
+// the document, unless an option sets one. The same holds for the refresh of the document, see RefreshAt.
 type Collection[T any] struct {
 	via access // the database, or a transaction
 	m   *codec.Mapping
@@ -60,15 +58,14 @@ func Named(collection string) CollectionOption {
 	return func(m *codec.Mapping) { m.Collection = collection }
 }
 
-// WithPrefix begins HiLo IDs with this prefix, given without the separator,
-// instead of the one that follows from the collection's name.
+// WithPrefix makes HiLo IDs begin with this prefix, without the separator, instead of the prefix that follows
+// from the collection's name.
 func WithPrefix(prefix string) CollectionOption {
 	return func(m *codec.Mapping) { m.Prefix = prefix }
 }
 
-// AnyField lets queries of the collection name members that T lacks, for documents that
-// have more than T shows. Otherwise such a name is ErrQuery, since it is usually a
-// misspelling, or the name of a struct field in place of its JSON name.
+// AnyField lets queries of the collection use members for which T has no field. Without AnyField such a name is
+// ErrQuery, because it is usually a misspelling, or the name of a struct field instead of its JSON name.
 func AnyField() CollectionOption {
 	return func(m *codec.Mapping) { m.AnyField = true }
 }
@@ -78,13 +75,12 @@ func WithIDField(name string) CollectionOption {
 	return func(m *codec.Mapping) { m.IDField = name }
 }
 
-// WithIDs replaces HiLo: fn returns the ID of a value whose ID field is empty. It is
-// called before the write begins, and must be safe for concurrent use.
+// WithIDs replaces HiLo: fn returns the ID of a value whose ID field is empty. fn is called before the write
+// begins, and must be safe for concurrent use.
 //
-// The result is the ID itself, such as "users/ann". One that would be a request for
-// another strategy, since it is empty or ends with a pipe or the separator, is an
-// *IDError: what a value holds never decides how its ID is made. Use WithIDRequest
-// for identities, server-side IDs and GUIDs.
+// The result is the final ID, such as "users/ann". A result that requests another strategy, because it is empty
+// or ends with a pipe or the separator, is an *IDError: the data of a value never selects the ID strategy. Use
+// WithIDRequest for identities, server-side IDs and GUIDs.
 //
 // CollectionOf returns ErrUsage if T is not the type of the collection.
 func WithIDs[T any](fn func(ctx context.Context, v *T) (string, error)) CollectionOption {
@@ -98,15 +94,14 @@ func WithIDs[T any](fn func(ctx context.Context, v *T) (string, error)) Collecti
 	}
 }
 
-// CollectionOf returns the collection for the struct type T. Its name is the plural
-// of the type's (Order → Orders, Person → People). Its IDs begin with that name, in
-// lower case (orders/1-A) unless it has more than one upper-case letter
-// (OrderLines/1-A). Options.Conventions and the options given here change that.
+// CollectionOf returns the collection for the struct type T. The name of the collection is the plural of the
+// type's name (Order → Orders, Person → People). Its HiLo IDs begin with the name of the collection, in lower
+// case (orders/1-A) unless the name has more than one upper-case letter (OrderLines/1-A). Options.Conventions
+// and opts change these defaults.
 //
-// CollectionOf returns ErrType if T is no struct, has no name and no Named option,
-// or has no usable ID field, and ErrIndex for a tag with a word that Jay does not know or
-// with an index that cannot be: see Collection.EnsureIndexes. Nothing is written: a collection
-// exists when it has a document.
+// CollectionOf returns ErrType if T is not a struct, has no name and no Named option, or has no usable ID
+// field. It returns ErrIndex for a tag with an unknown word or with an invalid index: see
+// Collection.EnsureIndexes. CollectionOf writes nothing: a collection exists when it has a document.
 func CollectionOf[T any](db *DB, opts ...CollectionOption) (*Collection[T], error) {
 	m, err := db.mappingOf(reflect.TypeFor[T](), opts)
 	if err != nil {
@@ -115,13 +110,11 @@ func CollectionOf[T any](db *DB, opts ...CollectionOption) (*Collection[T], erro
 	return &Collection[T]{via: db, m: m}, nil
 }
 
-// In returns the collection as the transaction sees it: reads and writes through it
-// are part of t, and it is usable as long as t. IDs that t knows at once are
-// written into the values at once; the other IDs, and versions, are written when
-// the commit is done. IDs stay in the values even if the commit fails.
+// In returns the collection in the transaction t: reads and writes through it are part of t, and it is usable
+// as long as t. A write sets an ID that t knows at once in the value at once; the commit sets the other IDs,
+// and the versions. IDs stay in the values even if the commit fails.
 //
-// If t is a transaction of another database, everything that is asked of the result
-// returns ErrUsage.
+// If t is a transaction of another database, every method of the result returns ErrUsage.
 func (c *Collection[T]) In(t *Tx) *Collection[T] {
 	if t == nil || t.inner().Database() != c.via.source().Database() {
 		return &Collection[T]{via: refusing{c.via.source().Database()}, m: c.m}
@@ -132,38 +125,37 @@ func (c *Collection[T]) In(t *Tx) *Collection[T] {
 // Name returns the collection's name.
 func (c *Collection[T]) Name() string { return c.m.Collection }
 
-// Insert stores v as a new document and writes its final ID into v's ID field. An
-// empty field asks for a HiLo ID; otherwise the field is the requested ID, as in
-// DB.Put, and an existing document with it is ErrExists. On an error v is
-// unchanged.
+// Insert stores v as a new document and writes its final ID into v's ID field. An empty field requests a HiLo
+// ID. Otherwise the field is the requested ID, as in DB.Put, and Insert returns ErrExists if a document has
+// this ID. On an error v is unchanged.
 func (c *Collection[T]) Insert(ctx context.Context, v *T, opts ...WriteOption) (Metadata, error) {
 	return c.writeOne(ctx, write.Insert, v, opts)
 }
 
-// InsertMany inserts all of vs in one write, or none of them.
+// InsertMany inserts all of vs in one atomic write, as Insert does.
 func (c *Collection[T]) InsertMany(ctx context.Context, vs []*T, opts ...WriteOption) ([]Metadata, error) {
 	return c.write(ctx, write.Insert, vs, opts)
 }
 
-// Put stores v, replacing an existing document with its ID, and writes the final ID
-// into v's ID field. An empty field asks for a HiLo ID.
+// Put stores v, replacing an existing document with its ID, and writes the final ID into v's ID field. An empty
+// field requests a HiLo ID.
 func (c *Collection[T]) Put(ctx context.Context, v *T, opts ...WriteOption) (Metadata, error) {
 	return c.writeOne(ctx, write.Put, v, opts)
 }
 
-// PutMany puts all of vs in one write, or none of them.
+// PutMany puts all of vs in one atomic write, as Put does.
 func (c *Collection[T]) PutMany(ctx context.Context, vs []*T, opts ...WriteOption) ([]Metadata, error) {
 	return c.write(ctx, write.Put, vs, opts)
 }
 
-// Replace stores v over the existing document with its ID. It returns ErrNotFound
-// if there is none. An empty version field means any version.
+// Replace stores v over the existing document with its ID. It returns ErrNotFound if no such document exists.
+// An empty version field means any version.
 func (c *Collection[T]) Replace(ctx context.Context, v *T, opts ...WriteOption) (Metadata, error) {
 	return c.writeOne(ctx, write.Replace, v, opts)
 }
 
-// Get returns the value with this ID. It returns ErrNotFound if there is none; if the
-// document belongs to another collection, the error is a *CollectionError as well.
+// Get returns the value with this ID. It returns ErrNotFound if the collection has no such document. If the
+// document belongs to another collection, the error is both ErrNotFound and a *CollectionError.
 func (c *Collection[T]) Get(ctx context.Context, id string) (*T, error) {
 	if db, ok := c.via.(*DB); ok && c.m.Info.Quiet {
 		v := new(T)
@@ -184,8 +176,8 @@ func (c *Collection[T]) Load(ctx context.Context, id ID[T]) (*T, error) {
 	return c.Get(ctx, string(id))
 }
 
-// GetMany returns the values with these IDs, in their order, read at one moment.
-// The value of a missing document is nil.
+// GetMany returns the values with these IDs, in the order of ids, from one snapshot. The value of a missing
+// document is nil.
 func (c *Collection[T]) GetMany(ctx context.Context, ids ...string) ([]*T, error) {
 	docs, err := c.via.GetMany(ctx, ids...)
 	if err != nil {
@@ -212,9 +204,8 @@ func (c *Collection[T]) Exists(ctx context.Context, id string) (bool, error) {
 	return core.Owns(c.m, docs[0].inner()), nil
 }
 
-// Delete removes the document with this ID. Deleting a missing document is no
-// error, unless IfMatch asks for a version; one of another collection is a
-// *CollectionError.
+// Delete removes the document with this ID. Deleting a missing document is not an error, unless IfMatch
+// requires a version. Delete returns a *CollectionError for a document of another collection.
 func (c *Collection[T]) Delete(ctx context.Context, id string, opts ...WriteOption) error {
 	_, err := writeOne(ctx, c.via, c.newDelete(id, opts))
 	return err
@@ -227,13 +218,14 @@ func (c *Collection[T]) newDelete(id string, opts []WriteOption) *op {
 	return o
 }
 
-// BatchOf adds writes of values of the collection to a Batch, among those of other collections and of JSON.
-// Collection.InBatch makes it. Like the Batch, it is not safe for concurrent use.
+// BatchOf adds writes of values of the collection to a Batch, which may also have writes of other collections
+// and of JSON. Collection.InBatch returns it. Like a Batch, a BatchOf is not safe for concurrent use.
 //
-// Each method encodes its value at once, and returns the errors of the value, such as ErrType; nothing is
-// added then. The value may change afterwards, and its changes are not written. When DB.Apply or Tx.Apply has committed the batch,
-// the fields for the ID, the version and other metadata of each value are set, as by Collection.Put; after an error they are as they were. A repeated
-// call with RequestID sets ID and version to what the first one has made. The batch keeps the pointers until it is Reset.
+// Each method encodes its value at once. If that fails, the method returns the error, such as ErrType, and adds
+// nothing. Later changes of the value are not written. When DB.Apply or Tx.Apply has committed the batch, it
+// sets the fields for the ID, the version and other metadata of each value, as Collection.Put does. After an
+// error the fields are unchanged. A repeated call with RequestID sets the ID and version that the first call
+// made. The batch keeps the pointers until Reset.
 type BatchOf[T any] struct {
 	c *Collection[T]
 	b *Batch
@@ -247,27 +239,27 @@ type BatchOf[T any] struct {
 //	results, err := db.Apply(ctx, &b)
 func (c *Collection[T]) InBatch(b *Batch) BatchOf[T] { return BatchOf[T]{c, b} }
 
-// Insert adds Collection.Insert.
+// Insert adds a write as by Collection.Insert.
 func (b BatchOf[T]) Insert(ctx context.Context, v *T, opts ...WriteOption) error {
 	return b.add(ctx, write.Insert, v, opts)
 }
 
-// Put adds Collection.Put.
+// Put adds a write as by Collection.Put.
 func (b BatchOf[T]) Put(ctx context.Context, v *T, opts ...WriteOption) error {
 	return b.add(ctx, write.Put, v, opts)
 }
 
-// Replace adds Collection.Replace.
+// Replace adds a write as by Collection.Replace.
 func (b BatchOf[T]) Replace(ctx context.Context, v *T, opts ...WriteOption) error {
 	return b.add(ctx, write.Replace, v, opts)
 }
 
-// Delete adds Collection.Delete.
+// Delete adds a write as by Collection.Delete.
 func (b BatchOf[T]) Delete(id string, opts ...WriteOption) error {
 	return b.take(b.c.newDelete(id, opts))
 }
 
-// Patch adds Collection.Patch. What became of it is in the result of ReturningPatch.
+// Patch adds a patch as by Collection.Patch. ReturningPatch stores its result.
 func (b BatchOf[T]) Patch(id string, opts ...PatchOption) error {
 	return b.take(b.c.newPatch(id, opts))
 }
@@ -295,10 +287,9 @@ func (b BatchOf[T]) take(o *op) error {
 	return nil
 }
 
-// All iterates over the collection in the byte order of folded IDs (users/10-A
-// before users/2-A), as it is when the iteration begins. Each value belongs to the
-// caller. A document that does not decode into T comes as a nil value and a *DecodeError,
-// and the iteration goes on; any other error is its last pair.
+// All iterates over the collection in the byte order of folded IDs (users/10-A before users/2-A), in a snapshot
+// that is taken when the iteration begins. Each value belongs to the caller. If a document does not decode into
+// T, its pair is a nil value and a *DecodeError, and the iteration continues. Any other error is the last pair.
 func (c *Collection[T]) All(ctx context.Context) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		for doc, err := range c.via.Documents(ctx, Scan{Collection: c.m.Collection}) {
@@ -496,8 +487,8 @@ func semanticOnly(resolver *ids.Resolver, makeID func(context.Context, any) (str
 	}
 }
 
-// Patch is DB.Patch for a document of the collection: one of another is a
-// *CollectionError.
+// Patch edits a document of the collection, as DB.Patch does. It returns a *CollectionError for a document of
+// another collection.
 func (c *Collection[T]) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchResult, error) {
 	o := c.newPatch(id, opts)
 	if t, ok := c.via.(*Tx); ok {
@@ -566,7 +557,7 @@ func newValueOp(ctx context.Context, m *codec.Mapping, verb write.Verb, v any, o
 	return o, nil
 }
 
-// CollectionOption changes how one collection is mapped.
+// CollectionOption is an option of CollectionOf.
 type CollectionOption func(*codec.Mapping)
 
 // WithIDRequest replaces HiLo: a value whose ID field is empty is stored under this

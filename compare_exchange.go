@@ -13,22 +13,19 @@ import (
 	"github.com/jaydb/jay/metadata"
 )
 
-// CompareExchange reads and changes the compare-exchange values of a database: JSON values
-// under keys, beside the documents. A change names the index that the value must have. So
-// of two callers who have read the same value only the first can change it, which is
-// enough for unique names, locks and counters. DB.CompareExchange returns the handle; that
-// of Tx.CompareExchange changes values together with documents, in a transaction. It is
-// safe for concurrent use.
+// CompareExchange reads and changes the compare-exchange values of a database: JSON values under keys, separate
+// from the documents. A change names the index that the value must have. So of two callers that have read the
+// same value only the first can change it, which is enough for unique names, locks and counters.
+// DB.CompareExchange returns the handle. The handle of Tx.CompareExchange changes values together with
+// documents, in a transaction. A CompareExchange is safe for concurrent use.
 //
-// Keys have 1 to 512 bytes, and follow the rules of IDs: case does not matter unless the
-// database says so. Keys that begin with "rvn-atomic/" are those of AtomicGuard. A value
-// is any JSON, of at most 1 MiB.
+// Keys have 1 to 512 bytes, and follow the rules of IDs: case does not matter unless the database says so. Keys
+// that begin with "rvn-atomic/" belong to AtomicGuard. A value is any JSON, of at most 1 MiB.
 //
-// With Options.Cluster all nodes share the values. Every method then calls the cluster's
-// coordinator, and returns ErrNoMajority if that has no majority. A change that ends with
-// ErrUnknownOutcome is resolved in the background, and at the latest by the next Open; the
-// index shows the outcome. If Get still returns the old index after the database was
-// opened again, the change has not happened.
+// With Options.Cluster all nodes share the values. Every method then calls the cluster's coordinator, and
+// returns ErrNoMajority if that has no majority. A change that ends with ErrUnknownOutcome is resolved in the
+// background, and at the latest by the next Open; the index shows the outcome. If Get still returns the old
+// index after the database was opened again, the change was not made.
 type CompareExchange struct {
 	db *core.Database
 	tx *Tx // nil outside of a transaction
@@ -37,10 +34,9 @@ type CompareExchange struct {
 // CompareExchange returns the compare-exchange values of the database.
 func (db *DB) CompareExchange() CompareExchange { return CompareExchange{db: &db.core} }
 
-// CompareExchange returns the compare-exchange values as the transaction sees them: the
-// state at its beginning, with its own changes. Values that it reads belong to its read
-// set. An index in a transaction is always the one from before it, whatever the
-// transaction has changed since.
+// CompareExchange returns the compare-exchange values as the transaction sees them: the state at its beginning,
+// with its own changes. Values that it reads belong to its read set. An index in a transaction is always the
+// index from before the transaction, even after the transaction has changed the value.
 func (t *Tx) CompareExchange() CompareExchange {
 	return CompareExchange{db: t.inner().Database(), tx: t}
 }
@@ -49,13 +45,12 @@ func (t *Tx) CompareExchange() CompareExchange {
 type CompareExchangeValue struct {
 	Key string `json:"key"` // as the caller wrote it
 
-	// Index grows with every change of the key and never repeats, not even after a
-	// deletion or a crash. It is above 0, except for a value that the transaction itself
-	// has made, which has 0.
+	// Index grows with every change of the key and never repeats, not even after a deletion or a crash. It is
+	// above 0, except that a value that the same transaction has made has index 0.
 	//
-	// Indexes are etags. A copy or a restored database does not know the ones that its
-	// original has made since, and makes them again unless RestoreOptions.Floors or
-	// RaiseCounters has raised its etags above them.
+	// Indexes are etags. A copy or a restored database does not know the indexes that its original has made
+	// since, and makes them again unless RestoreOptions.Floors or RaiseCounters has raised its etags above
+	// them.
 	Index uint64 `json:"index"`
 
 	Value    json.RawMessage `json:"value"`
@@ -77,10 +72,10 @@ func (x *CompareExchangeValue) Decode(v any) error {
 //
 //	Key       string           as the caller wrote it; folded if a transaction has lost, "" with Range
 //	Expected  uint64           0 means that there must be no value
-//	Actual    uint64           0 if there is none
-//	Value     json.RawMessage  what is there; nil if there is none, for a guard and in a transaction
+//	Actual    uint64           0 if there is no value
+//	Value     json.RawMessage  the present value; nil if there is none, for a guard and in a transaction
 //	Metadata  json.RawMessage  of that value
-//	Range     string           what a transaction had listed before it changed; else ""
+//	Range     string           the range that a transaction had listed before it changed; else ""
 type CompareExchangeError = metadata.CompareExchangeError
 
 // CompareExchangeOption is an option of CompareExchange.Put.
@@ -105,8 +100,8 @@ func (c CompareExchange) Get(ctx context.Context, key string) (*CompareExchangeV
 	return found[0], nil
 }
 
-// GetMany returns the values of keys as of one moment, in the order of keys; nil for a key
-// without a value.
+// GetMany returns the values of keys from one snapshot, in the order of keys. The value of a missing key is
+// nil.
 func (c CompareExchange) GetMany(ctx context.Context, keys ...string) ([]*CompareExchangeValue, error) {
 	if c.tx != nil {
 		found, err := c.tx.inner().ExchangeValues(ctx, keys)
@@ -181,9 +176,8 @@ func (c CompareExchange) Put(ctx context.Context, key string, value any, index u
 	return c.change(ctx, o)
 }
 
-// Delete removes the value of a key, if it has the index. Otherwise it returns a
-// *CompareExchangeError and changes nothing. An index of 0 is an ErrUsage, as it stands
-// for no value.
+// Delete removes the value of a key, if it has the index. Otherwise it returns a *CompareExchangeError and
+// changes nothing. An index of 0 is an ErrUsage, because 0 means no value.
 func (c CompareExchange) Delete(ctx context.Context, key string, index uint64) error {
 	o := new(op)
 	initExchange(o, key, index)
@@ -206,15 +200,15 @@ func (c CompareExchange) change(ctx context.Context, o *op) (uint64, error) {
 	return c.db.Writer.ResultOf(o).Etag, nil
 }
 
-// PutCompareExchange adds a CompareExchange.Put to the batch. In the results of DB.Apply
-// its Metadata has the key as ID and the new index as Etag.
+// PutCompareExchange adds a write as by CompareExchange.Put to the batch. In the results of DB.Apply its
+// Metadata has the key as ID and the new index as Etag.
 func (b *Batch) PutCompareExchange(key string, value any, index uint64, opts ...CompareExchangeOption) {
 	o := b.add()
 	initExchange(o, key, index)
 	setExchange(o, value, opts)
 }
 
-// DeleteCompareExchange adds a CompareExchange.Delete to the batch.
+// DeleteCompareExchange adds a write as by CompareExchange.Delete to the batch.
 func (b *Batch) DeleteCompareExchange(key string, index uint64) {
 	o := b.add()
 	initExchange(o, key, index)
@@ -250,11 +244,10 @@ func removeExchange(o *op) {
 	}
 }
 
-// AtomicGuard protects a document in cluster-wide transactions, in RavenDB's sense. It is
-// the compare-exchange value with the key "rvn-atomic/" followed by the ID. A cluster-wide
-// transaction compares and replaces the guard of each document that it writes, in the same
-// commit. So of two transactions that have read the same guard only one commits, whichever
-// nodes they run on. Deleting the document in such a transaction deletes its guard. Other
+// AtomicGuard protects a document in cluster-wide transactions, in RavenDB's sense. It is the compare-exchange
+// value with the key "rvn-atomic/" followed by the ID. A cluster-wide transaction compares and replaces the
+// guard of each document that it writes, in the same commit. So of two transactions that have read the same
+// guard only one commits, on any nodes. Deleting the document in such a transaction deletes its guard. Other
 // writes neither check nor change guards.
 //
 // A Session with ClusterWide handles guards itself. Other programs read a guard with
@@ -264,15 +257,14 @@ type AtomicGuard struct {
 	// sets it to the new index, or to 0 after a deletion.
 	Index uint64
 
-	// Any accepts any guard, and none. Index is then not compared.
+	// Any accepts any guard, and a missing guard. Index is then not compared.
 	Any bool
 }
 
-// Guarded makes the write part of a cluster-wide transaction: see AtomicGuard. If the
-// guard does not have the index, the write fails with a *CompareExchangeError. Guarded
-// applies to putting, inserting, replacing and deleting a document whose ID the commit
-// does not make; other writes are an ErrUsage. g must not be changed until the write has
-// ended.
+// Guarded makes the write part of a cluster-wide transaction: see AtomicGuard. If the guard does not have the
+// index, the write fails with a *CompareExchangeError. Guarded applies to Put, Insert, Replace and Delete of a
+// document whose ID the commit does not make; other writes return ErrUsage. The caller must not change g until
+// the write has ended.
 func Guarded(g *AtomicGuard) WriteOption {
 	return writeOption(func(o *op) { o.Guard = (*write.Guard)(g) })
 }

@@ -24,31 +24,30 @@ func init() {
 	parts.Keys = func(db any) sealed.Keys { return sealed.From(db.(*DB).opts.EncryptionKeys) }
 }
 
-// Dir returns the directory that Open was given, or the name of the store as messages have it: without a password.
+// Dir returns the directory that was passed to Open, or the name of the store as messages show it: without a
+// password.
 func (db *DB) Dir() string { return db.core.Env.Dir }
 
-// Close waits for the calls in progress and the functions of Read, returns unused
-// HiLo numbers, makes every write durable and releases the directory. Iterations
-// over documents that are still running end with ErrClosed. Close is idempotent:
-// later calls return nil when the database is closed. If Options.Now panics during
-// Close, the database is closed before the panic reaches the caller.
+// Close waits for the calls in progress and for the functions that Read has called, returns unused HiLo
+// numbers, makes every write durable and releases the directory. Iterations over documents that are still
+// running end with ErrClosed. Close is idempotent: later calls return nil once the database is closed. If
+// Options.Now panics during Close, the database is closed before the panic reaches the caller.
 //
-// If the disk does not answer for 10 seconds, writes that wait for it return
-// ErrUnknownOutcome, and Close returns an ErrFailed. The directory stays locked
-// until the disk answers or the process ends: goroutines of the engine may
-// still write to it.
+// Close returns an ErrFailed if the disk does not answer for 10 seconds; writes that wait for the disk then
+// return ErrUnknownOutcome. The directory stays locked until the disk answers or the process ends, because
+// goroutines of the engine may still write to it.
 func (db *DB) Close() error {
 	defer db.memory.End()
 	return db.core.Close()
 }
 
-// Flush returns when every write acknowledged before it is on disk. Under Synced
-// durability that is always so, except for the batches of a BulkWriter. A write that has
-// returned ErrUnknownOutcome because its context ended is decided then: a Get shows whether
-// it has happened. Concurrent calls and writes share the sync.
+// Flush returns when every write acknowledged before it is on disk. Under Synced durability every acknowledged
+// write is on disk already, except the batches of a BulkWriter. Flush also decides a write that returned
+// ErrUnknownOutcome because its context ended: after Flush, a Get shows whether the write was committed.
+// Concurrent calls and writes share the sync.
 //
-// If ctx ends first, or the disk fails, Flush returns an ErrUnknownOutcome: the
-// writes are visible, but a crash may undo them.
+// Flush returns an ErrUnknownOutcome if ctx ends first or the disk fails: the writes are visible, but a crash
+// may undo them.
 func (db *DB) Flush(ctx context.Context) error {
 	if db.core.Watch == nil {
 		return db.core.Flush(ctx)

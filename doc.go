@@ -8,7 +8,7 @@
 //	meta, err := db.Put(ctx, "users/ann", json.RawMessage(`{"Name":"Ann"}`))
 //	doc, err := db.Get(ctx, meta.ID)
 //
-// or Go values, by way of a [Collection]:
+// Or use a [Collection], which stores Go values:
 //
 //	users, err := jay.CollectionOf[User](db)
 //	ann := &User{Name: "Ann"}
@@ -17,60 +17,58 @@
 //
 // # IDs
 //
-// The requested ID decides how the final one is made, as in RavenDB:
+// The requested ID selects the strategy that makes the final ID, as in RavenDB:
 //
-//	asked for            the document gets
+//	requested ID         final ID
 //	"users/ann"          users/ann                                (semantic)
 //	""                   a random UUID                            (GUID)
 //	"users/"             users/0000000000000000042-A              (server-side)
 //	"users|"             users/7                                  (identity)
-//	nothing at all       users/33-A                               (HiLo)
+//	no ID                users/33-A                               (HiLo)
 //
-// "Nothing at all" is an insert into a Collection whose ID field is empty, or
-// [DB.Store]. IDs are compared without regard to case, unless the database was
-// created with Options.CaseSensitive. docs/ids.md has the rules.
+// "No ID" means an insert into a Collection of a value with an empty ID field, or a call of [DB.Store]. The
+// comparison of IDs ignores case, unless the database was created with Options.CaseSensitive. docs/ids.md has
+// the rules.
 //
 // # Working with documents
 //
-// [DB.Update] runs a function as one serializable transaction, [DB.View] as one
-// that only reads. A [Session] is a unit of work after RavenDB's: it assigns IDs at
-// once, keeps one entity for each document, and saves what was changed. [DB.Patch]
-// edits a document in place; [DB.BulkInsert] is the fastest way to load many.
-// [DB.Revisions] has the older versions of documents, if they are to be kept.
+// [DB.Update] runs a function as one serializable transaction, [DB.View] as a read-only transaction. A
+// [Session] is a unit of work, modelled on RavenDB's session: it assigns IDs at once, keeps one entity for each
+// document, and saves the entities that were changed. [DB.Patch] edits a document in place; [DB.BulkInsert] is
+// the fastest way to load many. [DB.Revisions] reads older versions of documents, if the database is configured
+// to keep them.
 //
 //	orders.Query().Where(jay.Eq("Status", "open")).OrderBy("-Total").Limit(10)
 //	db.RQL("from Orders where Status = 'open' order by Total desc limit 10", nil)
 //
-// are the same query, in Go and as text. [DB.EnsureIndex] declares an index, which
-// queries then use automatically; Explain shows how.
+// The two lines are the same query, in Go and as text. [DB.EnsureIndex] declares an index, which queries then
+// use automatically. Explain shows the plan of a query.
 //
-// A field of a condition, an order or an index is a path of JSON names, such as
-// "Address.City", and not of the names in Go.
+// Conditions, orders and indexes name a field by its path of JSON names, such as "Address.City", not by the
+// names of Go fields.
 //
 // # Concurrency and durability
 //
-// A [DB], a [Collection] and a [BulkWriter] may be used by any number of goroutines; a
-// [Session] and a [Batch] by one at a time. A write is on disk when it returns, and
-// concurrent writes share the syncs (see Options.Durability). Each write is atomic: a
-// refused one changes nothing.
+// Any number of goroutines may use a [DB], a [Collection] or a [BulkWriter] at once. One goroutine at a time
+// may use a [Session] or a [Batch]. A write is on disk when its call returns, and concurrent writes share the
+// syncs (see Options.Durability). Each write is atomic: a refused write changes nothing.
 //
 // # Errors
 //
-// Errors are compared with errors.Is: ErrNotFound, ErrExists, ErrConflict and the
-// others. Types such as [ConflictError] and [DocumentError] have the details.
-// docs/errors.md lists all of them, with what to do and an HTTP status.
+// Compare errors with errors.Is: ErrNotFound, ErrExists, ErrConflict and the others. Types such as
+// [ConflictError] and [DocumentError] hold the details. docs/errors.md lists all errors, with a remedy and an
+// HTTP status for each.
 //
 // # Packages
 //
-// Programs need this package only. The packages ids, index, metadata, patch, query
-// and storage hold the types behind the aliases here, and say what they promise.
-// Package storage/storagetest has a disk in memory that fails on request, for tests.
+// Programs need only this package. The packages ids, index, metadata, patch, query and storage define the types
+// that this package aliases, and document them. Package storage/storagetest has a disk in memory that fails on
+// request, for tests.
 //
 // # Caveats
 //
-// A database belongs to one process at a time; a second Open returns ErrLocked. A
-// Document and its body are immutable. Iterations are in the byte order of folded
-// IDs, so that users/10-A comes before users/2-A; the order of writes is that of
-// Metadata.Etag. HiLo numbers have gaps after a crash; identities have none as long
-// as every write is synced.
+// One process at a time can open a database; a second Open returns ErrLocked. A Document and its body are
+// immutable. Iterations follow the byte order of folded IDs, so users/10-A comes before users/2-A.
+// Metadata.Etag gives the order of writes. HiLo numbers have gaps after a crash. Identities have no gaps as
+// long as every write is synced.
 package jay

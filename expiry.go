@@ -10,18 +10,15 @@ import (
 	"github.com/jaydb/jay/internal/observe"
 )
 
-// WithTTL makes the document expire d after the write, by the clock of the database
-// (Options.Now): it is deleted then. The instant is stored as @expires in the document's
-// metadata, as RavenDB has it. It takes the place of an @expires in the document's own
-// @metadata, and of an ExpiresAt before it. d must be above 0.
+// WithTTL makes the document expire d after the write, by the clock of the database (Options.Now): the database
+// deletes it then. The write stores the instant as @expires in the document's metadata, as RavenDB does.
+// WithTTL overrides an @expires in the @metadata of the body, and an earlier ExpiresAt. d must be above 0.
 //
-// A write of JSON without the option, and without @expires in the document's @metadata, makes a
-// document that does not expire, whatever was there before. A write of a value leaves the expiry
-// as it is, or takes it from a field: see Collection. A patch leaves the expiry as
-// it is, unless it has this option: then the document expires d after the patch.
+// A write of JSON without the option, and without @expires in the @metadata of the body, removes the expiry of
+// the document. A write of a value does not change the expiry, or takes it from a field: see Collection. A
+// patch does not change the expiry, unless it has this option: then the document expires d after the patch.
 //
-// In a database whose expiration is disabled the instant is stored and has no effect:
-// see ConfigureExpiration.
+// If expiration is disabled in the database, the instant is stored but has no effect: see ConfigureExpiration.
 //
 //	db.Patch(ctx, "sessions/7", jay.WithTTL(30*time.Minute))
 func WithTTL(d time.Duration) WriteOption {
@@ -35,9 +32,8 @@ func WithTTL(d time.Duration) WriteOption {
 	})
 }
 
-// ExpiresAt is WithTTL for a given instant. One that has passed is none the less stored,
-// and the document deleted soon. The zero time removes the expiry: so a patch makes a
-// document stay.
+// ExpiresAt makes the document expire at the instant t, as WithTTL does. An instant in the past is stored, too,
+// and the document is deleted soon. The zero time removes the expiry, also in a patch.
 func ExpiresAt(t time.Time) WriteOption {
 	return writeOption(func(o *op) {
 		timing := o.Timed()
@@ -45,39 +41,34 @@ func ExpiresAt(t time.Time) WriteOption {
 	})
 }
 
-// RefreshAt gives the document a new version at an instant, as if it were written again:
-// those who follow the changes of the database see it then, and a worker can take up what
-// it left for later. The instant is stored as @refresh in the document's metadata, and
-// removed by the refresh. The zero time removes it. What WithTTL says of @expires in
-// writes and patches holds for @refresh, too.
+// RefreshAt makes the database give the document a new version at the instant t, as if it were written again:
+// change feeds and subscriptions deliver the document then, so a worker can resume deferred work. The write
+// stores the instant as @refresh in the document's metadata, and the refresh removes it. The zero time removes
+// it. The rules of WithTTL for @expires in writes and patches apply to @refresh, too.
 func RefreshAt(t time.Time) WriteOption {
 	return writeOption(func(o *op) { o.Timed().Refresh = &t })
 }
 
-// ExpirationConfiguration says whether documents expire (ExpirationConfiguration of
-// RavenDB).
+// ExpirationConfiguration configures whether documents expire (ExpirationConfiguration of RavenDB).
 type ExpirationConfiguration struct {
-	// Disabled leaves @expires without effect: no document is deleted at its instant, and
-	// reads, queries, counts and feeds show those whose instant has passed. Instants are
-	// stored all the same.
+	// Disabled makes @expires have no effect: no document is deleted at its instant, and reads, queries, counts
+	// and feeds include documents whose instant has passed. Instants are still stored.
 	Disabled bool `json:"disabled"`
 }
 
-// RefreshConfiguration says whether documents are refreshed (RefreshConfiguration of
-// RavenDB).
+// RefreshConfiguration configures whether documents are refreshed (RefreshConfiguration of RavenDB).
 type RefreshConfiguration struct {
-	// Disabled leaves @refresh without effect. Instants are stored all the same.
+	// Disabled makes @refresh have no effect. Instants are still stored.
 	Disabled bool `json:"disabled"`
 }
 
-// ConfigureExpiration switches expiration on or off. That is a setting of the database,
-// which is stored, and is on in a new one, unless Options.ExpirationDisabled says
-// otherwise.
+// ConfigureExpiration switches expiration on or off. The database stores this setting. Expiration is on in a
+// new database, unless Options.ExpirationDisabled is set.
 //
-// Once ConfigureExpiration has returned for off, nothing is deleted any more, and with
-// Options.ExactExpiry reads that begin then show the documents that have expired and were
-// not deleted yet. Switching on deletes all documents whose instant has passed, soon, as
-// if it passed now. Backups have the setting.
+// Once ConfigureExpiration has returned after switching expiration off, no document is deleted any more, and
+// with Options.ExactExpiry new reads show expired documents that were not deleted yet. After switching
+// expiration on, the database soon deletes all documents whose instant has passed, as if it passed now. Backups
+// contain the setting.
 func (db *DB) ConfigureExpiration(ctx context.Context, c ExpirationConfiguration) error {
 	return db.core.ConfigureDue(ctx, "expiration", format.DueExpiry, c.Disabled)
 }
@@ -88,9 +79,9 @@ func (db *DB) ExpirationConfiguration() ExpirationConfiguration {
 	return ExpirationConfiguration{db.core.Env.ExpirationDisabled.Load()}
 }
 
-// ConfigureRefresh switches refresh on or off, as ConfigureExpiration does with
-// expiration: see there, and Options.RefreshDisabled. Switching on refreshes all
-// documents whose instant has passed.
+// ConfigureRefresh switches refresh on or off, as ConfigureExpiration does for expiration: see there, and
+// Options.RefreshDisabled. After switching refresh on, the database refreshes all documents whose instant has
+// passed.
 func (db *DB) ConfigureRefresh(ctx context.Context, c RefreshConfiguration) error {
 	return db.core.ConfigureDue(ctx, "refresh", format.DueRefresh, c.Disabled)
 }
@@ -101,18 +92,17 @@ func (db *DB) RefreshConfiguration() RefreshConfiguration {
 	return RefreshConfiguration{db.core.Env.RefreshDisabled.Load()}
 }
 
-// Swept is what Sweep has done.
+// Swept counts the documents of a Sweep.
 type Swept struct {
 	Deleted   int64 `json:"deleted"`   // documents that had expired
 	Refreshed int64 `json:"refreshed"` // documents that got a new version
 }
 
-// Sweep does what is due now, by the clock of the database, and returns when that is on
-// disk. What is disabled is not due. The database does so without being asked, soon after each instant (docs/expiry.md
-// says how soon): Sweep is for tests with a clock of their own, and for those who will not
-// wait. It takes the disk as fast as it can. Swept does not count what the database's own
-// sweeper has done before, and may count what that does meanwhile. Close ends it with
-// ErrClosed.
+// Sweep carries out the expiries and refreshes that are due now, by the clock of the database, and returns when
+// they are on disk. A disabled expiry or refresh is not due. The background sweeper of the database does the
+// same soon after each instant (docs/expiry.md has the delay): Sweep is for tests with their own clock, and for
+// programs that cannot wait. It does not limit its use of the disk. Swept does not count the earlier work of
+// the background sweeper, and may count its concurrent work. Close ends Sweep with ErrClosed.
 func (db *DB) Sweep(ctx context.Context) (s Swept, err error) {
 	if db.core.Watch == nil {
 		return sweep(ctx, &db.core)
@@ -141,25 +131,25 @@ func sweep(ctx context.Context, db *core.Database) (Swept, error) {
 	return s, nil
 }
 
-// ExpiryStats are figures about what is due for documents.
+// ExpiryStats are figures about the expiry and refresh of documents.
 type ExpiryStats struct {
-	Expiring   int64 `json:"expiring"`   // documents that will expire, those included that have expired and were not deleted yet
+	Expiring   int64 `json:"expiring"`   // documents that will expire, or have expired and were not deleted yet
 	Refreshing int64 `json:"refreshing"` // documents that will be refreshed
-	Due        int64 `json:"due"`        // what is due already and was not done yet; at most 10,000 are counted, and none that is disabled
+	Due        int64 `json:"due"`        // overdue expiries and refreshes, without disabled ones; counted up to 10,000
 	Deleted    int64 `json:"deleted"`    // documents that have expired and were deleted, since Open
 	Refreshed  int64 `json:"refreshed"`  // documents that were refreshed, since Open
 
-	// DueSince is when the first of what is due was due; zero if nothing is. It says how
-	// far the database is behind.
+	// DueSince is the instant of the earliest overdue expiry or refresh; zero if there is none. It shows the
+	// lag of the database.
 	DueSince time.Time `json:"dueSince,omitzero"`
 
-	// Disabled and RefreshDisabled are true while no document expires, and none is
-	// refreshed: see ConfigureExpiration and ConfigureRefresh.
+	// Disabled is true while expiration is switched off, and RefreshDisabled while refresh is: see
+	// ConfigureExpiration and ConfigureRefresh.
 	Disabled        bool `json:"disabled,omitempty"`
 	RefreshDisabled bool `json:"refreshDisabled,omitempty"`
 
-	// Kept is how many documents have an @expires and do not expire, as an older Jay has
-	// written them, and they had expired when the database was upgraded, or the @expires
-	// is no instant. It counts those that were found then; writing one again decides anew.
+	// Kept is the number of documents that have an @expires and do not expire: an older Jay has written them,
+	// and they had expired when the database was upgraded, or their @expires is not a valid instant. It counts
+	// the documents that the upgrade found. Another write of such a document applies its @expires again.
 	Kept int64 `json:"kept,omitempty"`
 }

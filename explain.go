@@ -15,7 +15,7 @@ import (
 type Explanation struct {
 	Query      string        `json:"query"`                // as RQL
 	Plan       []string      `json:"plan"`                 // the steps, first to last
-	Keys       int64         `json:"keysExamined"`         // of indexes, those looked at to plan included
+	Keys       int64         `json:"keysExamined"`         // keys of indexes, including those examined for planning
 	Documents  int64         `json:"documentsRead"`        //
 	Returned   int64         `json:"returned"`             //
 	Elapsed    time.Duration `json:"elapsedNs"`            //
@@ -23,7 +23,7 @@ type Explanation struct {
 	Collection string        `json:"collection,omitempty"`
 }
 
-// String returns the explanation for people.
+// String returns the explanation as readable text.
 func (e Explanation) String() string {
 	var b strings.Builder
 	fmt.Fprintln(&b, e.Query)
@@ -69,13 +69,13 @@ func explanation(r exec.Report, q *query.Query) Explanation {
 // It is not safe for concurrent use.
 type Matcher struct{ filter *exec.Filter }
 
-// Matcher returns what tests whether documents satisfy the condition of the query. A
-// transaction that changes what a query found before it began asks it about each document
-// that it reads again, as Patch and Delete do. The condition is compiled once.
+// Matcher returns a Matcher, which tests whether documents satisfy the condition of the query. Use it in a
+// transaction that changes documents which a query found earlier: read each document again and test it, as
+// Patch and Delete do. The condition is compiled once.
 //
-// Skip, Limit, After and Select make no difference. A query that groups is ErrUsage: its
-// condition is not one of documents only. A document satisfies the condition of a query of a computed
-// index that has an entry in the index of which it is true; if the index has a reduce, Matcher returns ErrQuery.
+// Matcher ignores Skip, Limit, After and Select. It returns ErrUsage for a query with groups, whose condition
+// does not apply to documents alone. For a query of a computed index, a document matches if the condition is
+// true for one of its entries in the index; if the index has a reduce, Matcher returns ErrQuery.
 func (q Query[T]) Matcher() (*Matcher, error) {
 	filter, err := q.def.Filter()
 	if err != nil {
@@ -84,15 +84,15 @@ func (q Query[T]) Matcher() (*Matcher, error) {
 	return &Matcher{filter}, nil
 }
 
-// Match reports whether a document is in the collection of the query and satisfies its
-// condition, as it is in doc. It reads nothing else: of a condition that asks for documents which are loaded, as in
-// load(Customer).City = 'Bern', it returns ErrQuery. MatchIn decides that.
+// Match reports whether doc is in the collection of the query and satisfies its condition. Match reads no other
+// document: it returns ErrQuery for a condition that loads documents, such as load(Customer).City = 'Bern'. Use
+// MatchIn for such a condition.
 func (m *Matcher) Match(ctx context.Context, doc *Document) (bool, error) {
 	return m.filter.Match(ctx, (*docs.Document)(doc))
 }
 
-// MatchIn is Match in a transaction, which reads the documents that the condition loads. They join the read set: the transaction
-// is in conflict if another one changes them.
+// MatchIn is Match in a transaction, which reads the documents that the condition loads. These documents join
+// the read set: the transaction conflicts with another transaction that changes them.
 func (m *Matcher) MatchIn(ctx context.Context, tx *Tx, doc *Document) (bool, error) {
 	return m.filter.MatchIn(ctx, (*docs.Document)(doc), tx.inner().Loads(ctx))
 }

@@ -11,19 +11,17 @@ import (
 // Observer is called for each operation on a database (Options.Observer), so that a
 // program can trace and count them: jayprometheus.Observer and jayotel.Observer do.
 //
-// Both methods are called on the goroutine of the operation, outside of all locks; that is
-// mostly the caller's, and one of Jay's for a BulkWriter. The operation waits for them, so
-// they must be quick. They must be safe for concurrent use, and must not use the database.
-// A panic reaches the caller of the operation. One in End comes when the operation has
-// been done.
+// Jay calls both methods on the goroutine of the operation, and holds no locks. This is usually the goroutine
+// of the caller, and a goroutine of Jay for a BulkWriter. The operation waits for the methods, so they must be
+// quick. They must be safe for concurrent use, and must not use the database. A panic reaches the caller of the
+// operation. A panic in End comes after the operation was carried out.
 type Observer interface {
-	// Begin is called before an operation. What it returns becomes the context of the
-	// operation, so that it can carry a span; it must be derived from ctx. nil means ctx.
+	// Begin is called before an operation. The returned context becomes the context of the operation, so it can
+	// carry a span; it must be derived from ctx. nil means ctx.
 	Begin(ctx context.Context, o *Operation) context.Context
 
-	// End is called when the operation has ended, with the context that Begin returned and
-	// the same Operation, whose fields are complete. o may be kept, Query must not be
-	// called later.
+	// End is called when the operation has ended, with the context that Begin returned and the same Operation,
+	// whose fields are complete. The observer may keep o, but must not call o.Query after End has returned.
 	End(ctx context.Context, o *Operation)
 }
 
@@ -38,9 +36,9 @@ type Observer interface {
 type Operation struct {
 	Verb       string
 	Collection string        // as the call names it, or the documents do; "" if neither does
-	ID         string        // of one document; "" for several, and until a write has made it
+	ID         string        // of one document; "" for several documents, and until a write has made the ID
 	Query      func() string // the text of a query or a count, with its values; else nil
-	Documents  int64         // that were returned, counted or written; set at the end
+	Documents  int64         // number of documents returned, counted or written; set at the end
 	Began      time.Time
 	Duration   time.Duration // without the time of the caller's loop over the answers; set at the end
 	Err        error         // set at the end

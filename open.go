@@ -22,42 +22,45 @@ import (
 	"github.com/jaydb/jay/storage/lsm"
 )
 
-// Open opens the database in directory dir, creating both if they do not exist. Nil
+// Open opens the database in directory dir. It creates the directory and the database if they do not exist. Nil
 // options mean the defaults.
 //
-// The directory belongs to this process until Close: any other Open of it, by any
-// path, returns ErrLocked at once. The path is resolved once, so a later change of
-// the working directory or of a symbolic link does not matter.
+// The directory belongs to this process until Close: any other Open of the directory, by any path, returns
+// ErrLocked at once. Open resolves the path once, so a later change of the working directory or of a symbolic
+// link has no effect.
 //
-// Open returns ErrNotDatabase for a directory of other files, ErrNewerFormat for a
-// database that a newer Jay wrote, ErrKey for encryption keys that are missing, wrong or not needed, ErrFixed for options that contradict those the
-// database was created with, ErrOption for invalid values, and ErrNotWritable if
-// nothing can be written there. Every error names dir.
+// Open returns ErrNotDatabase for a directory of other files, ErrNewerFormat for a database that a newer Jay
+// wrote, ErrKey for encryption keys that are missing, wrong or not needed, ErrFixed for options that contradict
+// the options with which the database was created, ErrOption for invalid values, and ErrNotWritable if the
+// directory is not writable. Every error names dir.
 func Open(dir string, opts *Options) (*DB, error) {
 	return open(dir, opts, opening{})
 }
 
-// OpenMemory opens a new database in memory, which behaves like one on disk in
-// every other way. Its contents are gone after Close. It is meant for tests.
+// OpenMemory opens a new database in memory. In every other way the database behaves like a database on disk.
+// Close discards its contents. OpenMemory is meant for tests.
 func OpenMemory(opts *Options) (*DB, error) {
 	return open("memory", opts, opening{inMemory: true})
 }
 
-// Look opens the database that another program has open in directory dir, to be read. The other program answers
-// through a socket that only processes of its user can use, unless its Options.NoLook is set.
+// Look opens, for reading, the database that another program has open in directory dir. The other program
+// answers through a socket that only processes of its user can use. It does not answer if its Options.NoLook is
+// set.
 //
-// If its Options.LookWrites is set, it carries out writes, as calls of its own: see there which. If it ends during such a call, the error is
-// ErrUnknownOutcome; with RequestID the call can be repeated. All other writes return ErrReadOnly, and all writes if the option is not set, or if
-// ReadOnly is set in opts.
+// The other program carries out writes, as its own calls, if its Options.LookWrites is set; that option lists
+// the writes. If the other program ends during such a write, the error is ErrUnknownOutcome; a call with
+// RequestID can be repeated. All other writes return ErrReadOnly. So do all writes if LookWrites is not set, or
+// if opts sets ReadOnly.
 //
-// Each call sees what is committed by then, in the other program, as on a shared store (Options.Engine); nothing is
-// remembered between calls. One moment is shown for 15 minutes: a query, an export or a
-// backup that takes longer ends with ErrSnapshotExpired. When the other program closes the database or ends, calls
-// return ErrUnavailable, and Look has to be called again.
+// Each call sees what the other program has committed by then, as on a shared store (Options.Engine). Nothing
+// is cached between calls. A snapshot lasts 15 minutes: a query, an export or a backup that takes longer ends
+// with ErrSnapshotExpired. Calls return ErrUnavailable after the other program has closed the database or has
+// ended; then call Look again.
 //
-// Options are those of a database that is ReadOnly. FS, Engine and the options of the default engine
-// are ErrOption, DocumentCacheBytes above 0 is ErrShared. Look returns ErrUnavailable if no program answers, and
-// ErrNewerFormat if the database uses what this version does not know. Every error names dir.
+// Look takes the options of a ReadOnly database. It returns ErrOption for FS, Engine and the options of the
+// default engine, and ErrShared for DocumentCacheBytes above 0. It returns ErrUnavailable if no program
+// answers, and ErrNewerFormat if the database uses features that this version does not know. Every error names
+// dir.
 func Look(dir string, opts *Options) (*DB, error) {
 	var o Options
 	if opts != nil {
@@ -70,10 +73,12 @@ func Look(dir string, opts *Options) (*DB, error) {
 	return open(dir, &o, opening{})
 }
 
-// LookThrough is Look for a database on the other side of a connection, on which its program answers with AnswerLook. Nothing is written
-// through it. It takes the connection over, and Close of the DB closes it. name is what Dir returns and errors have.
+// LookThrough is Look through a connection: the program on the other side answers with AnswerLook. The returned
+// DB is read-only. LookThrough takes over the connection, and Close of the DB closes it. Dir returns name, and
+// errors contain it.
 //
-// A call waits 30 seconds for an answer, and LookThrough 5. If conn is no net.Conn, it is closed when they are over, and Close of conn must end its Read and Write.
+// A call waits 30 seconds for an answer, and LookThrough itself waits 5 seconds. If conn is not a net.Conn,
+// that timeout closes it, and Close of conn must end its Read and Write.
 func LookThrough(conn io.ReadWriteCloser, name string, opts *Options) (*DB, error) {
 	var o Options
 	if opts != nil {
@@ -91,14 +96,15 @@ func LookThrough(conn io.ReadWriteCloser, name string, opts *Options) (*DB, erro
 	return db, err
 }
 
-// AnswerLook answers on a connection to one that looks into db with LookThrough, and returns when that leaves, ctx ends or db is closed. It
-// closes the connection. So a program shows its database by a way of its own: whoever has the other side reads all
-// that is stored, and nothing can be written. AnswerLook checks nobody's rights.
+// AnswerLook lets the program on the other side of a connection read db with LookThrough. It returns when the
+// other side disconnects, ctx ends or db is closed, and closes the connection. So a program can offer its
+// database over a transport of its choice. The other side can read everything that is stored, and can write
+// nothing. AnswerLook does no access control.
 //
-// The other side may be a stranger: what it sends is checked, and what it can take is bounded (docs/limits.md). 100 can look at a time;
-// those that come through the socket of Look are not counted. What is sent of 64 KiB and more is asked for first with the function of
-// WithReading, if ctx has one. AnswerLook returns ErrClosed if db is closed before, and nil when the
-// other side has ended.
+// The other side may be untrusted: AnswerLook checks what it sends, and bounds the resources that it can take
+// (docs/limits.md). At most 100 connections can be served at a time; connections through the socket of Look do
+// not count. If ctx comes from WithReading, AnswerLook calls its function before it sends 64 KiB or more.
+// AnswerLook returns ErrClosed if db is closed first, and nil when the other side has disconnected.
 func AnswerLook(ctx context.Context, db *DB, conn io.ReadWriteCloser) error {
 	if err := db.core.AnswerLook(ctx, conn); err != nil {
 		return fmt.Errorf("answer who looks into the database: %w", err)

@@ -13,16 +13,14 @@ import (
 	"github.com/jaydb/jay/query"
 )
 
-// PatchOption is one part of a patch: an edit, such as Set or Increment, or a
-// condition: IfMatch, OrInsert, OrInsertPatched or another WriteOption. Edits are applied in their
-// order, each to the result of those before it, all or none. Values that no edit
-// touches keep their bytes.
+// PatchOption is one part of a patch: an edit, such as Set or Increment, or a condition: IfMatch, OrInsert,
+// OrInsertPatched or another WriteOption. A patch applies its edits atomically and in their order, each to the
+// result of the edits before it. Values that no edit touches keep their bytes.
 //
-// Paths are written "Address.City", "Lines[0].Qty", "Lines[].Qty" for every
-// element, and with quotes for names that hold dots: "Rates.'a.b'". An edit
-// that cannot be made is a *PatchError, and nothing is changed: one whose path
-// or value is wrong, that finds another kind of value than it can work on, or
-// whose number is out of range. One that takes too much work is ErrPatchWork.
+// A path is "Address.City", "Lines[0].Qty", or "Lines[].Qty" for every element. Names with dots need quotes:
+// "Rates.'a.b'". If an edit cannot be made, the patch returns a *PatchError and changes nothing: the path or
+// value is invalid, the present value has the wrong kind, or a number is out of range. A patch that takes too
+// much work returns ErrPatchWork.
 type PatchOption interface{ patch(o *op) }
 
 type edit patch.Edit
@@ -32,60 +30,55 @@ func (e edit) patch(o *op) {
 	p.Edits = append(p.Edits, patch.Edit(e))
 }
 
-// Set puts a value at the path, replacing an existing one. Missing objects on the
-// path are created, also in place of null. The value is encoded as encoding/json does; a json.RawMessage
-// is taken as it is.
+// Set puts a value at the path, replacing an existing value. It creates missing objects on the path, also in
+// place of null. The value is encoded as encoding/json does; a json.RawMessage is used unchanged.
 func Set(path string, value any) PatchOption { return edit(patch.Set(path, value)) }
 
-// Unset removes the value at the path, if there is one.
+// Unset removes the value at the path, if it exists.
 func Unset(path string) PatchOption { return edit(patch.Unset(path)) }
 
-// Increment adds by, which may be negative, to the number at the path. A
-// missing one, and null, count as 0. Integers are exact, and must stay within an int64;
-// decimals are added as decimals, so that 1.1 + 0.1 is 1.2.
+// Increment adds by, which may be negative, to the number at the path. A missing number and null count as 0.
+// Integers are exact, and must stay within an int64. Decimals are added as decimals, so 1.1 + 0.1 is 1.2.
 func Increment(path string, by any) PatchOption { return edit(patch.Increment(path, by)) }
 
-// Append adds values to the end of the array at the path. A missing array is
-// created, and null, which is how a nil slice is stored, becomes an array.
+// Append adds values to the end of the array at the path. Append creates a missing array. null, the JSON of a
+// nil slice, becomes an array.
 func Append(path string, values ...any) PatchOption { return edit(patch.Append(path, values...)) }
 
-// AddToSet is Append of those values that the array does not have yet. Values are equal
-// as in conditions: 1 is 1.0, and the order of members does not matter. One that is
-// given twice is added once.
+// AddToSet appends the values that the array does not contain yet. Values are equal as in conditions: 1 equals
+// 1.0, and the order of members does not matter. A value that is passed twice is added once.
 func AddToSet(path string, values ...any) PatchOption { return edit(patch.AddToSet(path, values...)) }
 
-// Remove removes every element that equals one of values from the array at the
-// path. There is none to remove from null.
+// Remove removes every element that equals one of values from the array at the path. null counts as an empty
+// array.
 func Remove(path string, values ...any) PatchOption { return edit(patch.Remove(path, values...)) }
 
-// PopFirst removes the first element of the array at the path. There is none to remove
-// from null.
+// PopFirst removes the first element of the array at the path. null counts as an empty array.
 func PopFirst(path string) PatchOption { return edit(patch.PopFirst(path)) }
 
-// PopLast removes the last element of the array at the path. There is none to remove
-// from null.
+// PopLast removes the last element of the array at the path. null counts as an empty array.
 func PopLast(path string) PatchOption { return edit(patch.PopLast(path)) }
 
-// Rename renames the member at the path, in its place.
+// Rename renames the member at the path, and keeps its position.
 func Rename(path, name string) PatchOption { return edit(patch.Rename(path, name)) }
 
 // MergePatch merges a JSON object into the document, as RFC 7386 defines it: null
 // removes a member.
 func MergePatch(doc json.RawMessage) PatchOption { return edit(patch.Merge(doc)) }
 
-// JSONPatch applies the operations of a JSON array, as RFC 6902 says. If one of
-// its tests fails, the error is ErrPatchTest.
+// JSONPatch applies the operations of a JSON array, as RFC 6902 defines them. If one of its tests fails, the
+// error is ErrPatchTest.
 func JSONPatch(doc json.RawMessage) PatchOption { return edit(patch.JSONPatch(doc)) }
 
-// OrInsert inserts body, without the edits, if the document is not there: JSON
-// as json.RawMessage, or a value that encoding/json encodes. Collections are
-// named as in Put. OrInsertPatched applies the edits to body first.
+// OrInsert inserts body, without the edits, if the document does not exist. body is JSON as json.RawMessage, or
+// a value that encoding/json encodes. The collection is named as in Put. OrInsertPatched applies the edits to
+// body first.
 func OrInsert(body any) PatchOption { return orInsert(body, false) }
 
-// OrInsertPatched applies the edits to body and inserts the result, if the document is
-// not there, so that body need not repeat what they do: with struct{}{}, Increment
-// counts from 0 and Append makes its array. body is given as to OrInsert. An edit that
-// cannot be made of body is an error only if it is to be inserted.
+// OrInsertPatched applies the edits to body and inserts the result, if the document does not exist. So body
+// need not repeat the edits: with struct{}{}, Increment counts from 0 and Append creates its array. body has
+// the same types as in OrInsert. An edit that cannot be made on body is an error only if body is to be
+// inserted.
 func OrInsertPatched(body any) PatchOption { return orInsert(body, true) }
 
 // orInsert inserts body if the document is not there. The last such option counts.
@@ -105,9 +98,9 @@ func orInsert(body any, patched bool) PatchOption {
 	})
 }
 
-// ReturningPatch stores the result of the patch in *r when it is committed, as
-// Returning does with the metadata: so a batch or a transaction learns what became of
-// each of its patches, and which documents were missing.
+// ReturningPatch stores the result of the patch in *r when the patch is committed, as Returning does with the
+// metadata. So the caller of a batch or a transaction gets the result of each patch, and knows which documents
+// were missing.
 func ReturningPatch(r *PatchResult) PatchOption {
 	return patchOptionFunc(func(o *op) {
 		if r == nil {
@@ -124,29 +117,29 @@ type patchOptionFunc func(o *op)
 
 func (f patchOptionFunc) patch(o *op) { f(o) }
 
-// PatchStatus is the outcome of a patch. The words are RavenDB's.
+// PatchStatus is the outcome of a patch. Its values are those of RavenDB.
 type PatchStatus string
 
 const (
-	// PatchPatched: the document was changed.
+	// PatchPatched means that the document was changed.
 	PatchPatched PatchStatus = PatchStatus(write.StatusPatched)
 
-	// PatchCreated: it was not there, and OrInsert or OrInsertPatched has inserted it.
+	// PatchCreated means that the document did not exist, and OrInsert or OrInsertPatched has inserted it.
 	PatchCreated PatchStatus = PatchStatus(write.StatusCreated)
 
-	// PatchNotModified: it is already as the edits would leave it. Nothing was
-	// written; its version is the same.
+	// PatchNotModified means that the edits would not change the document. Nothing was written, and its version
+	// is the same.
 	PatchNotModified PatchStatus = PatchStatus(write.StatusNotModified)
 
-	// PatchNotFound: it is not there, and nothing was written.
+	// PatchNotFound means that the document does not exist, and nothing was written.
 	PatchNotFound PatchStatus = PatchStatus(write.StatusNotFound)
 )
 
 // PatchResult is the outcome of a patch and the document after it.
 type PatchResult struct {
 	Status   PatchStatus     `json:"status"`
-	Metadata Metadata        `json:"metadata"`       // of the document now; only an ID if it is not there
-	Body     json.RawMessage `json:"body,omitempty"` // of the document now; the caller must not change it
+	Metadata Metadata        `json:"metadata"`       // of the document after the patch; only an ID if it does not exist
+	Body     json.RawMessage `json:"body,omitempty"` // of the document after the patch; the caller must not change it
 }
 
 // PatchError names the edit of a patch that cannot be made, and the reason. Nothing
@@ -159,21 +152,20 @@ type PatchResult struct {
 //	Edit    int     the position of the edit, counted from 0; -1 for an error of the document
 type PatchError = patch.Error
 
-// ErrPatchWork is the *PatchError of a patch that takes too much work: more than
-// 16 units for each byte of Options.MaxDocumentBytes, and than 512 Mi units. A
-// unit is a byte that is read, compared or written; a value that is edited counts
-// for more. The same patch of the same document always takes the same work.
-// Make fewer edits at a time, or split the document.
+// ErrPatchWork is the *PatchError of a patch that takes too much work: more than 16 units for each byte of
+// Options.MaxDocumentBytes, and more than 512 Mi units. A unit is a byte that is read, compared or written; an
+// edited value counts for more. The same patch of the same document always takes the same work. Make fewer
+// edits at a time, or split the document.
 var ErrPatchWork = patch.ErrTooMuchWork
 
-// Patch edits a document in place: no concurrent change is lost, and the caller
-// need neither read nor write the whole document.
+// Patch edits a document in place: no concurrent change is lost, and the caller need not read or write the
+// whole document.
 //
 //	db.Patch(ctx, "products/1-A", jay.Increment("Stock", -1), jay.Append("Log", "sold"))
 //
-// A missing document is no error: see PatchResult.Status, and OrInsertPatched. The ID is
-// that of a document; requests such as "users|" are an *IDError. The document stays
-// in its collection and keeps its metadata.
+// A missing document is not an error: see PatchResult.Status, and OrInsertPatched. id must be the ID of a
+// document; Patch returns an *IDError for requests such as "users|". The document stays in its collection and
+// keeps its metadata.
 func (db *DB) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchResult, error) {
 	return patchThrough(ctx, db, newPatch(id, opts))
 }
@@ -207,7 +199,7 @@ func patchThrough(ctx context.Context, a access, o *op) (PatchResult, error) {
 	return patchResult(a, o), nil
 }
 
-// Patch adds DB.Patch. What became of it is in the result of ReturningPatch.
+// Patch adds a patch as by DB.Patch. ReturningPatch stores its result.
 func (b *Batch) Patch(id string, opts ...PatchOption) {
 	initPatch(b.add(), id, opts)
 }
@@ -229,8 +221,7 @@ func patchResult(a access, o *op) PatchResult {
 	return PatchResult{Status: PatchStatus(o.Patching.Status), Metadata: a.result(o), Body: o.PatchedBody()}
 }
 
-// Patch is DB.Patch. The transaction must then still find the document as it
-// was.
+// Patch edits a document, as DB.Patch does. The document joins the read set of the transaction.
 func (t *Tx) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchResult, error) {
 	return t.patch(ctx, newPatch(id, opts))
 }
@@ -241,12 +232,11 @@ func (t *Tx) patch(ctx context.Context, p *op) (PatchResult, error) {
 	return PatchResult{Status: PatchStatus(r.Status), Metadata: r.Metadata, Body: r.Body}, err
 }
 
-// RemoveWhere removes the elements that meet a condition from the array at the path.
-// Its fields are those of one element: with the path "Lines", Lt("Qty", 1) is about
-// the member Qty of each line. "@value" is the element itself where that is no object,
-// such as the texts of RemoveWhere("Tags", StartsWith("@value", "old-")). Elements have
-// no metadata. An element whose field is missing meets Ne and Not, as documents do.
-// There is none to remove from null.
+// RemoveWhere removes the elements that satisfy a condition from the array at the path. The fields of the
+// condition are fields of an element: with the path "Lines", Lt("Qty", 1) tests the member Qty of each line.
+// "@value" is the element itself if it is not an object, such as the texts in RemoveWhere("Tags",
+// StartsWith("@value", "old-")). Elements have no metadata. An element whose field is missing satisfies Ne and
+// Not, as documents do. null counts as an empty array.
 func RemoveWhere(path string, c Condition) PatchOption {
 	return edit(patch.RemoveWhere(path, newElementCondition(c)))
 }

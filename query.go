@@ -15,20 +15,18 @@ import (
 	"github.com/jaydb/jay/query"
 )
 
-// Query is a question to one collection, or to all documents, whose answers
-// are values of T: *Document for DB.Query, the struct type for
-// Collection.Query, what Select says, or Row for the text of DB.RQL.
+// Query is a query over one collection, or over all documents. Its answers are values of T: Document for
+// DB.Query, the struct type for Collection.Query, the type argument of Select, or Row for the text of DB.RQL.
 //
-// The zero value, and a Query returned beside an error, return that error or ErrUsage
-// whenever they are run.
+// A Query that a function returned together with an error returns that error whenever it is run. The zero value
+// returns ErrUsage.
 //
-// A Query is immutable: each method returns a new one, so that one can be kept
-// and refined. It does nothing until Iter, All, First, Count, Exists, Page or
-// Explain runs it, each time on the database as it is at that moment. It is
-// safe for concurrent use.
+// A Query is immutable: each method returns a new Query, so a program can keep a Query and refine it. A Query
+// does nothing until a method such as Iter, All, First, Count, Exists, Page or Explain runs it. Each run reads
+// a new snapshot of the database. A Query is safe for concurrent use.
 //
-// Without an order the answers come in the order of the plan. Ties in the last
-// field of an order come in the order of IDs, in the direction of that field.
+// Without an order the answers come in the order of the plan. Answers that are equal in all fields of an order
+// come in the order of their IDs, in the direction of the last field.
 type Query[T any] struct {
 	def    builder.Definition
 	decode func(r *exec.Row) (*T, error) // nil and nil for a row to be left out
@@ -36,17 +34,18 @@ type Query[T any] struct {
 
 // Row is one answer of a query.
 type Row struct {
-	// Document is the whole document, for queries that select nothing else.
+	// Document is the whole document, for queries without a Select.
 	Document *Document
-	// JSON is what was selected, as an object; nil for whole documents.
+	// JSON is an object with the selected columns; nil for whole documents.
 	JSON json.RawMessage
-	// Included are the included documents that no earlier answer brought.
+	// Included are the included documents that no earlier answer contained.
 	Included []*Document
-	// Highlights are the fragments that Query.Highlight has asked for, by the fields: empty, and not nil, where nothing was found in one.
+	// Highlights are the fragments for Query.Highlight, by field. The fragments of a field without a match are
+	// empty, not nil.
 	Highlights map[string][]string
-	// Explanation says what the score of the answer is made of, if Query.ExplainScores has asked for it; else nil.
+	// Explanation shows the parts of the answer's score, for Query.ExplainScores; otherwise it is nil.
 	Explanation *ScoreExplanation
-	// ID is that of the document, of an answer with Highlights or an Explanation; else "".
+	// ID is the ID of the document, for an answer with Highlights or an Explanation; otherwise it is "".
 	ID string
 }
 
@@ -65,9 +64,8 @@ func newRow(r *exec.Row) (*Row, error) {
 	return row, nil
 }
 
-// MarshalJSON returns what was selected, or the whole document with its
-// @metadata. What was found in its texts and its score come last, as the members @highlights
-// and @explanation, if they were asked for.
+// MarshalJSON returns the selected columns, or the whole document with its @metadata. Highlights and
+// Explanation, if the query requested them, come last, as the members @highlights and @explanation.
 func (r *Row) MarshalJSON() ([]byte, error) {
 	out := []byte(r.JSON)
 	if r.Document != nil {
@@ -82,11 +80,11 @@ func (r *Row) MarshalJSON() ([]byte, error) {
 	return builder.AppendMembers(out, r.Highlights, r.Explanation)
 }
 
-// Query asks for documents of a collection; "" asks for all documents.
+// Query returns a query over the documents of a collection; "" means all documents.
 func (db *DB) Query(collection string) Query[Document] { return documentQuery(&db.core, collection) }
 
-// Query is DB.Query in a transaction. It sees what the transaction has written; the
-// whole collection joins the read set.
+// Query returns a query in the transaction, as DB.Query does. It sees the writes of the transaction. The whole
+// collection joins the read set.
 func (t *Tx) Query(collection string) Query[Document] { return documentQuery(t.inner(), collection) }
 
 func documentQuery(via builder.Source, collection string) Query[Document] {
@@ -96,11 +94,10 @@ func documentQuery(via builder.Source, collection string) Query[Document] {
 	}
 }
 
-// Query asks for values of the collection. Fields of type time.Time, of pointers to it
-// and of slices of it are compared, ordered and grouped by time, whatever the zone and
-// the digits of their text in a document, as "At as date" does for documents. Text of
-// RFC 3339 counts as a time there, and other text is ErrQuery; StartsWith and its like
-// look at the text.
+// Query returns a query over the values of the collection. It compares, orders and groups fields of type
+// time.Time, of pointers to it and of slices of it by time, whatever the zone and the digits of their text in a
+// document, as "At as date" does for documents. Text in such a comparison must be a time in RFC 3339; other
+// text is ErrQuery. StartsWith and similar conditions compare the text.
 func (c *Collection[T]) Query() Query[T] {
 	return Query[T]{
 		def:    builder.Definition{Via: c.via.source(), Mapping: c.m, Query: query.Query{From: c.m.Collection}, Answers: reflect.TypeFor[T]()},
@@ -108,20 +105,19 @@ func (c *Collection[T]) Query() Query[T] {
 	}
 }
 
-// RQL returns the query of a text in RavenDB's query language, such as
+// RQL parses a text in RavenDB's query language, and returns its query:
 //
 //	from Orders as o where o.Total > $least order by o.Total desc limit 10
 //
-// docs/queries/rql.md has the grammar. params are the values of its parameters,
-// without the dollar. Text compares without regard to case, unless exact() is
-// around the comparison. A text that is no query is a *SyntaxError, and one with
-// more conditions or values than docs/limits.md allows ErrQuery. A text with update { },
-// which UpdateRQL reads, is a *SyntaxError that is ErrUpdateRQL.
+// docs/queries/rql.md has the grammar. params are the values of the parameters; their names are without the
+// dollar sign. Comparisons of text ignore case, unless exact() encloses the comparison. RQL returns a
+// *SyntaxError for an invalid text, and ErrQuery for more conditions or values than docs/limits.md allows. For
+// a text with update { }, which UpdateRQL reads, it returns a *SyntaxError that is ErrUpdateRQL.
 func (db *DB) RQL(text string, params map[string]any) (Query[Row], error) {
 	return parseRQL(&db.core, text, params)
 }
 
-// RQL is DB.RQL in a transaction.
+// RQL returns a query in the transaction, as DB.RQL does.
 func (t *Tx) RQL(text string, params map[string]any) (Query[Row], error) {
 	return parseRQL(t.inner(), text, params)
 }
@@ -147,8 +143,8 @@ func queryOf(via builder.Source, q *query.Query) (Query[Row], error) {
 // ErrSyntax) is true. Its fields and methods (see package query):
 //
 //	Line         int     of the first wrong character, from 1
-//	Column       int     of it, in characters, from 1
-//	Offset       int     of it, in bytes, from 0
+//	Column       int     of that character, in characters, from 1
+//	Offset       int     of that character, in bytes, from 0
 //	Message      string  what is wrong
 //	Expected     string  what would be valid there; may be empty
 //	Hint         string  what to write instead; may be empty
@@ -162,31 +158,29 @@ func rowQuery(q builder.Definition) Query[Row] {
 	return Query[Row]{def: q.Rows(reflect.TypeFor[Row]()), decode: newRow}
 }
 
-// Where adds conditions: a document must satisfy all of them, and those that the
-// query has.
+// Where adds conditions to those of the query: a document must satisfy all of them.
 func (q Query[T]) Where(conditions ...Condition) Query[T] {
 	builder.Where(&q.def, conditions, Condition.inner)
 	return q
 }
 
-// Having adds conditions on groups: a group must satisfy all of them, and those that the
-// query has. Their fields are functions such as "count()" and "sum(Total)", or names
-// of columns of functions. Where chooses documents before they are grouped.
+// Having adds conditions on groups to those of the query: a group must satisfy all of them. Their fields are
+// functions such as "count()" and "sum(Total)", or names of columns of functions. Where filters documents
+// before they are grouped.
 func (q Query[T]) Having(conditions ...Condition) Query[T] {
 	builder.Having(&q.def, conditions, Condition.inner)
 	return q
 }
 
-// OrderBy orders the answers by fields, the first one first; "-Total" is
-// descending, and "At as date" orders text by the time that it spells. Score has the best
-// answers first, and "-score()" the worst. It replaces an order given before.
+// OrderBy orders the answers by fields; the first field has the highest priority. "-Total" orders descending,
+// and "At as date" orders text by the time that it represents. Score puts the best answers first, and
+// "-score()" the worst. OrderBy replaces an earlier order.
 func (q Query[T]) OrderBy(fields ...string) Query[T] {
 	q.def.OrderBy(fields)
 	return q
 }
 
-// Skip leaves out the first n answers. After is the better way to page: Skip
-// reads what it leaves out.
+// Skip leaves out the first n answers. For paging, After is faster: Skip reads the answers that it leaves out.
 func (q Query[T]) Skip(n int) Query[T] {
 	q.def.Skip(n)
 	return q
@@ -198,95 +192,90 @@ func (q Query[T]) Limit(n int) Query[T] {
 	return q
 }
 
-// After begins after the answer of a cursor from Page. The cursor must come from
-// the same query, on this database or on a later handle of it; documents written
-// meanwhile appear in their place.
+// After continues the query after the answer to which a cursor from Page points. The cursor must come from the
+// same query, on this database or on a later handle of it. Documents that were written since then appear in
+// their place.
 //
-// Skip counts from the beginning, and not from a cursor.
+// Skip counts from the beginning, not from the cursor.
 func (q Query[T]) After(cursor string) Query[T] {
 	q.def.After(cursor)
 	return q
 }
 
-// PageBytes ends a page of Page early, when the JSON of its answers has n bytes or more:
-// a page has at least one answer, and so at most n bytes and one document. 0, the default,
-// is no such bound. Other methods do not look at it.
+// PageBytes ends a page of Page early, when the JSON of its answers has n bytes or more. A page has at least
+// one answer, so its size is at most n bytes and one document. The default is 0: no bound. Other methods ignore
+// PageBytes.
 func (q Query[T]) PageBytes(n int) Query[T] {
 	q.def.BoundPages(n)
 	return q
 }
 
-// UseIndex makes the index of this name answer the query, whatever the planner would
-// choose; "" leaves the choice to the planner again. Explain shows the index, and RQL
-// writes it as from Orders use index 'Company'. If the query is run and the collection
-// has no such index, or it is still being built, or is being dropped, or the index cannot
-// answer the query, the error is ErrNoIndex and says which. An index can answer a query
-// if a condition or the order uses its first field, or if it has all fields that the
-// query needs; a partial one only if the query has its condition.
+// UseIndex makes the index of this name answer the query, whatever the planner would choose; "" returns the
+// choice to the planner. Explain shows the index. In RQL this is from Orders use index 'Company'. A run returns
+// an ErrNoIndex, which names the reason, if the collection has no such index, if the index is still being built
+// or is being dropped, or if it cannot answer the query. An index can answer a query if a condition or the
+// order uses its first field, or if it covers all fields that the query needs. A partial index can answer only
+// a query that has its condition.
 //
-// Queries choose well without it: it is meant for the few cases in which the planner's
-// estimate misleads, and for tests.
+// The planner usually chooses well: UseIndex is meant for the few cases in which its estimate is wrong, and for
+// tests.
 func (q Query[T]) UseIndex(name string) Query[T] {
 	q.def.UseIndex(name)
 	return q
 }
 
-// NoIndex makes the query be answered without an index, whatever the planner would choose:
-// by a scan of the collection, or of a range of its IDs, by a look-up of the IDs that the condition
-// names, or by the changes if it asks for etags. Explain then shows the scan with "as the query asks",
-// suggests no index, and RQL writes it as from Orders use no index. With UseIndex or NoScan
-// the query is ErrQuery.
+// NoIndex makes the query run without an index, whatever the planner would choose: the query scans the
+// collection or a range of its IDs, looks up the IDs in the condition, or, for a condition on etags, reads the
+// changes. Explain then shows the scan with "as the query asks", and suggests no index. In RQL this is from
+// Orders use no index. In combination with UseIndex or NoScan the query returns ErrQuery.
 //
-// It is meant for those who know their documents better than the planner's estimate, and for
-// tests.
+// NoIndex is meant for cases in which the program knows its documents better than the planner's estimate, and
+// for tests.
 func (q Query[T]) NoIndex() Query[T] {
 	q.def.NoIndex()
 	return q
 }
 
-// NoScan makes the query fail with ErrNoIndex, when it runs, if it would look
-// at every document of the collection for a condition, an order or a group
-// that an index could have served. An index then answers also where a scan would be
-// cheaper. It is meant for tests. A query that asks for all documents as they come is not
-// refused.
+// NoScan makes a run of the query return ErrNoIndex if it would examine every document of the collection for a
+// condition, an order or a group that an index could serve. With NoScan an index answers the query even where a
+// scan would be cheaper. A query for all documents without an order is allowed. NoScan is meant for tests.
 func (q Query[T]) NoScan() Query[T] {
 	q.def.NoScan()
 	return q
 }
 
-// Distinct leaves out answers that have the same values as an earlier one. It is of
-// columns, and changes nothing without a Select: no two documents are the same.
+// Distinct leaves out answers that have the same values as an earlier answer. It compares columns. Without a
+// Select it changes nothing, because no two documents are the same.
 func (q Query[T]) Distinct() Query[T] {
 	q.def.Query.Distinct = true
 	return q
 }
 
-// GroupBy makes one answer of all documents that have the same values at fields. A
-// Select must follow with the columns of a group. Besides paths there are "At as date",
-// the time that a text spells, and of it year(At), month(At), day(At) and hour(At) in
-// UTC: text such as 2026, 2026-01, 2026-01-31 and 2026-01-31T23. Select them as they
-// are, or with a name: "month(At) as Month".
+// GroupBy makes one answer of all documents that have the same values at fields. A Select must follow with the
+// columns of a group. A field is a path; or "At as date", the time that a text represents; or year(At),
+// month(At), day(At) or hour(At) of that time, in UTC: text such as 2026, 2026-01, 2026-01-31 and
+// 2026-01-31T23. Select these fields unchanged, or with a name: "month(At) as Month".
 func (q Query[T]) GroupBy(fields ...string) Query[T] {
 	q.def.GroupBy(fields)
 	return q
 }
 
-// Include also reads the documents whose IDs are at these paths in the answers. They
-// arrive in Row.Included: make it a query for rows, with Rows, if it is not one of
-// DB.RQL; or in the session of QueryOf, whose Load then answers without reading. The
-// answers of any other query have no place for them, and it fails with ErrQuery when it
-// runs.
+// Include also reads the documents whose IDs are at these paths in the answers. A query for rows, from Rows or
+// DB.RQL, returns these documents in Row.Included. A query from QueryOf puts them into the session, whose Load
+// then returns them without reading the database. Any other query returns ErrQuery when it runs, because its
+// answers have no place for them.
 func (q Query[T]) Include(paths ...string) Query[T] {
 	q.def.Include(paths)
 	return q
 }
 
-// Highlight asks of each answer for fragments of texts, around the words and phrases that the searches of the query find there. They
-// arrive in Row.Highlights: make it a query for rows, with Rows, if it is not one of DB.RQL; the answers of any other query have no place for
-// them, and it fails with ErrQuery when it runs.
+// Highlight adds to each answer fragments of its texts, around the words and phrases that the searches of the
+// query find. A query for rows, from Rows or DB.RQL, returns the fragments in Row.Highlights. Any other query
+// returns ErrQuery when it runs, because its answers have no place for them.
 //
-// The query must search the fields. What searches below Not and on elements of arrays find is not shown. Of the texts of a field in
-// one document the first MiB is looked at. RQL writes it as include highlight(Text, 128, 1).
+// The query must search the fields. Matches of searches below Not and on elements of arrays are not
+// highlighted. Highlight examines the first MiB of the texts of a field in one document. In RQL this is include
+// highlight(Text, 128, 1).
 func (q Query[T]) Highlight(highlights ...Highlight) Query[T] {
 	for _, h := range highlights {
 		q.def.Highlight(h.Field, query.Highlight{Length: h.Length, Count: h.Fragments, Options: query.HighlightOptions{PreTags: h.PreTags, PostTags: h.PostTags, Plain: h.Plain}})
@@ -294,67 +283,67 @@ func (q Query[T]) Highlight(highlights ...Highlight) Query[T] {
 	return q
 }
 
-// Highlight says which fragments Query.Highlight asks for.
+// Highlight selects the fragments of one field for Query.Highlight.
 type Highlight struct {
 	// Field is the field with the texts.
 	Field string
 
-	// Length is the greatest number of characters of a fragment, without tags, from 18 to 10,000. 0 is 128.
+	// Length is the greatest number of characters of a fragment, without tags, from 18 to 10,000. 0 means 128.
 	Length int
 
-	// Fragments is the greatest number of fragments of a document, up to 100. 0 is 1. Those with the most different words of the searches
-	// are taken, and come in the order of the text.
+	// Fragments is the greatest number of fragments per document, up to 100. 0 means 1. The fragments with the
+	// most different words of the searches are chosen, and returned in the order of the text.
 	Fragments int
 
-	// PreTags are written in front of what is found, and PostTags behind it: as many of one as of the other, up to 16, which the words of the
-	// searches have in turn. None is <b> and </b>. They are written as they are.
+	// PreTags are inserted before a match, and PostTags after it. Both have the same number of tags, up to 16,
+	// and the words of the searches use them in turn. The default is <b> and </b>. Tags are not escaped.
 	PreTags, PostTags []string
 
-	// Plain leaves the text as it is. By default it is escaped for HTML, so that a document cannot put tags into the page that shows it.
+	// Plain returns the text unescaped. By default the text is escaped for HTML, so that a document cannot put
+	// tags into the page that shows it.
 	Plain bool
 }
 
-// ExplainScores asks of each answer what its score is made of: see Score. It arrives in Row.Explanation, as what Highlight asks for. The
-// query must have a search, or a boost. RQL writes it as include explanations().
+// ExplainScores adds to each answer an explanation of its score: see Score. A query for rows, from Rows or
+// DB.RQL, returns it in Row.Explanation; any other query returns ErrQuery when it runs. The query must have a
+// search or a boost. In RQL this is include explanations().
 func (q Query[T]) ExplainScores() Query[T] {
 	q.def.Query.Explanations = true
 	return q
 }
 
-// ScoreExplanation says what the score of an answer is made of: see Explanation in package query. Its fields and methods:
+// ScoreExplanation shows the parts of the score of an answer: see Explanation in package query. Its fields and
+// methods:
 //
-//	Score     float64                the sum of those of its parts
-//	Parts     []query.ExplainedPart  of each search, and each other condition with a boost, what it adds, and why
+//	Score     float64                the sum of the scores of its parts
+//	Parts     []query.ExplainedPart  what each search, and each other condition with a boost, adds, and why
 //	String()  string                 the explanation as lines of text
 type ScoreExplanation = query.Explanation
 
-// Rows returns the query with rows for its answers, which bring what Include has
-// asked for.
+// Rows returns the same query with rows as answers, which contain the documents of Include.
 func (q Query[T]) Rows() Query[Row] { return rowQuery(q.def) }
 
-// String returns the query as RQL, which DB.RQL reads as the same query. After,
-// NoScan and the type of the answers are no part of it. Of a query that cannot run
-// because of what it is made of, String returns "invalid query: " and the error.
+// String returns the query as RQL, which DB.RQL parses as the same query. After, NoScan and the type of the
+// answers are not part of the text. For an invalid query, String returns "invalid query: " and the error.
 func (q Query[T]) String() string { return q.def.RQL() }
 
-// Changed says what Query.Patch or Query.Delete has done.
+// Changed counts the documents of a Query.Patch or Query.Delete.
 type Changed struct {
-	// Documents were changed or deleted.
+	// Documents is the number of documents that were changed or deleted.
 	Documents int64 `json:"documents"`
-	// Unchanged documents are already as the edits would leave them.
+	// Unchanged is the number of documents that the edits would not change.
 	Unchanged int64 `json:"unchanged"`
-	// Overtaken documents were answers of the query, but were deleted or changed by
-	// other writes before their turn came, and satisfy the condition no more.
+	// Overtaken is the number of answers of the query that other writes deleted or changed before their batch,
+	// and that no longer satisfy the condition.
 	Overtaken int64 `json:"overtaken"`
 }
 
-// Select asks for columns instead of whole documents, as values of R: a struct, a map or
-// json.RawMessage, or for one column its value: a string, a number, a time, a slice.
-// Without another name, id() goes into the field of a struct that takes an ID. A column is a path, "id()" or one of
-// count(), sum(path), avg(path), min(path) and max(path); "Total as Sum" gives
-// it another name. A name that is a keyword of RQL stands in quotes: "month('from')". A
-// struct must have a field for each column. Functions make one answer of all documents, or one of each
-// group of GroupBy.
+// Select returns a query for columns instead of whole documents. Its answers are values of R: a struct, a map
+// or json.RawMessage; or, for a single column, its value: a string, a number, a time, a slice. A column is a
+// path, "id()" or one of count(), sum(path), avg(path), min(path) and max(path); "Total as Sum" gives a column
+// another name. Put a name that is a keyword of RQL in quotes: "month('from')". A struct must have a field for
+// each column. Unless it is renamed, id() goes into the ID field of the struct. Functions make one answer of
+// all documents, or one answer per group of GroupBy.
 func Select[R, T any](q Query[T], columns ...string) Query[R] {
 	out := Query[R]{def: q.def}
 	raw, single := out.def.Select(columns, reflect.TypeFor[R]())
@@ -377,10 +366,9 @@ func rowDecoder[R any](raw, single bool) func(*exec.Row) (*R, error) {
 	}
 }
 
-// Iter runs the query. The loop sees the database as it was when it began, and
-// may be left at any time. A document that does not decode comes as a nil value and a
-// *DecodeError, and the loop goes on; any other error comes as the last pair. Each
-// value belongs to the caller.
+// Iter runs the query. The loop reads a snapshot that is taken when it begins, and may be left at any time. If
+// a document does not decode, its pair is a nil value and a *DecodeError, and the iteration continues; any
+// other error comes as the last pair. Each value belongs to the caller.
 func (q Query[T]) Iter(ctx context.Context) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		for row, err := range q.def.Iter(ctx) {
@@ -397,9 +385,8 @@ func (q Query[T]) Iter(ctx context.Context) iter.Seq2[*T, error] {
 	}
 }
 
-// All returns all answers. They must fit into memory: Limit or Iter is safer
-// where there may be many. If some do not decode, it returns the others, and an error
-// that joins their *DecodeErrors.
+// All returns all answers. The answers must fit into memory: use Limit or Iter where there may be many. If some
+// answers do not decode, All returns the others, and an error that joins the *DecodeErrors.
 func (q Query[T]) All(ctx context.Context) ([]*T, error) {
 	out := []*T{}
 	var broken builder.Broken
@@ -425,41 +412,43 @@ func (q Query[T]) First(ctx context.Context) (*T, error) {
 	return nil, fmt.Errorf("query: %w", ErrNotFound)
 }
 
-// Exists reports whether there is an answer.
+// Exists reports whether the query has an answer.
 func (q Query[T]) Exists(ctx context.Context) (bool, error) { return q.def.Exists(ctx) }
 
-// Count returns how many answers there are, Skip and Limit included. It reads
-// no documents where entries of an index can be counted instead.
+// Count returns the number of answers, after Skip and Limit. It reads no documents where it can count entries
+// of an index instead.
 func (q Query[T]) Count(ctx context.Context) (int64, error) { return q.def.Count(ctx) }
 
-// Facet counts the answers of a query by the values of a field, by ranges, or all together: what a shop shows beside its search.
+// Facet counts the answers of a query by the values of a field, by ranges, or all together: the counts that a
+// shop shows next to its search results.
 type Facet struct {
-	// Name is that of the result; by default the field, or that of the first range.
+	// Name is the name of the result. The default is the name of the field, or the name of the first range.
 	Name string
 
-	// Field is the field by whose values the answers are counted. Values differ as groups do: by case, too. An answer without a value
-	// is in none of them, one with several in each.
+	// Field is the field by whose values the answers are counted. Values differ as in GroupBy: case counts. An
+	// answer without a value counts for none, and an answer with several values counts for each.
 	Field string
 
-	// Ranges are conditions in RQL, such as "Price >= 100 and Price < 500", in place of Field. An answer counts in each of which the
-	// condition is true.
+	// Ranges are conditions in RQL, such as "Price >= 100 and Price < 500", instead of Field. An answer counts
+	// in every range whose condition is true.
 	Ranges []string
 
-	// Functions are computed beside the count: "sum(Price)", "avg(Price)", "min(Price)" and "max(Price) as Dearest".
+	// Functions are computed in addition to the count: "sum(Price)", "avg(Price)", "min(Price)" and "max(Price)
+	// as Dearest".
 	Functions []string
 
-	// Options choose and order the values of Field. The zero value takes all of them, in the order of values.
+	// Options select and order the values of Field. The zero value selects all values, in ascending order.
 	Options FacetOptions
 }
 
-// FacetOptions choose the values of a [Facet]. The zero value takes all of them, in the order of values. Its fields (see
-// FacetOptions in package query):
+// FacetOptions select and order the values of a [Facet]. The zero value selects all values, in ascending order.
+// Its fields (see FacetOptions in package query):
 //
 //	Order     FacetOrder  the order of the values
-//	Start     int         how many values are left out
+//	Start     int         the number of values to skip
 //	Size      int         the greatest number of values, if HasSize
 //	HasSize   bool        false means no limit
-//	Remaining bool        the values that follow are listed, as FacetResult.RemainingTerms
+//	Remaining bool        lists the values that follow in FacetResult.RemainingTerms
 type FacetOptions = query.FacetOptions
 
 // FacetOrder is the order of the values of a [Facet]: see FacetOrder in package query.
@@ -468,26 +457,27 @@ type FacetOrder = query.FacetOrder
 // The orders of a facet.
 const (
 	FacetValueAsc  = query.FacetValueAsc  // by value, which is the default
-	FacetValueDesc = query.FacetValueDesc // the other way round
+	FacetValueDesc = query.FacetValueDesc // by value, descending
 	FacetCountAsc  = query.FacetCountAsc  // by the number of answers
 	FacetCountDesc = query.FacetCountDesc // by the number of answers, greatest first
 )
 
-// FacetResult is what a [Facet] has counted.
+// FacetResult is the result of a [Facet].
 type FacetResult struct {
 	Name                string
 	Values              []FacetValue
-	RemainingTerms      []string // if FacetOptions.Remaining asks for them: the values that follow
-	RemainingTermsCount int64    // how many these are,
-	RemainingHits       int64    // and how many answers they have, counted once for each
+	RemainingTerms      []string // the values that follow, if FacetOptions.Remaining is set
+	RemainingTermsCount int64    // the number of these values
+	RemainingHits       int64    // the number of their answers, counted once per value
 }
 
-// FacetValue is one value of a field, or one range. With functions there is one for each name of theirs.
+// FacetValue is one value of a field, or one range. With functions, each name of a function has its own
+// FacetValue.
 type FacetValue struct {
 	Range   string // the value, or the condition; NULL_VALUE for null, and EMPTY_STRING for a text without characters
 	Count   int64
-	Name    string          // of the functions: their field, or the name behind as
-	Sum     json.Number     // "" if it was not asked for
+	Name    string          // of the functions: their field, or the name after "as"
+	Sum     json.Number     // "" if it was not requested
 	Average json.RawMessage // null if there are no numbers
 	Min     json.RawMessage // as JSON
 	Max     json.RawMessage
@@ -495,8 +485,9 @@ type FacetValue struct {
 	Last    json.RawMessage
 }
 
-// Facets counts the answers of the query for all facets in one pass, and returns a result for each. The query must have no
-// columns, groups, order, page or includes. At most 64 facets are counted, within Options.MaxQueryBytes.
+// Facets counts the answers of the query for all facets in one pass, and returns one result per facet. The
+// query must have no columns, groups, order, page or includes. At most 64 facets are allowed, and the counts
+// must fit into Options.MaxQueryBytes.
 func (q Query[T]) Facets(ctx context.Context, facets ...Facet) ([]FacetResult, error) {
 	parts, names, options := make([][]string, len(facets)), make([]string, len(facets)), make([]FacetOptions, len(facets))
 	for i, f := range facets {
@@ -526,42 +517,44 @@ func (q Query[T]) Facets(ctx context.Context, facets ...Facet) ([]FacetResult, e
 
 // Suggestion is a word of an index: see Suggestion in package query. Its fields:
 //
-//	Word       string  as the analyzer of the field makes it: of a language the stem
-//	Documents  int64   how many documents have it
-//	Distance   int     how many changes make it of the word that was given; 0 of a word to complete
+//	Word       string  the term that the analyzer of the field makes: for a language, the stem
+//	Documents  int64   the number of documents that contain it
+//	Distance   int     the number of edits from the given word to this word; 0 for Complete
 type Suggestion = query.Suggestion
 
-// SuggestOptions choose suggestions: see SuggestOptions in package query. Its fields:
+// SuggestOptions select suggestions: see SuggestOptions in package query. Its fields:
 //
-//	Size        int      the greatest number of suggestions; 0 is 15
-//	Accuracy    float64  what share of a word remains at least, from 0 to 1; 0 is 0.5
-//	Alphabetic  bool     those with as many changes come in the order of the words, and not the most frequent ones first
+//	Size        int      the greatest number of suggestions; 0 means 15
+//	Accuracy    float64  the least share of a word that remains, from 0 to 1; 0 means 0.5
+//	Alphabetic  bool     orders suggestions of the same distance by word, instead of the most frequent first
 type SuggestOptions = query.SuggestOptions
 
-// Suggest returns words that the texts of a field have, and that are spelled nearly as word: those with the fewest changes first, and of these the
-// most frequent ones. A change puts in, leaves out or replaces a character, or makes two neighbours change places; two are the most. The word
-// itself is not among them.
+// Suggest returns words from the texts of a field that are spelled similarly to word: the words with the fewest
+// edits first, and among these the most frequent first. An edit inserts, deletes or replaces a character, or
+// swaps two adjacent ones. Suggest allows at most two edits. It does not return the word itself.
 //
-// The words are those of an index of kind text, which must be there and have all documents: ErrNoIndex. They are as its analyzer makes them, so
-// an index without a language suggests whole words. The query must have neither a condition, an order, columns nor a page. Of the index 100,000 words
-// are looked at, more are ErrQuery. RQL writes it as select suggest(Text, 'acron').
+// Suggest needs an index of kind text on the field that contains all documents; otherwise it returns
+// ErrNoIndex. The words are the terms of the index, as its analyzer makes them, so an index without a language
+// suggests whole words. The query must have no condition, order, columns or page. Suggest examines up to
+// 100,000 words of the index, and returns ErrQuery if there are more. In RQL this is select suggest(Text,
+// 'acron').
 func (q Query[T]) Suggest(ctx context.Context, field, word string, o SuggestOptions) ([]Suggestion, error) {
 	return q.def.Suggest(ctx, field, word, false, o)
 }
 
-// Complete returns words that the texts of a field have, and that begin with a prefix, the most frequent ones first. The rest is as for Suggest. RQL
-// writes it as select complete(Text, 'acr').
+// Complete returns words from the texts of a field that begin with a prefix, the most frequent first. The other
+// rules are those of Suggest. In RQL this is select complete(Text, 'acr').
 func (q Query[T]) Complete(ctx context.Context, field, prefix string, o SuggestOptions) ([]Suggestion, error) {
 	return q.def.Suggest(ctx, field, prefix, true, o)
 }
 
-// Page is a part of the answers.
+// Page is one page of the answers.
 type Page[T any] struct {
 	Items []*T   `json:"items"`          // never nil from Query.Page
 	Next  string `json:"next,omitempty"` // for After; "" at the end
 }
 
-// MarshalJSON returns the page with "items" as an array, also if there are none.
+// MarshalJSON returns the page with "items" as an array, even if there are no items.
 func (p Page[T]) MarshalJSON() ([]byte, error) {
 	type plain struct {
 		Items []*T   `json:"items"`
@@ -577,9 +570,9 @@ func (p Page[T]) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Page returns up to Limit answers (100 without one; Limit(0) is ErrQuery), and the cursor with
-// which the next page begins. A query without an order is ordered by ID. If some answers
-// do not decode, it returns the page without them, and the error of All.
+// Page returns up to Limit answers (100 without a Limit; Limit(0) is ErrQuery), and the cursor of the next
+// page. Page orders a query without an order by ID. If some answers do not decode, Page returns the page
+// without them, and an error that joins the *DecodeErrors.
 func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
 	p := Page[T]{Items: []*T{}}
 	var broken builder.Broken
@@ -604,28 +597,27 @@ func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
 	return p, broken.Err()
 }
 
-// WithMemory returns a context with which queries call take before they hold memory, with a
-// number of bytes: for what they sort, groups, distinct rows, IDs that they have seen, and
-// the rows of a Page, which are counted by their JSON. Collections, Counters, Identities,
-// Stats, DiskUsage and Revisions.Counts call it as well, for their lists of collections,
-// identities and tags. An error of take ends the call, which returns it. A query does not say when it needs the memory no longer: that is at
-// its end, and at the end of the page.
+// WithMemory returns a context that makes queries call take, with a number of bytes, before they hold that
+// memory: for documents to sort, groups, distinct rows, IDs already seen, and the rows of a Page, which count
+// by the size of their JSON. Collections, Counters, Identities, Stats, DiskUsage and Revisions.Counts also call
+// take, for their lists of collections, identities and tags. If take returns an error, the call ends and
+// returns the error. A query does not report when it releases the memory: it holds the memory until its end, or
+// until the end of the page.
 //
-// take is called by one goroutine of each query, possibly while others wait for it: it must
-// return at once, and must not call the database.
+// One goroutine of each query calls take, possibly while other goroutines wait for it. take must return at
+// once, and must not call the database.
 func WithMemory(ctx context.Context, take func(bytes int64) error) context.Context {
 	return budget.With(ctx, take)
 }
 
-// WithReading returns a context with which reads call need before they copy a document or a
-// revision of 64 KiB and more from the store, with the number of its bytes. An error of need
-// ends the read, which returns it. A read does not say when it needs the memory no longer:
-// documents that come one after the other, as in a scan, need room for the largest of them,
-// and those that the caller keeps are his to count. Writes, but for RenameCollection, which reads
-// before it writes, and documents from the cache (Options.DocumentCacheBytes), are not counted.
+// WithReading returns a context that makes reads call need before they copy a document or a revision of 64 KiB
+// or more from the store, with its size in bytes. If need returns an error, the read ends and returns the
+// error. A read does not report when it releases the memory. Documents that come one after the other, as in a
+// scan, need room for the largest of them. The caller must count the documents that it keeps. Reads of
+// documents from the cache (Options.DocumentCacheBytes) do not call need. Writes do not call need either,
+// except RenameCollection, which reads before it writes.
 //
-// need may be called by several goroutines at a time. It must return at once, and must not
-// call the database.
+// Several goroutines may call need at the same time. It must return at once, and must not call the database.
 func WithReading(ctx context.Context, need func(bytes int64) error) context.Context {
 	return budget.WithReading(ctx, need)
 }
@@ -633,24 +625,24 @@ func WithReading(ctx context.Context, need func(bytes int64) error) context.Cont
 // UpdateRQL returns the query and the edits of a text that ends with update { }, for
 // Query.Patch:
 //
-//	q, edits, err := db.UpdateRQL(`from Orders where Total < $least update { this.Small = true; this.Checks += 1 }`, params)
+//	q, edits, err := db.UpdateRQL(
+//		`from Orders where Total < $least update { this.Small = true; this.Checks += 1 }`, params)
 //	if err == nil {
 //		done, err = q.Patch(ctx, edits...)
 //	}
 //
-// q.Count says beforehand how many documents would be changed, and q.Progress reports.
+// q.Count returns the number of documents that q.Patch would change, and q.Progress reports progress.
 //
-// The statements are a part of JavaScript: assignments of values, of parameters and of
-// other members, +=, -=, ++, --, push(), pop(), shift() and delete, of this or of the
-// alias. An object or an array that a statement needs must be there, and so must the
-// number of +=; otherwise the edit is a *PatchError that names the document, and the
-// batches before it are written. Numbers are exact, as in Increment. docs/queries/updates.md has
-// the rest. A text that is none is a *SyntaxError.
+// The statements are a subset of JavaScript, on members of this or of the alias: assignments of values, of
+// parameters and of other members, +=, -=, ++, --, push(), pop(), shift() and delete. An object or an array
+// that a statement needs must exist, and so must the number that += changes; otherwise the edit returns a
+// *PatchError that names the document, and earlier batches stay written. Numbers are exact, as in Increment.
+// docs/queries/updates.md describes the statements. UpdateRQL returns a *SyntaxError for an invalid text.
 func (db *DB) UpdateRQL(text string, params map[string]any) (Query[Row], []PatchOption, error) {
 	return parseUpdate(&db.core, text, params)
 }
 
-// UpdateRQL is DB.UpdateRQL in a transaction.
+// UpdateRQL returns a query in the transaction and its edits, as DB.UpdateRQL does.
 func (t *Tx) UpdateRQL(text string, params map[string]any) (Query[Row], []PatchOption, error) {
 	return parseUpdate(t.inner(), text, params)
 }
@@ -676,8 +668,9 @@ func parseUpdate(via builder.Source, text string, params map[string]any) (Query[
 	return q, edits, nil
 }
 
-// QueryIndex asks a computed index of a database or of a transaction for its results, as values of R: a struct, a map or
-// json.RawMessage. It is the query of the text "from index 'NAME'", and its fields are the members of the results.
+// QueryIndex returns a query over the results of a computed index of a database or of a transaction, as values
+// of R: a struct, a map or json.RawMessage. The query is the same as "from index 'NAME'" in RQL. Its fields are
+// the members of the results.
 func QueryIndex[R any](from interface {
 	RQL(text string, params map[string]any) (Query[Row], error)
 }, name string) Query[R] {

@@ -8,8 +8,8 @@ import (
 	"github.com/jaydb/jay/internal/txn"
 )
 
-// Progress has fn called after each batch of Patch and Delete, with what is done so far:
-// committed, and on disk soon. It is on disk when Patch or Delete returns.
+// Progress makes Patch and Delete call fn after each batch, with the counts so far. A batch is committed when
+// fn is called, and on disk when Patch or Delete returns.
 func (q Query[T]) Progress(fn func(Changed)) Query[T] {
 	q.def.Progress = nil
 	if fn != nil {
@@ -18,27 +18,25 @@ func (q Query[T]) Progress(fn func(Changed)) Query[T] {
 	return q
 }
 
-// Patch edits every document that the query finds, as DB.Patch edits one, and leaves
-// the others as they are:
+// Patch edits every document that the query finds, as DB.Patch edits one document:
 //
 //	orders.Query().Where(jay.Lt("Total", 10)).Patch(ctx, jay.Set("Small", true))
 //
-// The query sees the database as it is when Patch begins; so Count or All of the same
-// query says beforehand what would be changed. The documents are edited in its order,
-// with Skip and Limit, in batches of up to 128 documents and about 4 MiB. Each batch is
-// a transaction, and batches share syncs of the disk: all of it is written or nothing, and each document is tested against
-// the condition again, so that one which other writes have changed meanwhile, and which
-// satisfies the condition no more, is left as it is. Documents that begin to satisfy
-// the condition meanwhile are not edited.
+// The query reads a snapshot from the beginning of Patch, so Count or All of the same query shows in advance
+// which documents would change. Patch edits the documents in the order of the query, after Skip and Limit, in
+// batches of up to 128 documents and about 4 MiB. Each batch is one atomic transaction, and batches share syncs
+// of the disk. A batch tests each document against the condition again: if another write has changed the
+// document so that it no longer satisfies the condition, Patch does not edit it. Documents that begin to
+// satisfy the condition after the snapshot are not edited.
 //
-// If a document cannot be edited, or ctx ends, the batches before are written: Changed
-// counts their documents. Calling Patch again edits all that the query finds then.
+// If a document cannot be edited, or ctx ends, earlier batches stay written, and Changed counts their
+// documents. Another call of Patch edits all documents that the query finds then.
 //
-// In a transaction, Patch edits all documents or, after an error, none, and they are
-// written when the transaction commits.
+// In a transaction, Patch edits all documents or, after an error, none. The commit of the transaction writes
+// them.
 //
-// The query needs a collection, and whole documents: Select, GroupBy, Distinct and
-// Include are ErrUsage, and so are OrInsert and conditions on one document's version.
+// The query must have a collection and return whole documents: Patch returns ErrUsage for Select, GroupBy,
+// Distinct and Include, and for OrInsert and conditions on one document's version.
 func (q Query[T]) Patch(ctx context.Context, opts ...PatchOption) (Changed, error) {
 	if err := checkEdits(opts); err != nil {
 		return Changed{}, fmt.Errorf("patch by query: %w", err)
@@ -53,8 +51,8 @@ func (q Query[T]) Patch(ctx context.Context, opts ...PatchOption) (Changed, erro
 	return Changed(done), err
 }
 
-// Delete deletes every document that the query finds. What Patch says of batches,
-// conditions, errors and transactions holds for Delete too.
+// Delete deletes every document that the query finds. The rules of Patch for batches, conditions, errors and
+// transactions apply to Delete, too.
 func (q Query[T]) Delete(ctx context.Context) (Changed, error) {
 	done, err := q.def.Delete(ctx)
 	return Changed(done), err

@@ -26,62 +26,56 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Revisions are the older versions of documents that a database keeps, and what
-// configures which it keeps: by default none. DB.Revisions returns the handle. All
-// methods are safe for concurrent use.
+// Revisions reads and configures the older versions of documents that a database keeps. By default a database
+// keeps none. DB.Revisions returns the handle. All methods are safe for concurrent use.
 //
-// A revision is a version of a document: the newest one, which is the document, too. A
-// write that replaces a version keeps it as a revision in the same commit, so that an
-// insert stores nothing twice. A deletion keeps the last version, and is a revision
-// itself.
+// A revision is a version of a document. The newest revision is the document itself. A write that replaces a
+// version keeps the replaced version as a revision in the same commit, so an insert stores nothing twice. A
+// deletion keeps the last version, and is a revision itself.
 type Revisions struct{ db *core.Database }
 
 // Revisions returns the handle of the revisions.
 func (db *DB) Revisions() Revisions { return Revisions{&db.core} }
 
-// RevisionRule says how many revisions of a document are kept. The zero value keeps
-// all of them. If both Keep and KeepFor are set, a revision goes when both allow it.
+// RevisionRule determines how many revisions of a document are kept. The zero value keeps all of them. If both
+// Keep and KeepFor are set, a revision is removed when both allow it.
 //
 // Revisions are removed from the oldest on: by each write of their document, at most
 // eight of them, in the background if their rule has KeepFor, and by Revisions.Purge.
 type RevisionRule struct {
-	// Keep is how many versions of a document are kept, the newest included
-	// (MinimumRevisionsToKeep of RavenDB). A deletion counts as a version once the
-	// document is there again; before, it is kept beside them. 0 is no limit. At most
-	// 2^40.
+	// Keep is the number of versions of a document to keep, including the newest (MinimumRevisionsToKeep of
+	// RavenDB). A deletion counts as a version once the document exists again; before that, it is kept in
+	// addition. 0 means no limit. Keep is at most 2^40.
 	Keep uint64 `json:"keep,omitempty"`
 
-	// KeepFor is how long a revision is kept after it was replaced, or after the
-	// deletion that it is (MinimumRevisionAgeToKeep, which RavenDB counts from when the
-	// revision was written). So every state of that time can be read. Then it is
-	// removed in the background, while the database is open: not later than after a tenth
-	// of the shortest KeepFor of all rules (a minute at least, a day at most) and the
-	// time that a walk over all revisions takes. 0 is no limit.
+	// KeepFor is how long a revision is kept after it was replaced, or, for a deletion, after the deletion
+	// (MinimumRevisionAgeToKeep, which RavenDB counts from the time when the revision was written). So every
+	// state within that time can be read. Afterwards the open database removes the revision in the background:
+	// at the latest after a tenth of the shortest KeepFor of all rules (at least a minute, at most a day) plus
+	// the time of a scan of all revisions. 0 means no limit.
 	KeepFor time.Duration `json:"keepForNs,omitempty"`
 
-	// Disabled makes no new revisions. Those that are there stay.
+	// Disabled stops making new revisions. Existing revisions stay.
 	Disabled bool `json:"disabled,omitempty"`
 }
 
-// RevisionsConfiguration says of which collections revisions are kept. The zero value
-// is that of a new database: none.
+// RevisionsConfiguration determines for which collections revisions are kept. The zero value is the
+// configuration of a new database: none.
 type RevisionsConfiguration struct {
-	// Default is the rule of every collection that is not in Collections, or nil if
-	// there are no revisions of those.
+	// Default is the rule of every collection that is not in Collections, or nil to keep no revisions of those.
 	Default *RevisionRule `json:"default,omitempty"`
 
-	// Collections are the rules by collection; "@empty" is one too. At most 1,000.
+	// Collections are the rules by collection, including "@empty". There are at most 1,000.
 	Collections map[string]RevisionRule `json:"collections,omitempty"`
 }
 
-// Configure replaces the configuration, which is kept in the database, on disk. Writes
-// that begin after Configure has returned follow it.
+// Configure replaces the configuration, which the database stores on disk. Writes that begin after Configure
+// has returned follow it.
 //
-// Nothing is written for documents that are there. When the first of their writes
-// follows a rule, the version that it replaces is kept as well, so that nothing is lost
-// since Configure. Without a rule, or with one that is disabled, no more revisions are
-// made, but a version that was written under a rule is still kept when it is replaced;
-// what was kept stays until Purge removes it.
+// Configure writes nothing for existing documents. The first write of a document under a rule also keeps the
+// version that it replaces, so no version since Configure is lost. Without a rule, or with a disabled one,
+// writes make no more revisions; but a version that was written under a rule is still kept when it is replaced.
+// Existing revisions stay until Purge removes them.
 func (r Revisions) Configure(ctx context.Context, c RevisionsConfiguration) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -123,14 +117,14 @@ func (r Revisions) Configuration() RevisionsConfiguration {
 // Revision is a version of a document, or its deletion. It is immutable.
 type Revision struct{ inner *revisions.Revision }
 
-// ID returns the ID of the document, in the case in which this version was written.
+// ID returns the ID of the document, in the casing of this version.
 func (r *Revision) ID() string { return r.inner.ID() }
 
 // Collection returns the name of the document's collection, or "@empty".
 func (r *Revision) Collection() string { return r.inner.Collection() }
 
-// ChangeVector names the version, for Revisions.Get and Revert. That of an imported
-// revision is the one that it had in its database.
+// ChangeVector returns the change vector of the version, for Revisions.Get and Revert. An imported revision
+// keeps the change vector that it had in its database.
 func (r *Revision) ChangeVector() string { return r.inner.ChangeVector() }
 
 // LastModified returns when the version was written, or the document deleted, in UTC.
@@ -139,20 +133,18 @@ func (r *Revision) LastModified() time.Time { return metadata.Time(r.inner.Heade
 // Deletion reports whether the revision is a deletion. Its body is {}.
 func (r *Revision) Deletion() bool { return r.inner.Deletion }
 
-// Current reports whether the revision is the newest version of its document, that is,
-// whether it was that when it was read.
+// Current reports whether the revision was the newest version of its document when it was read.
 func (r *Revision) Current() bool { return r.inner.Current }
 
 // Body returns the JSON of the version as Document.Body does. The caller must not
 // change it.
 func (r *Revision) Body() json.RawMessage { return r.inner.JSON() }
 
-// Metadata returns all that is known about the version.
+// Metadata returns the metadata of the version.
 func (r *Revision) Metadata() Metadata { return r.inner.Metadata() }
 
-// MarshalJSON returns the body with its @metadata, as RavenDB returns a revision: as
-// Document.MarshalJSON, with the @flags "HasRevisions, Revision" or "HasRevisions,
-// DeleteRevision".
+// MarshalJSON returns the body with its @metadata, in the form in which RavenDB returns a revision: like
+// Document.MarshalJSON, with the @flags "HasRevisions, Revision" or "HasRevisions, DeleteRevision".
 func (r *Revision) MarshalJSON() ([]byte, error) { return r.inner.MarshalJSON() }
 
 // Decode stores the body in the value that v points to, as Document.Decode does.
@@ -176,22 +168,21 @@ func (r Revisions) reader(ctx context.Context) *revisions.Reader {
 	return &revisions.Reader{Env: r.db.Env, Docs: r.db.Docs.For(ctx)}
 }
 
-// RevisionPage selects revisions of a document for Revisions.List. The zero value
-// selects all.
+// RevisionPage selects revisions of a document for Revisions.List. The zero value selects all of them.
 type RevisionPage struct {
-	// Before is a change vector: the list begins behind that revision. If there is no
-	// such revision any more, List yields ErrNotFound.
+	// Before is a change vector: the list begins after that revision. If that revision no longer exists, List
+	// yields ErrNotFound.
 	Before string
-	// Limit is how many revisions are listed at most; 0 is no limit.
+	// Limit is the greatest number of revisions; 0 means no limit.
 	Limit int
 }
 
-// List iterates over the revisions of a document, newest first, whether or not it is
-// still there. The newest version is the first of them, if it was written under a rule.
-// Without revisions there are none.
+// List iterates over the revisions of a document, newest first, whether or not the document still exists. The
+// newest version is the first of them, if it was written under a rule. For a document without revisions, the
+// iteration is empty.
 //
-// They are read in pages of up to 64, or about 1 MiB: those that are removed meanwhile
-// may be missing, and those that are made are not listed. An error is the last pair.
+// List reads pages of up to 64 revisions, or about 1 MiB: revisions that are removed during the iteration may
+// be missing, and revisions that are made during it are not listed. An error comes as the last pair.
 func (r Revisions) List(ctx context.Context, id string, page RevisionPage) iter.Seq2[*Revision, error] {
 	return func(yield func(*Revision, error) bool) {
 		if page.Limit < 0 {
@@ -232,7 +223,7 @@ func (r Revisions) List(ctx context.Context, id string, page RevisionPage) iter.
 	}
 }
 
-// Get returns a revision of a document by its change vector, or ErrNotFound. It takes
+// Get returns a revision of a document by its change vector, or ErrNotFound. Get does a binary search: it takes
 // as many look-ups as the number of revisions has binary digits.
 func (r Revisions) Get(ctx context.Context, id, changeVector string) (*Revision, error) {
 	var found *revisions.Revision
@@ -246,12 +237,12 @@ func (r Revisions) Get(ctx context.Context, id, changeVector string) (*Revision,
 	return &Revision{found}, nil
 }
 
-// AsOf returns the version that a document had at a time: the newest of its revisions
-// that was written by then, by the clock of the database. It returns ErrNotFound if the
-// document was deleted then, or if nothing so old is kept. Versions that were written
-// without a rule are not known, but for the newest one, which the document is.
+// AsOf returns the version that a document had at the time at: the newest of its revisions that was written by
+// then, by the clock of the database. It returns ErrNotFound if the document was deleted at that time, or if no
+// revision so old is kept. AsOf does not know versions that were written without a rule, except the newest one,
+// which is the document.
 //
-// The revisions that were written since are looked at, newest first.
+// AsOf examines the revisions that were written since, newest first.
 func (r Revisions) AsOf(ctx context.Context, id string, at time.Time) (*Revision, error) {
 	var found *revisions.Revision
 	err := r.read(ctx, func(from storage.Reader) (err error) {
@@ -264,9 +255,9 @@ func (r Revisions) AsOf(ctx context.Context, id string, at time.Time) (*Revision
 	return &Revision{found}, nil
 }
 
-// Deleted iterates over the deleted documents that have revisions (RavenDB's revisions
-// bin), in the order of their IDs, from behind the ID after: the newest revision of
-// each. An error is the last pair.
+// Deleted iterates over the deleted documents that have revisions (RavenDB's revisions bin), in the order of
+// their IDs, beginning after the ID after. It yields the newest revision of each document. An error comes as
+// the last pair.
 func (r Revisions) Deleted(ctx context.Context, after string) iter.Seq2[*Revision, error] {
 	return func(yield func(*Revision, error) bool) {
 		for next := r.db.Env.Rules.Fold(after); ; {
@@ -291,9 +282,9 @@ func (r Revisions) Deleted(ctx context.Context, after string) iter.Seq2[*Revisio
 	}
 }
 
-// All iterates over the revisions of a collection, or of all if it is "", in the order
-// of their IDs and from the oldest on, but for the newest versions: those are the
-// documents. They are read in pages as by List. An error is the last pair.
+// All iterates over the revisions of a collection, or of all collections if collection is "", in the order of
+// IDs and, for each ID, from the oldest on. It leaves out the newest versions, which are the documents. It
+// reads pages, as List does. An error comes as the last pair.
 func (r Revisions) All(ctx context.Context, collection string) iter.Seq2[*Revision, error] {
 	return func(yield func(*Revision, error) bool) {
 		folded, err := foldedOrAll(collection)
@@ -321,11 +312,10 @@ func (r Revisions) All(ctx context.Context, collection string) iter.Seq2[*Revisi
 	}
 }
 
-// Revert writes the body, the custom metadata and the collection of a revision again: an
-// ordinary write, which makes a new version. A document that was deleted is there again.
-// A deletion cannot be reverted to (ErrUsage): use DB.Delete. Otherwise Revert
-// returns ErrNotFound if there is no such revision, and the errors of DB.Put, to which
-// it passes opts, such as IfMatch.
+// Revert writes the body, the custom metadata and the collection of a revision again. This is an ordinary
+// write, which makes a new version, and restores a deleted document. Revert returns ErrUsage for the revision
+// of a deletion: use DB.Delete instead. It returns ErrNotFound if the revision does not exist, and the errors
+// of DB.Put, to which it passes opts, such as IfMatch.
 func (r Revisions) Revert(ctx context.Context, id, changeVector string, opts ...WriteOption) (Metadata, error) {
 	rev, err := r.Get(ctx, id, changeVector)
 	if err != nil {
@@ -343,9 +333,9 @@ func (r Revisions) Revert(ctx context.Context, id, changeVector string, opts ...
 	return m, nil
 }
 
-// Diff returns the differences between two revisions of a document, by their change
-// vectors, as patch.Diff finds them. A deletion has no members. An empty before stands
-// for a document without members, and an empty after for the document as it is.
+// Diff returns the differences between two revisions of a document, by their change vectors, as patch.Diff
+// finds them. A deletion has no members. An empty before means a document without members, and an empty after
+// means the present document.
 func (r Revisions) Diff(ctx context.Context, id, before, after string) ([]FieldChange, error) {
 	from, err := r.bodyOf(ctx, id, before)
 	if err != nil {
@@ -375,23 +365,23 @@ func (r Revisions) bodyOf(ctx context.Context, id, changeVector string) ([]byte,
 	return rev.Body(), nil
 }
 
-// Force makes the document as it is a revision, whatever the configuration says
-// (forceRevisionCreation of RavenDB): the write that replaces it keeps it. The document
-// keeps its version. Force returns ErrNotFound if it is not there; one that is a revision
-// already stays as it is. Of opts only IfMatch has a meaning.
+// Force makes the present version of the document a revision, whatever the configuration says
+// (forceRevisionCreation of RavenDB): the write that replaces the version keeps it. The version of the document
+// does not change. Force returns ErrNotFound if the document does not exist, and changes nothing if the version
+// is a revision already. Force uses only IfMatch of opts.
 func (r Revisions) Force(ctx context.Context, id string, opts ...WriteOption) (Metadata, error) {
 	return writeTo(ctx, r.db, newOp(write.Keep, id, nil, opts))
 }
 
-// KeepRevision makes the version that a write replaces a revision, and the one that it
+// KeepRevision makes a write keep as revisions both the version that it replaces and the version that it
 // writes, whatever the configuration says.
 func KeepRevision() WriteOption {
 	return writeOption(func(o *op) { o.KeepRevision = true })
 }
 
-// KeepReplaced makes the version that a write replaces a revision, whatever the configuration
-// says, but not the one that it writes (ForceRevisionStrategy.Before of RavenDB). A write of a
-// new document has nothing to keep.
+// KeepReplaced makes a write keep the version that it replaces as a revision, whatever the configuration says,
+// but not the version that it writes (ForceRevisionStrategy.Before of RavenDB). A write of a new document keeps
+// nothing.
 func KeepReplaced() WriteOption {
 	return writeOption(func(o *op) { o.KeepReplaced = true })
 }
@@ -399,46 +389,46 @@ func KeepReplaced() WriteOption {
 // errNoPurge refuses a purge of everything that was not asked for.
 var errNoPurge = errors.New("nothing says which revisions are to go: set Retention, Before or ID")
 
-// RevisionPurge says which revisions Revisions.Purge removes: those that satisfy all
-// that is set. One of ID, Before and Retention must be set.
+// RevisionPurge selects the revisions that Revisions.Purge removes: those that satisfy all fields that are set.
+// One of ID, Before and Retention must be set.
 type RevisionPurge struct {
 	// ID limits the purge to one document.
 	ID string
-	// Collection limits it to documents of this collection, deleted or not.
+	// Collection limits the purge to documents of this collection, deleted or not.
 	Collection string
-	// Deleted limits it to documents that are deleted.
+	// Deleted limits the purge to deleted documents.
 	Deleted bool
 
-	// Before removes revisions that were replaced before this time, by the clock of the
-	// database, and deletions that happened before it. The zero value is any time.
+	// Before removes revisions that were replaced before this time, by the clock of the database, and deletions
+	// that happened before it. The zero value means any time.
 	Before time.Time
-	// Retention removes what the rules of the configuration keep no longer. It goes
-	// without Before.
+	// Retention removes the revisions that the rules of the configuration no longer keep. It cannot be combined
+	// with Before.
 	Retention bool
 
-	// After goes on behind this ID: RevisionsPurged.Next of a purge that was cut short.
+	// After continues after this ID: set it to RevisionsPurged.Next of an interrupted purge.
 	After string
-	// Progress is called after each batch, with what is done so far.
+	// Progress is called after each batch, with the counts so far.
 	Progress func(RevisionsPurged)
 }
 
-// RevisionsPurged is what a purge has done.
+// RevisionsPurged counts the work of a purge.
 type RevisionsPurged struct {
-	Looked    int64  `json:"looked"`    // documents with revisions that it has looked at
-	Documents int64  `json:"documents"` // of which revisions were removed; more than once if there were many
+	Looked    int64  `json:"looked"`    // documents with revisions that it has examined
+	Documents int64  `json:"documents"` // with removed revisions; a document with many may count more than once
 	Revisions int64  `json:"revisions"`
 	Bytes     int64  `json:"bytes"`
-	Next      string `json:"next,omitempty"` // the folded ID to go on after; "" at the end
+	Next      string `json:"next,omitempty"` // the folded ID after which to continue; "" at the end
 }
 
-// Purge removes revisions for good, from the oldest of each document on: if one is to
-// stay, those after it stay too. The newest version of a document, which is the document,
-// is not touched.
+// Purge removes revisions permanently, from the oldest revision of each document on: if one revision must stay,
+// the later ones stay, too. Purge does not change the newest version of a document, which is the document
+// itself.
 //
-// It works in batches of up to 64 documents and 1,024 revisions, each a transaction. They
-// share syncs of the disk, and are durable, as Options.Durability says, when Purge returns.
-// If ctx ends, or the process, most batches before are done; calling Purge again removes the
-// rest. It returns what it has done also with an error.
+// Purge works in batches of up to 64 documents and 1,024 revisions. Each batch is a transaction. Batches share
+// syncs of the disk, and are durable, as Options.Durability says, when Purge returns. If ctx or the process
+// ends, most earlier batches are done; call Purge again to remove the rest. Purge returns its counts also with
+// an error.
 func (r Revisions) Purge(ctx context.Context, p RevisionPurge) (done RevisionsPurged, err error) {
 	inner, err := r.purge(p)
 	if err != nil {
@@ -521,15 +511,14 @@ func foldedOrAll(collection string) (string, error) {
 	return format.CollectionKey(collection), metadata.CheckCollection(collection)
 }
 
-// RevisionCount says how many revisions a collection has, beside the newest versions
-// of its documents.
+// RevisionCount is the number of revisions of a collection, without the newest versions of its documents.
 type RevisionCount struct {
 	Collection string `json:"collection"` // folded
 	Revisions  int64  `json:"revisions"`
 }
 
-// Counts returns how many revisions each collection has that lie beside the documents,
-// by folded name. The numbers are kept by every commit.
+// Counts returns the number of revisions of each collection, without the newest versions, which are the
+// documents. The result is sorted by folded name. Every commit maintains the numbers.
 func (r Revisions) Counts(ctx context.Context) (all []RevisionCount, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -559,15 +548,13 @@ func revisionCounts(snapshot storage.Reader, payer *budget.Payer) (all []Revisio
 // maxImported is how many revisions one Import takes.
 const maxImported = 1000
 
-// Import stores revisions of another database, as Revision.MarshalJSON returns them: with
-// @id, @change-vector, @last-modified, @flags and, unless it is @empty, @collection in
-// their @metadata. They keep all of these, so that Get finds them by the change vectors
-// that they had. It stores all of them or none, at most 1,000, and returns how many were
-// not there already. The rules of the configuration do not matter.
+// Import stores revisions of another database, as Revision.MarshalJSON returns them: with @id, @change-vector,
+// @last-modified, @flags and, unless it is @empty, @collection in their @metadata. The revisions keep all of
+// these, so Get finds them by their original change vectors. Import stores up to 1,000 revisions atomically,
+// and returns the number of revisions that did not exist already. It ignores the rules of the configuration.
 //
-// The revisions of a document come before it: from the oldest on, as Revisions.All lists
-// them, and before the document is written. Otherwise Import returns ErrExists. Later
-// writes get higher etags than the imported revisions have.
+// Import the revisions of a document before you write the document, from the oldest on, as Revisions.All lists
+// them. Otherwise Import returns ErrExists. Later writes get higher etags than the imported revisions.
 func (r Revisions) Import(ctx context.Context, all []json.RawMessage) (stored int, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err

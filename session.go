@@ -15,29 +15,26 @@ import (
 	"github.com/jaydb/jay/query"
 )
 
-// Session is a unit of work, as in RavenDB: it keeps the entities that were loaded
-// through it or stored in it, detects which of them have changed, and writes those,
-// and nothing else, in one atomic SaveChanges. An entity is a pointer to a struct
-// of a type that CollectionOf accepts.
+// Session is a unit of work, as in RavenDB: it keeps the entities that were loaded through it or stored in it,
+// and detects which of them have changed. SaveChanges writes the changed entities, and only those, in one
+// atomic write. An entity is a pointer to a struct of a type that CollectionOf accepts.
 //
-// Within a session one document is one entity: loading an ID again returns the same
-// pointer, without reading the database. So the contents of a session become stale:
-// open one for a piece of work, such as a request, and drop it afterwards. It holds
-// no resources and needs no closing.
+// Within a session one document is one entity: loading an ID again returns the same pointer, without reading
+// the database. So the contents of a session become stale: open a session for one piece of work, such as a
+// request, and drop it afterwards. A session holds no resources and needs no Close.
 //
-// A Session is not safe for concurrent use. Any number of them may work on one
-// database; the last to save wins, unless OptimisticConcurrency is set.
+// A Session is not safe for concurrent use. Any number of sessions may work on one database; the last one to
+// save wins, unless OptimisticConcurrency is set.
 type Session session.Session
 
 func (s *Session) inner() *session.Session { return (*session.Session)(s) }
 
-// SessionOption changes a session.
+// SessionOption is an option of DB.OpenSession.
 type SessionOption func(*Session)
 
-// OptimisticConcurrency makes SaveChanges conditional: every document that it
-// writes or deletes must still be in the version in which the session loaded it,
-// and new ones must not exist. Otherwise SaveChanges returns a *ConflictError and
-// writes nothing.
+// OptimisticConcurrency makes SaveChanges conditional: every document that it writes or deletes must still be
+// in the version that the session loaded, and new documents must not exist. Otherwise SaveChanges returns a
+// *ConflictError and writes nothing.
 func OptimisticConcurrency() SessionOption { return func(s *Session) { s.inner().SetOptimistic() } }
 
 // mapped is a Collection of any type.
@@ -45,9 +42,8 @@ type mapped interface{ mapping() *codec.Mapping }
 
 func (c *Collection[T]) mapping() *codec.Mapping { return c.m }
 
-// WithCollections makes the session map these types as the collections do,
-// with the options that they were made with, instead of by the conventions of
-// the database. Each of collections is a *Collection.
+// WithCollections makes the session map the types of these collections with the options of the collections,
+// instead of the conventions of the database. Each of collections is a *Collection.
 func WithCollections(collections ...mapped) SessionOption {
 	return func(s *Session) {
 		for _, c := range collections {
@@ -66,50 +62,46 @@ func (db *DB) OpenSession(opts ...SessionOption) *Session {
 	return s
 }
 
-// Clear forgets everything: entities, what was to be deleted, and changes that
-// were not saved.
+// Clear forgets all entities, pending deletions and unsaved changes of the session.
 func (s *Session) Clear() { s.inner().Clear() }
 
 // entityMapping returns the mapping of the type of an entity.
 func (db *DB) entityMapping(t reflect.Type) (*codec.Mapping, error) { return db.mappingOf(t, nil) }
 
-// Store adds v to the session, to be written by SaveChanges. v points to a struct.
+// Store adds v to the session, for SaveChanges to write. v points to a struct.
 //
-// Store fills an empty ID field at once, with a HiLo ID or what the conventions
-// make; that ID never changes, and never overwrites a document. The request for an
-// identity or a server-side ID ("invoices|", "logs/") stays in the field until
-// SaveChanges has made the ID. Any other ID is used as it is, and the document
-// replaces an existing one, except under OptimisticConcurrency.
+// Store fills an empty ID field at once, with a HiLo ID or the ID that the conventions make; that ID never
+// changes, and never overwrites a document. The request for an identity or a server-side ID ("invoices|",
+// "logs/") stays in the field until SaveChanges has made the ID. Any other ID is used unchanged, and the
+// document replaces an existing one, except under OptimisticConcurrency.
 //
-// A version field gives the version in which the value was read, as for
-// Collection.Put, unless the session deletes the document with the ID first.
+// A version field holds the version in which the value was read, as for Collection.Put, unless the session
+// deletes the document with the ID first.
 //
-// Storing an entity that the session already has changes nothing. Another value
-// under an ID that the session holds is ErrUsage. If another writer has deleted an
-// entity's document and SaveChanges makes its ID anew, for an identity, the session
-// forgets the entity that had it.
+// Storing an entity that the session already holds changes nothing. Store returns ErrUsage for another value
+// under an ID that the session holds. If another writer has deleted an entity's document, and SaveChanges makes
+// the same ID again for an identity, the session forgets the entity that had the ID.
 func (s *Session) Store(ctx context.Context, v any) error { return s.inner().Store(ctx, v) }
 
-// Delete makes SaveChanges delete the entity's document, and forgets the entity.
-// One that was never saved is only forgotten. Evict cancels a Delete.
+// Delete makes SaveChanges delete the entity's document, and forgets the entity. If the entity was never saved,
+// Delete only forgets it. Evict cancels a Delete.
 func (s *Session) Delete(v any) error { return s.inner().Delete(v) }
 
-// DeleteID makes SaveChanges delete the document with this ID, whether or not
-// the session holds it. A missing one is no error.
+// DeleteID makes SaveChanges delete the document with this ID, whether or not the session holds it. A missing
+// document is not an error.
 func (s *Session) DeleteID(id string) error { return s.inner().DeleteID(id) }
 
-// Evict forgets an entity: its changes will not be saved, or its deletion is
-// cancelled, and the next Load reads its document anew.
+// Evict forgets an entity: SaveChanges does not write its changes and does not delete its document, and the
+// next Load reads the document again.
 func (s *Session) Evict(v any) error { return s.inner().Evict(v) }
 
-// Refresh reads the entity's document anew and stores it in the struct, over
-// changes that were not saved. It returns ErrNotFound, and changes nothing, if
-// the document is not there any more.
+// Refresh reads the entity's document again and stores it in the struct, over unsaved changes. It returns
+// ErrNotFound, and changes nothing, if the document no longer exists.
 func (s *Session) Refresh(ctx context.Context, v any) error { return s.inner().Refresh(ctx, v) }
 
-// Reattach moves the session to another handle of the same database, opened after
-// ErrUnknownOutcome or ErrFailed. The session keeps everything that it holds.
-// Reattach returns ErrUsage for another database.
+// Reattach moves the session to another handle of the same database, which the program opened after
+// ErrUnknownOutcome or ErrFailed. The session keeps its entities and changes. Reattach returns ErrUsage for
+// another database.
 func (s *Session) Reattach(db *DB) error {
 	if db == nil {
 		return fmt.Errorf("%w: Reattach without a database", ErrUsage)
@@ -117,42 +109,39 @@ func (s *Session) Reattach(db *DB) error {
 	return s.inner().Reattach(&db.core, db.entityMapping)
 }
 
-// IDOf returns the ID of an entity that the session holds: the final one, or
-// the request for what SaveChanges will make.
+// IDOf returns the ID of an entity that the session holds: the final ID, or the request for the ID that
+// SaveChanges will make.
 func (s *Session) IDOf(v any) (string, error) { return s.inner().IDOf(v) }
 
-// Holds reports whether the session would answer a Load of this ID: with an entity
+// Holds reports whether the session can answer a Load of this ID without reading the database, with an entity
 // or with an included document.
 func (s *Session) Holds(id string) bool { return s.inner().Holds(id) }
 
-// Metadata returns the metadata of an entity's document as it was loaded or
-// saved last, with the custom keys that SetMetadata or a field has set. That of a new
-// entity has an ID and a collection.
+// Metadata returns the metadata of an entity's document as it was last loaded or saved, with the custom keys
+// that SetMetadata or a field has set. The metadata of a new entity has only an ID, a collection and these
+// custom keys.
 func (s *Session) Metadata(v any) (Metadata, error) { return s.inner().Metadata(v) }
 
-// SetMetadata replaces the custom metadata of an entity's document by the JSON
-// object custom, at the next SaveChanges; "{}" removes all of it. Fields of v that are
-// tagged as metadata are set to it at once.
+// SetMetadata makes the next SaveChanges replace the custom metadata of an entity's document by the JSON object
+// custom; "{}" removes all custom metadata. SetMetadata sets fields of v that are tagged as metadata at once.
 func (s *Session) SetMetadata(v any, custom []byte) error { return s.inner().SetMetadata(v, custom) }
 
-// LoadOption changes one Load.
+// LoadOption is an option of Load and LoadMany.
 type LoadOption func(*loading)
 
 type loading struct{ includes []string }
 
-// Include also reads, at the same moment, the documents whose IDs the loaded ones
-// hold at these paths, such as "customer", "lines[].product" or "billing.address".
-// The session then answers a later Load of such an ID. A value that is no text, or
-// no ID of a document, is skipped.
+// Include also reads, from the same snapshot, the documents whose IDs the loaded documents hold at these paths,
+// such as "customer", "lines[].product" or "billing.address". The session then answers a later Load of such an
+// ID. A value that is not a string, or not the ID of a document, is skipped.
 func Include(paths ...string) LoadOption {
 	return func(l *loading) { l.includes = append(l.includes, paths...) }
 }
 
-// Load returns the entity with this ID: the one that the session holds, or
-// else the document, decoded, which the session then holds. It returns
-// ErrNotFound if there is none or if the session will delete it; if the document
-// is in another collection than T's, the error is a *CollectionError as well. It
-// returns ErrType if the session holds it as another type.
+// Load returns the entity with this ID. If the session does not hold the entity, Load reads and decodes the
+// document, and adds the entity to the session. It returns ErrNotFound if the document does not exist, or if
+// the session will delete it. If the document is in another collection than T's, the error is both ErrNotFound
+// and a *CollectionError. Load returns ErrType if the session holds the entity as another type.
 func Load[T any](ctx context.Context, s *Session, id string, opts ...LoadOption) (*T, error) {
 	vs, err := LoadMany[T](ctx, s, []string{id}, opts...)
 	if err != nil {
@@ -164,8 +153,8 @@ func Load[T any](ctx context.Context, s *Session, id string, opts ...LoadOption)
 	return vs[0], nil
 }
 
-// LoadMany returns the entities with these IDs, in their order, as Load does.
-// Those that must be read are read at one moment. A missing one is nil.
+// LoadMany returns the entities with these IDs, in the order of ids, as Load does. It reads all documents that
+// the session does not hold from one snapshot. A missing entity is nil.
 func LoadMany[T any](ctx context.Context, s *Session, ids []string, opts ...LoadOption) ([]*T, error) {
 	m, err := s.inner().MappingOf(reflect.TypeFor[T]())
 	if err != nil {
@@ -193,14 +182,13 @@ func LoadMany[T any](ctx context.Context, s *Session, ids []string, opts ...Load
 	return vs, nil
 }
 
-// QueryOf asks for entities of the session. The query reads the database, and not what
-// the session has changed and not saved; but each answer that the session holds already
-// is the same pointer, as it is there, and every other is an entity of the session from
-// then on, which SaveChanges writes if it has changed. What Include brings is in
-// the session, for Load. Documents that the session will delete are left out of the
-// answers, so that there may be fewer than Limit; Count counts them.
+// QueryOf returns a query whose answers are entities of the session. The query reads the database, and does not
+// see unsaved changes of the session. If the session already holds an answer, the query returns the same
+// pointer, with its unsaved changes. Every other answer becomes an entity of the session, which SaveChanges
+// writes if it has changed. The session keeps documents of Include for Load. Answers do not contain documents
+// that the session will delete, so there may be fewer than Limit; Count counts these documents.
 //
-// Values of Select are no entities. Like the session, the query is for one goroutine.
+// Values of Select are not entities. Like the session, the query is not safe for concurrent use.
 func QueryOf[T any](s *Session) Query[T] {
 	m, err := s.inner().MappingOf(reflect.TypeFor[T]())
 	if err != nil {
@@ -222,34 +210,33 @@ func QueryOf[T any](s *Session) Query[T] {
 	}
 }
 
-// SaveChanges writes, in one atomic write, first the deletions in the order
-// in which they were asked for, then the entities that are new or were changed
-// in the order in which the session got them, but those whose ID the database
-// is to make after all others, so that none gets an ID that another entity of
-// the session has. Custom metadata stays as it was
-// loaded, unless SetMetadata or a field that is tagged as metadata changed it; members of the stored JSON that the
-// struct has no field for are lost once the entity is changed. Without
-// changes SaveChanges does nothing.
+// SaveChanges writes all changes in one atomic write. First come the deletions, in the order of their calls.
+// Then come the new and changed entities, in the order in which the session got them. Entities whose ID the
+// database makes come last, so that none gets an ID that another entity of the session has. Without changes
+// SaveChanges does nothing.
 //
-// The version field of a loaded entity holds the version that was loaded. If it was
-// changed to another one, as by a form that was filled in earlier, SaveChanges returns a
-// *ConflictError, even if no other field was changed; an empty one counts as the loaded one.
+// Custom metadata stays as it was loaded, unless SetMetadata or a field that is tagged as metadata changed it.
+// When SaveChanges writes a changed entity, members of the stored JSON for which the struct has no field are
+// lost.
 //
-// When it returns nil, the IDs that the database made, and version fields,
-// are in the structs, and the session goes on from what was saved.
+// The version field of a loaded entity holds the loaded version. If the program has set the field to another
+// version, such as the version of a form that was filled in earlier, SaveChanges returns a *ConflictError, even
+// if no other field was changed. An empty field means the loaded version.
 //
-// After an error nothing was written, the session holds what it held, and
-// SaveChanges can be called again; IDs that Store has given stay. After
-// ErrUnknownOutcome the database must be opened again first: see Reattach.
-// Until then SaveChanges returns ErrFailed. Afterwards it finds out whether
-// the write survived, by the versions that it would have given the documents,
-// and does not repeat it.
+// When SaveChanges returns nil, it has set the IDs that the database made and the version fields in the
+// structs, and the session tracks further changes from the saved state.
 //
-// With RequestID the writes are made once. A repeated call, as of another session that has done the same
-// again, writes nothing: the new entities get the IDs and versions that the first call gave them, in the order in which they were stored, and the session forgets
-// everything, as Clear does. Other values that refer to an entity's ID still hold the one that Store has drawn. The ID of a save with other new entities or
-// deletions is ErrRequestID; entities that the session has loaded are not compared, as a repeated call finds them changed, and neither are
-// compare-exchange values that were given with the index of one that is there.
+// After an error nothing was written, the session is unchanged, and SaveChanges can be called again; IDs that
+// Store has assigned stay. After ErrUnknownOutcome, open the database again first: see Reattach. Until then
+// SaveChanges returns ErrFailed. Afterwards SaveChanges checks whether the write survived, by the versions that
+// the write would have given the documents, and does not repeat a write that survived.
+//
+// With RequestID the writes are made once. A repeated call, such as from another session that has done the same
+// work again, writes nothing: the new entities get the IDs and versions of the first call, in the order in
+// which they were stored, and the session forgets everything, as Clear does. Other values that refer to an
+// entity's ID still hold the ID that Store has drawn. If the request ID belongs to a save with other new
+// entities or deletions, SaveChanges returns ErrRequestID. Loaded entities are not compared, because a repeated
+// call finds them changed. Nor are compare-exchange values that were put with the index of an existing value.
 func (s *Session) SaveChanges(ctx context.Context, opts ...CallOption) error {
 	r, err := requestOf(opts, "save")
 	if err != nil {
@@ -262,20 +249,20 @@ func (s *Session) SaveChanges(ctx context.Context, opts ...CallOption) error {
 type EntityState string
 
 const (
-	EntityAdded   EntityState = session.Added   // it is new
-	EntityChanged EntityState = session.Changed // it differs from its document
-	EntityDeleted EntityState = session.Deleted // its document will go
+	EntityAdded   EntityState = session.Added   // the entity is new
+	EntityChanged EntityState = session.Changed // the entity differs from its document
+	EntityDeleted EntityState = session.Deleted // the entity's document will be deleted
 )
 
 // EntityChanges are the changes of one entity that SaveChanges would write.
 type EntityChanges struct {
-	ID     string        `json:"id"` // final, or the request for one
+	ID     string        `json:"id"` // the final ID, or the request for one
 	State  EntityState   `json:"state"`
 	Entity any           `json:"-"`                // nil for a deletion by ID
-	Fields []FieldChange `json:"fields,omitempty"` // if State is EntityChanged; empty if only metadata was
+	Fields []FieldChange `json:"fields,omitempty"` // if State is EntityChanged; empty if only metadata changed
 }
 
-// WhatChanged returns what SaveChanges would write, in its order.
+// WhatChanged returns the changes that SaveChanges would write, in the order of its writes.
 func (s *Session) WhatChanged() ([]EntityChanges, error) {
 	found, err := s.inner().WhatChanged()
 	if err != nil {
@@ -288,20 +275,18 @@ func (s *Session) WhatChanged() ([]EntityChanges, error) {
 	return out, nil
 }
 
-// HasChanges reports whether SaveChanges has something to write.
+// HasChanges reports whether SaveChanges would write anything.
 func (s *Session) HasChanges() (bool, error) { return s.inner().HasChanges() }
 
-// ForceRevision makes the next SaveChanges keep a revision of the entity's document as
-// it is in the database, and of what is saved, whatever the configuration of the
-// revisions says (Advanced.Revisions.ForceRevisionCreationFor of RavenDB). An entity
-// without changes is not written, and WhatChanged does not list it: its document becomes
-// a revision, and SaveChanges returns ErrNotFound if it is not there any more.
+// ForceRevision makes the next SaveChanges keep a revision of the stored document of the entity, and a revision
+// of the saved state, whatever the configuration of revisions says (Advanced.Revisions.ForceRevisionCreationFor
+// of RavenDB). An entity without changes is not written, and WhatChanged does not list it: its stored document
+// becomes a revision, and SaveChanges returns ErrNotFound if the document no longer exists.
 func (s *Session) ForceRevision(v any) error { return s.inner().ForceRevision(v) }
 
-// LoadRevision returns a revision as a value of T, or ErrNotFound. The session does not
-// hold the value: it is a document of the past, and SaveChanges does not look at it.
-// A deletion is ErrNotFound, too. If the document was in another collection than T's, the
-// error is a *CollectionError as well.
+// LoadRevision returns a revision as a value of T, or ErrNotFound. The value is not an entity of the session,
+// and SaveChanges ignores it. LoadRevision returns ErrNotFound for the revision of a deletion, too. If the
+// document was in another collection than T's, the error is also a *CollectionError.
 func LoadRevision[T any](ctx context.Context, s *Session, id, changeVector string) (*T, error) {
 	if err := s.inner().Check(); err != nil {
 		return nil, err
@@ -319,8 +304,8 @@ func LoadRevision[T any](ctx context.Context, s *Session, id, changeVector strin
 // revisionsPage is how many values LoadRevisions returns unless it is asked for a number.
 const revisionsPage = 25
 
-// LoadRevisions returns the revisions of a document as values of T, newest first, without
-// deletions: as many as page.Limit says, or 25. The session does not hold them. See
+// LoadRevisions returns the revisions of a document as values of T, newest first, without deletions. It returns
+// up to page.Limit values, or up to 25 if page.Limit is 0. The values are not entities of the session. See
 // Revisions.List for page.
 func LoadRevisions[T any](ctx context.Context, s *Session, id string, page RevisionPage) ([]*T, error) {
 	if err := s.inner().Check(); err != nil {
@@ -368,9 +353,9 @@ func valueOf[T any](s *Session, rev *Revision) (*T, error) {
 	return v, nil
 }
 
-// SessionAttachments are the attachments of an entity's document: what Store and Delete ask for
-// is done by SaveChanges, in one write with the changes of all entities. It is what
-// RavenDB has under session.Advanced.Attachments. Session.Attachments returns it.
+// SessionAttachments are the attachments of an entity's document. SaveChanges carries out Store and Delete, in
+// one write with the changes of all entities. RavenDB offers this as session.Advanced.Attachments.
+// Session.Attachments returns SessionAttachments.
 type SessionAttachments struct {
 	s *Session
 	v any
@@ -379,25 +364,24 @@ type SessionAttachments struct {
 // Attachments returns the attachments of an entity that the session holds.
 func (s *Session) Attachments(v any) SessionAttachments { return SessionAttachments{s, v} }
 
-// Store makes SaveChanges put an attachment, as Attachments.Put does: it reads r then.
-// If SaveChanges fails, it can be called again if r is an io.Seeker; otherwise it
-// returns ErrUsage until the attachment is stored again, with another r.
+// Store makes SaveChanges put an attachment, as Attachments.Put does. SaveChanges reads r. If SaveChanges
+// fails, it can be called again if r is an io.Seeker; otherwise it returns ErrUsage until the attachment is
+// stored again with another r.
 func (a SessionAttachments) Store(name string, r io.Reader, contentType string) error {
 	return a.s.inner().StoreAttachment(a.v, name, r, contentType)
 }
 
-// Delete makes SaveChanges remove an attachment. One that is not there is no error.
+// Delete makes SaveChanges remove an attachment. A missing attachment is not an error.
 func (a SessionAttachments) Delete(name string) error {
 	return a.s.inner().DeleteAttachment(a.v, name)
 }
 
-// List describes the attachments that the entity's document had when it was loaded or
-// saved last.
+// List describes the attachments that the entity's document had when it was last loaded or saved.
 func (a SessionAttachments) List() ([]Attachment, error) {
 	return a.s.inner().Attachments(a.v)
 }
 
-// Get is Attachments.Get of the entity's document as it is stored.
+// Get returns an attachment of the stored document of the entity, as Attachments.Get does.
 func (a SessionAttachments) Get(ctx context.Context, name string) (*AttachmentReader, error) {
 	id, err := a.s.inner().IDOf(a.v)
 	if err != nil {
@@ -406,25 +390,23 @@ func (a SessionAttachments) Get(ctx context.Context, name string) (*AttachmentRe
 	return Attachments{db: a.s.inner().Database(), id: id}.Get(ctx, name)
 }
 
-// ClusterWide makes SaveChanges a cluster-wide transaction, as RavenDB calls it: beside
-// the documents it writes compare-exchange values (Session.PutCompareExchange), and it
-// compares and replaces the AtomicGuard of each document that it writes. Of two sessions
-// that have loaded the same document only one can save, whichever node or program it is
-// in. A document that the session has not loaded must be new, and have no guard.
+// ClusterWide makes SaveChanges a cluster-wide transaction, as in RavenDB: in addition to the documents it
+// writes compare-exchange values (Session.PutCompareExchange), and it compares and replaces the AtomicGuard of
+// each document that it writes. Of two sessions that have loaded the same document, on any node or in any
+// program, only one can save. A document that the session has not loaded must be new and have no guard.
 //
-// It implies OptimisticConcurrency, so that a write without a guard in between is a
-// conflict, too. Such a session stores and deletes documents whose IDs the commit does not
-// make; attachments and revisions are refused with ErrUsage.
+// ClusterWide implies OptimisticConcurrency, so an intervening write without a guard is a conflict, too. Such a
+// session cannot store documents whose IDs the commit makes. It returns ErrUsage for attachments and revisions.
 func ClusterWide() SessionOption {
 	return func(s *Session) {
 		s.inner().SetClusterWide()
 	}
 }
 
-// PutCompareExchange makes SaveChanges put a compare-exchange value, in one commit with
-// the documents: see CompareExchange.Put. A later call for the same key takes its place.
-// The session must be one with ClusterWide. If the value does not have the index,
-// SaveChanges returns a *CompareExchangeError and writes nothing.
+// PutCompareExchange makes SaveChanges put a compare-exchange value, in one commit with the documents: see
+// CompareExchange.Put. A later call for the same key replaces an earlier one. The session must have ClusterWide
+// set. If the stored value does not have this index, SaveChanges returns a *CompareExchangeError and writes
+// nothing.
 func (s *Session) PutCompareExchange(key string, value any, index uint64, opts ...CompareExchangeOption) error {
 	o := new(op)
 	initExchange(o, key, index)

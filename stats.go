@@ -32,33 +32,32 @@ type Stats struct {
 	Collections []CollectionStats `json:"collections"`
 	Revisions   []RevisionCount   `json:"revisions,omitempty"` // see Revisions.Counts
 	Counters    Counters          `json:"counters"`
-	Gaps        map[string]int64  `json:"gaps,omitempty"` // HiLo numbers drawn and not used since Open, by tag
+	Gaps        map[string]int64  `json:"gaps,omitempty"` // HiLo numbers that were drawn since Open and not used, by tag
 	Expiry      ExpiryStats       `json:"expiry"`
 	Engine      EngineStats       `json:"engine"`
 
 	Attachments   AttachmentStats   `json:"attachments"`
 	Subscriptions SubscriptionStats `json:"subscriptions"`
 
-	// Memory is how Options.MaxMemory is divided, and what is used of it.
+	// Memory is the division of Options.MaxMemory, and the use of each share.
 	Memory MemoryStats `json:"memory"`
 
-	// SchemaWarnings has the collections whose documents were written since Open though they violate a schema: see SchemaRules.
+	// SchemaWarnings lists the collections into which documents that violate the schema were written since
+	// Open: see SchemaRules.
 	SchemaWarnings []SchemaWarning `json:"schemaWarnings,omitempty"`
 
-	// DiskFull is true while writes are refused, but for deletions: see Options.MinFreeBytes.
+	// DiskFull is true while writes other than deletions are refused: see Options.MinFreeBytes.
 	DiskFull bool `json:"diskFull,omitempty"`
 
-	// Cluster is what the database knows of itself as a member of a cluster; nil without
-	// Options.Cluster.
+	// Cluster is the state of the database as a member of a cluster; nil without Options.Cluster.
 	Cluster *ClusterStats `json:"cluster,omitempty"`
 
-	// Counting is true as long as a database of an older Jay is counted, in the
-	// background. Documents that were not counted yet are missing in Collections then, or
-	// their bytes are.
+	// Counting is true while the documents of a database of an older Jay are counted in the background. Until
+	// then, documents that were not counted yet, or their bytes, are missing in Collections.
 	Counting bool `json:"counting,omitempty"`
 }
 
-// SchemaWarning says how many documents of a collection violate its schema.
+// SchemaWarning counts documents of a collection that violate its schema.
 type SchemaWarning struct {
 	Collection string `json:"collection"`
 	Documents  int64  `json:"documents"` // that were written since Open by this process
@@ -67,22 +66,22 @@ type SchemaWarning struct {
 // MemoryStats are figures about the memory of a database: see Options.MaxMemory.
 type MemoryStats struct {
 	BoundBytes int64         `json:"boundBytes"` // Options.MaxMemory, or the bound of the Memory that the database shares
-	Shares     []MemoryShare `json:"shares"`     // which add up to it, but for some bytes
+	Shares     []MemoryShare `json:"shares"`     // they add up to BoundBytes, except for some bytes
 
-	// OutsideBytes is what the database uses outside of Go's heap, where GOMEMLIMIT does not count it: blocks and write buffers, if the
-	// program is built with cgo; 0 without.
+	// OutsideBytes is the memory that the database uses outside of Go's heap, which GOMEMLIMIT does not count:
+	// blocks and write buffers, if the program is built with cgo; 0 without cgo.
 	OutsideBytes int64 `json:"outsideBytes"`
 
-	// HeapBytes is what the bound leaves to Go's heap: with this, and three times the largest document, as GOMEMLIMIT, or by
-	// debug.SetMemoryLimit, a program with one database stays near the bound.
+	// HeapBytes is the part of the bound that is left for Go's heap. A program with one database stays near the
+	// bound if its GOMEMLIMIT, or debug.SetMemoryLimit, is HeapBytes plus three times the largest document.
 	HeapBytes int64 `json:"heapBytes"`
 }
 
 // MemoryShare is a share of the memory of a database.
 type MemoryShare struct {
 	Name      string `json:"name"`      // "blocks", "write buffers", "documents", "heads", "work", "garbage", and of a shared Memory "other databases", with what these have claimed for their caches
-	Bytes     int64  `json:"bytes"`     // that it may have
-	UsedBytes int64  `json:"usedBytes"` // that it has; 0 for "garbage", which Go's runtime knows
+	Bytes     int64  `json:"bytes"`     // the size of the share
+	UsedBytes int64  `json:"usedBytes"` // in use; 0 for "garbage", which only Go's runtime knows
 }
 
 // memoryStats returns the figures of the memory.
@@ -106,60 +105,57 @@ func memoryStats(of *core.Database, s *budget.Claim, engine *EngineStats) Memory
 	return m
 }
 
-// AttachmentStats are figures about attachments. A content that several attachments
-// have is stored once.
+// AttachmentStats are figures about attachments. Attachments with the same content share one stored copy.
 type AttachmentStats struct {
 	Attachments int64 `json:"attachments"` // of all documents
-	Bytes       int64 `json:"bytes"`       // of all of them
-	Contents    int64 `json:"contents"`    // different ones
-	StoredBytes int64 `json:"storedBytes"` // of these
+	Bytes       int64 `json:"bytes"`       // of all attachments
+	Contents    int64 `json:"contents"`    // different contents
+	StoredBytes int64 `json:"storedBytes"` // of the different contents
 	Removing    int64 `json:"removing"`    // contents and broken uploads whose chunks are still to be removed; at most 10,000 are counted
 }
 
-// CollectionStats are figures about one collection. Bytes count IDs, metadata
-// and bodies as they are stored, before compression; with Options.ExactExpiry also those
-// of documents that have expired and were not deleted yet.
+// CollectionStats are figures about one collection. Bytes count stored IDs, metadata and bodies, before
+// compression; with Options.ExactExpiry they include documents that have expired and were not deleted yet.
 type CollectionStats struct {
 	Name      string `json:"name"`
 	Documents int64  `json:"documents"`
 	Bytes     int64  `json:"bytes"`
 }
 
-// EngineStats are figures about the storage engine. Fewer syncs than commits means
-// that concurrent writes shared them. Its fields (see package storage):
+// EngineStats are figures about the storage engine. Fewer syncs than commits mean that concurrent writes shared
+// syncs. Its fields (see package storage):
 //
 //	DiskBytes        uint64  all files: tables, log, manifests
 //	CacheBytes       int64   blocks in the cache
 //	MemTableBytes    uint64  committed data that is not in tables yet
 //	LogSyncs         uint64  syncs of the log since Open
 //	Commits          uint64  successful writes since Open
-//	ReclaimableBytes uint64  of DiskBytes, what Compact would free, as far as is known
+//	ReclaimableBytes uint64  the part of DiskBytes that Compact would free, as far as known
 //
-//	LogBytes      uint64         of DiskBytes, the log, with files that are kept for reuse
-//	LogSyncTime   time.Duration  that the syncs took, since Open
+//	LogBytes      uint64         the part of DiskBytes in the log, with files that are kept for reuse
+//	LogSyncTime   time.Duration  total time of the syncs, since Open
 //	CacheHits     uint64         blocks that were found in the cache, since Open
 //	CacheMisses   uint64         blocks that were read from the disk, since Open
 //	Tables        uint64         files of tables
-//	ReadDepth     uint64         tables that a look-up may have to ask
-//	Flushes       uint64         of memory to tables, since Open
+//	ReadDepth     uint64         tables that a look-up may have to read
+//	Flushes       uint64         flushes of memory to tables, since Open
 //	Compactions   uint64         merges of tables, since Open
-//	DebtBytes     uint64         about how much is still to be merged
+//	DebtBytes     uint64         approximate number of bytes still to be merged
 //	Stalls        uint64         times that writers had to wait for flushes or compactions, since Open
-//	StallTime     time.Duration  that they waited
-//	Stalled       bool           they wait now
-//	WrittenBytes  uint64         to the log and to tables, since Open
+//	StallTime     time.Duration  total time that writers waited
+//	Stalled       bool           writers are waiting now
+//	WrittenBytes  uint64         bytes written to the log and to tables, since Open
 //	Failed        bool           writes are refused: see ErrFailed
 //	Encrypted     bool           the engine encrypts its files
 //	OlderKeys     uint64         files that need another encryption key than the newest one: see keys.Rotate
 type EngineStats = storage.Stats
 
-// Stats returns figures about the database, all but those of the engine as of one moment.
-// It is cheap, however many documents there are: every commit keeps the numbers. It takes
-// some microseconds for each collection, each HiLo tag and each identity, and can be
-// called every second. DB.DiskUsage has what they take on disk.
+// Stats returns figures about the database. All figures but those of the engine come from one snapshot. Stats
+// is cheap, for any number of documents, because every commit maintains the numbers. It takes some microseconds
+// for each collection, each HiLo tag and each identity, and can be called every second. DB.DiskUsage returns
+// sizes on disk.
 //
-// A database that an older Jay has written is counted in the background when it is
-// opened. Until that is done, Stats.Counting is true.
+// Open counts a database of an older Jay in the background. Until that is done, Stats.Counting is true.
 func (db *DB) Stats(ctx context.Context) (Stats, error) {
 	if err := ctx.Err(); err != nil {
 		return Stats{}, err
@@ -267,14 +263,13 @@ func collectionStats(ctx context.Context, db *DB, snapshot storage.Reader, kept 
 	return all, nil
 }
 
-// DiskUsage is about how much space the parts of a database take on disk, in bytes: after
-// compression, and with what was deleted and overwritten and is not freed yet. The parts
-// are estimates, and do not cover what was written last, which is in the log and in
-// memory (EngineStats.MemTableBytes).
+// DiskUsage is the approximate space that the parts of a database take on disk, in bytes: after compression,
+// and including deleted and overwritten data that is not freed yet. The parts are estimates, and do not include
+// the newest data, which is in the log and in memory (EngineStats.MemTableBytes).
 type DiskUsage struct {
 	TotalBytes int64 `json:"totalBytes"` // all files
-	LogBytes   int64 `json:"logBytes"`   // of those, the log
-	FreeBytes  int64 `json:"freeBytes"`  // free on the disk; -1 if that is not known, as of a database in memory
+	LogBytes   int64 `json:"logBytes"`   // the part of TotalBytes in the log
+	FreeBytes  int64 `json:"freeBytes"`  // free on the disk; -1 if unknown, as for a database in memory
 
 	Collections []CollectionDiskUsage `json:"collections"` // documents with IDs that begin with the collection's name; the largest first
 	Indexes     []IndexDiskUsage      `json:"indexes"`     // the largest first
@@ -282,8 +277,8 @@ type DiskUsage struct {
 	OtherDocuments int64 `json:"otherDocuments"` // documents with other IDs, of all collections
 	Revisions      int64 `json:"revisions"`
 	Attachments    int64 `json:"attachments"`
-	Changes        int64 `json:"changes"` // the order of the writes, for subscriptions and feeds
-	Other          int64 `json:"other"`   // counters, settings, what is due, subscriptions
+	Changes        int64 `json:"changes"` // the change records, for subscriptions and feeds
+	Other          int64 `json:"other"`   // counters, settings, expiry and refresh, subscriptions
 }
 
 // CollectionDiskUsage is the space that a collection takes.
@@ -299,9 +294,8 @@ type IndexDiskUsage struct {
 	Bytes      int64  `json:"bytes"`
 }
 
-// DiskUsage returns how much space collections, indexes and the rest take on disk. It reads
-// no documents, but some blocks of tables for each collection and index: call it now and
-// then, not every second.
+// DiskUsage returns the space that collections, indexes and other data take on disk. It reads no documents, but
+// some blocks of tables for each collection and index: call it now and then, not every second.
 func (db *DB) DiskUsage(ctx context.Context) (DiskUsage, error) {
 	indexes, err := db.Indexes(ctx, "")
 	if err != nil {
@@ -406,16 +400,15 @@ func (m *measure) prefix(prefix []byte) int64 {
 	return int64(n)
 }
 
-// Compact frees the disk space of deleted and overwritten documents now, which the
-// database otherwise does little by little: it removes the records of deletions that
-// no transaction needs, and rewrites all tables. It takes about as long as
-// copying the database, and up to as much free space. Reads and writes go on
-// meanwhile.
+// Compact frees the disk space of deleted and overwritten documents at once, which the database otherwise does
+// gradually: it removes the records of deletions that no transaction needs, and rewrites all tables. It takes
+// about as long as a copy of the database, and up to as much free space. Reads and writes continue during
+// Compact.
 //
-// If ctx ends first, Compact returns its error; what was freed until then stays
-// free. Tables are merged in pieces of about 256 MiB, and the piece under way is finished
-// in the background: Close, and another Compact, wait for it. Close ends Compact with ErrClosed. Files of the log that are kept for
-// reuse go at the next Open.
+// If ctx ends first, Compact returns the error of ctx; space that was freed until then stays free. Compact
+// merges tables in pieces of about 256 MiB, and the current piece is finished in the background: Close, and
+// another Compact, wait for it. Close ends Compact with ErrClosed. The next Open removes files of the log that
+// are kept for reuse.
 func (db *DB) Compact(ctx context.Context) error {
 	run := func(ctx context.Context, _ *observe.Operation) error {
 		if err := db.core.Compact(ctx); err != nil {

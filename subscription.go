@@ -16,8 +16,8 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Subscription declares a named reader of documents whose position the database stores: it
-// says which documents the workers get, and from where on.
+// Subscription declares a named reader of documents whose position the database stores: it determines which
+// documents the workers get, and from which position on.
 type Subscription struct {
 	// Name has 1 to 256 bytes. It is case-sensitive.
 	Name string
@@ -26,23 +26,23 @@ type Subscription struct {
 	//
 	//	from Orders where Status = 'paid' select Customer, Total
 	//
-	// A document is sent if its version at that time matches the condition.
+	// A document is sent if its version at the time of sending matches the condition.
 	Query string
 
-	// Params has the values of the parameters of Query. Names are without the dollar sign.
+	// Params are the values of the parameters of Query. Their names are without the dollar sign.
 	Params map[string]any
 
 	// Since is where the subscription begins: "" for all documents, SinceNow, or the token
 	// of a Change. It matters only when the subscription is created.
 	Since string
 
-	// Deletions makes deletions be sent too, those of all documents of the collection, as
-	// the condition cannot be applied to a deleted document. Their records are kept for
-	// the subscription, up to 10,000,000 etags back.
+	// Deletions makes the subscription send deletions, too. It sends the deletions of all documents of the
+	// collection, because the condition cannot be applied to a deleted document. The database keeps the records
+	// of deletions for the subscription, up to 10,000,000 etags back.
 	Deletions bool
 
-	// MaxFailures is the number of failures after which a version of a document is dead,
-	// and is not sent again. The default is 5.
+	// MaxFailures is the number of failures after which a version of a document is dead: it is not sent again.
+	// The default is 5.
 	MaxFailures int
 
 	// RetryDelay is the time after which a failed document is sent again. It doubles with
@@ -80,13 +80,13 @@ type SubscriptionFailure struct {
 	Deleted  bool      `json:"deleted,omitempty"` // the deletion of the document has failed
 }
 
-// WhenInUse is what Work does if the subscription has a worker already: at most one serves
-// it at a time.
+// WhenInUse is what Work does if the subscription has a worker already. A subscription has at most one worker
+// at a time.
 type WhenInUse uint8
 
 const (
-	WaitForWorker WhenInUse = iota // wait until it ends
-	ReplaceWorker                  // end it: its context ends, and it can no longer acknowledge
+	WaitForWorker WhenInUse = iota // wait until the other worker ends
+	ReplaceWorker                  // end the other worker: its context ends, and it can no longer acknowledge
 	FailInUse                      // return ErrSubscriptionInUse
 )
 
@@ -96,9 +96,8 @@ type WorkOptions struct {
 	// InUse is what happens if there is a worker already. The default is to wait.
 	InUse WhenInUse
 
-	// BatchDocuments and BatchBytes bound a batch: it has at most so many documents, and
-	// gets no more after so many bytes of them. The defaults are 100 and 4 MiB, the limits
-	// 10,000 and 256 MiB.
+	// BatchDocuments and BatchBytes bound a batch: it has at most BatchDocuments documents, and gets no further
+	// document once it has BatchBytes bytes. The defaults are 100 and 4 MiB, the limits 10,000 and 256 MiB.
 	BatchDocuments int
 	BatchBytes     int
 
@@ -118,7 +117,7 @@ const (
 
 // SubscriptionItem is a document in a batch, as it was when the batch was made.
 type SubscriptionItem struct {
-	ID           string // as it was written; of a deletion as in Change.ID
+	ID           string // as it was written; for a deletion as in Change.ID
 	Collection   string
 	Etag         uint64
 	ChangeVector string
@@ -129,8 +128,7 @@ type SubscriptionItem struct {
 	Document     *Document       // the whole document; nil for a deletion
 }
 
-// SubscriptionBatch is a batch of documents for a worker. It is used by one goroutine at a
-// time.
+// SubscriptionBatch is a batch of documents for a worker. It is not safe for concurrent use.
 type SubscriptionBatch struct {
 	Items []SubscriptionItem
 
@@ -138,9 +136,9 @@ type SubscriptionBatch struct {
 	inner *subs.Batch
 }
 
-// Fail reports that a document of the batch could not be processed. It is sent again
-// later, until it has failed as often as the subscription allows; the other documents are
-// acknowledged with the batch. Fail returns ErrUsage if no item has the ID.
+// Fail reports that a document of the batch could not be processed. The document is sent again later, until it
+// has failed MaxFailures times. The other documents are acknowledged with the batch. Fail returns ErrUsage if
+// no item has the ID.
 func (b *SubscriptionBatch) Fail(id string, cause error) error {
 	folded := b.db.Env.Rules.Fold(id)
 	for i := range b.inner.Items {
@@ -179,9 +177,9 @@ func (s Subscriptions) inside(ctx context.Context, what, name string, fn func(*s
 	return nil
 }
 
-// Ensure creates a subscription, unless one with the name exists. It returns
-// ErrSubscription for an invalid declaration, and if the existing one has another query or
-// other settings, of which Since is not compared.
+// Ensure creates a subscription, unless one with the name exists. It returns ErrSubscription for an invalid
+// declaration, and if the existing subscription has another query or other settings. Ensure does not compare
+// Since.
 func (s Subscriptions) Ensure(ctx context.Context, sub Subscription) error {
 	return s.inside(ctx, "ensure", sub.Name, func(store *subs.Store) error {
 		d, err := s.definition(sub)
@@ -267,9 +265,9 @@ func (s Subscriptions) Failures(ctx context.Context, name string) (all []Subscri
 	return all, err
 }
 
-// Retry makes failed documents be sent again at once, with no failures counted: those with
-// these IDs, or all if there are none. It returns their number. A worker ends with
-// ErrSubscriptionEnded.
+// Retry makes the subscription send failed documents again at once, and resets their counts of failures. It
+// selects the documents with these IDs, or all failed documents without IDs, and returns their number. A
+// present worker ends with ErrSubscriptionEnded.
 func (s Subscriptions) Retry(ctx context.Context, name string, ids ...string) (n int, err error) {
 	err = s.inside(ctx, "retry", name, func(store *subs.Store) error {
 		var folded []string
@@ -282,14 +280,14 @@ func (s Subscriptions) Retry(ctx context.Context, name string, ids ...string) (n
 	return n, err
 }
 
-// Reset sets a subscription back to a token ("" for all documents) and forgets its
-// failures. A worker ends with ErrSubscriptionEnded.
+// Reset sets a subscription back to a token ("" for all documents) and forgets its failures. A present worker
+// ends with ErrSubscriptionEnded.
 func (s Subscriptions) Reset(ctx context.Context, name, since string) error {
 	return s.inside(ctx, "reset", name, func(store *subs.Store) error { return store.Reset(ctx, name, since) })
 }
 
-// Disable stops a subscription until Enable: it has no worker, and deletions are not kept
-// for it. A worker ends with ErrSubscriptionEnded.
+// Disable stops a subscription until Enable: it has no worker, and the database keeps no deletions for it. A
+// present worker ends with ErrSubscriptionEnded.
 func (s Subscriptions) Disable(ctx context.Context, name string) error {
 	return s.inside(ctx, "disable", name, func(store *subs.Store) error { return store.Disable(ctx, name, true) })
 }
@@ -300,8 +298,7 @@ func (s Subscriptions) Enable(ctx context.Context, name string) error {
 	return s.inside(ctx, "enable", name, func(store *subs.Store) error { return store.Disable(ctx, name, false) })
 }
 
-// Drop deletes a subscription with all of its records. A worker ends with
-// ErrSubscriptionEnded.
+// Drop deletes a subscription with all of its records. A present worker ends with ErrSubscriptionEnded.
 func (s Subscriptions) Drop(ctx context.Context, name string) error {
 	return s.inside(ctx, "drop", name, func(store *subs.Store) error { return store.Drop(ctx, name) })
 }
@@ -360,9 +357,9 @@ func publicItem(db *core.Database, i *subs.Item) SubscriptionItem {
 // panics, nothing is acknowledged and Work returns the error; the next worker gets the
 // batch.
 //
-// So the latest version of each document that matches the query is sent at least once. It
-// is sent again if the program ends between the work and the acknowledgement, so fn should
-// be idempotent. Versions that are overwritten before they are sent are skipped.
+// So the latest version of each document that matches the query is sent at least once. A version is sent again
+// if the program ends between the work and the acknowledgement, so fn should be idempotent. Versions that are
+// overwritten before they are sent are skipped.
 //
 // The context of fn ends when the worker must end: with ctx, at Close, and when the
 // subscription gets another worker or is disabled, reset or dropped. Work then returns
@@ -457,11 +454,10 @@ func (s Subscriptions) batch(inner *subs.Batch) *SubscriptionBatch {
 	return b
 }
 
-// Subscribe serves a subscription to documents of the collection, and calls fn with each
-// document as a value of T. If fn returns an error, the document has failed: it is sent
-// again later, as often as the subscription allows. Otherwise it is done. Documents are
-// acknowledged in batches, as Subscriptions.Work describes. Use Work to process whole
-// batches, deletions, or projections.
+// Subscribe serves a subscription to documents of the collection, and calls fn with each document as a value of
+// T. If fn returns an error, the document has failed: it is sent again later, as often as the subscription
+// allows. If fn returns nil, the document is done. Documents are acknowledged in batches, as Subscriptions.Work
+// describes. Use Work to process whole batches, deletions, or projections.
 //
 //	err := orders.Subscribe(ctx, "invoices", nil, func(ctx context.Context, order *Order) error {
 //		return sendInvoice(ctx, order)
@@ -504,8 +500,8 @@ func (c *Collection[T]) Subscribe(ctx context.Context, name string, o *WorkOptio
 type SubscriptionStats struct {
 	Subscriptions int64  `json:"subscriptions"`
 	Disabled      int64  `json:"disabled"`
-	Working       int64  `json:"working"` // those with a worker in this process
-	Behind        uint64 `json:"behind"`  // the greatest lag of those that are not disabled, in etags
+	Working       int64  `json:"working"` // subscriptions with a worker in this process
+	Behind        uint64 `json:"behind"`  // the greatest lag of the subscriptions that are not disabled, in etags
 }
 
 // measureSubscriptions returns the totals in a snapshot. It reads two records of each

@@ -16,17 +16,17 @@ import (
 	"github.com/jaydb/jay/internal/write"
 )
 
-// Tx is a transaction: the database as it was when the transaction began, with the
-// transaction's own writes over it. DB.Update and DB.View pass it to their
-// function, and it ends when that function returns: later calls return ErrTxDone.
-// Its methods are those of DB. Collection.In provides them for Go values.
+// Tx is a transaction: a snapshot of the database from the beginning of the transaction, with the transaction's
+// own writes over it. DB.Update and DB.View pass a Tx to their function. The transaction ends when that
+// function returns: later calls return ErrTxDone. The methods of Tx work like the methods of DB. Collection.In
+// provides them for Go values.
 //
-// A Tx is safe for concurrent use by goroutines that end before the function does.
+// A Tx is safe for concurrent use by goroutines that end before the function returns.
 type Tx txn.Tx
 
 func (t *Tx) inner() *txn.Tx { return (*txn.Tx)(t) }
 
-// TxOption changes one DB.Update: Retry and RequestID return some.
+// TxOption is an option of DB.Update: Retry or RequestID.
 type TxOption interface{ transacts() }
 
 type txOptions struct {
@@ -42,17 +42,15 @@ func (txOption) transacts() {}
 
 var _ TxOption = RequestOption{}
 
-// Retry runs the function again, up to n more times, when its transaction lost
-// against another one; Retry() goes on until ctx ends. The function must be able to
-// run more than once. Before it runs again, the transaction waits for its turn: see
-// DB.Update. A run that gives way to transactions in line counts as well. A turn passes
-// on after four runs, or when a run in it takes too long; the transaction then waits for
-// another one, as the youngest. So no number of runs is sure to suffice. Where 8 to 200
-// goroutines increment one document on two processors, with Retry(10), none of 960,000
-// transactions gave up with syncs, and 20 of 960,000 under Relaxed durability. What must not
-// give up takes Retry().
+// Retry runs the function again, up to n more times, after its transaction lost a conflict; Retry() retries
+// until ctx ends. The function must be safe to run more than once. Before each further run, the transaction
+// waits for its turn: see DB.Update. A run that yields to waiting transactions counts, too. A turn passes to
+// the next transaction after four runs, or when a run takes too long; the transaction then waits for another
+// turn, at the end of the queue. So no n guarantees success. In a test, 8 to 200 goroutines incremented one
+// document on two processors with Retry(10): none of 960,000 transactions gave up with syncs, and 20 of 960,000
+// under Relaxed durability. Use Retry() for a transaction that must not give up.
 //
-// Update returns ErrUsage if n is negative, or for more than one number.
+// Update returns ErrUsage if n is negative, or if Retry has more than one argument.
 func Retry(n ...int) TxOption {
 	return txOption(func(o *txOptions) {
 		switch {
@@ -68,8 +66,8 @@ func Retry(n ...int) TxOption {
 	})
 }
 
-// View calls fn with a read-only Tx: everything as it was at one moment. It returns
-// fn's error. That state takes disk space as long as fn runs.
+// View calls fn with a read-only Tx on one snapshot, and returns the error of fn. The snapshot takes disk space
+// as long as fn runs.
 func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
 	if db.core.Watch == nil {
 		return txn.View(ctx, &db.core, func(t *txn.Tx) error { return fn((*Tx)(t)) })
@@ -79,37 +77,34 @@ func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
 	})
 }
 
-// Update calls fn with a Tx and, when fn returns nil, commits what it wrote: all of
-// it or nothing, in one write, durable as Options.Durability says. If fn returns an
-// error, or panics, nothing is changed, and Update returns that error as it is.
+// Update calls fn with a Tx. When fn returns nil, Update commits all writes of fn atomically, in one write,
+// durable as Options.Durability says. If fn returns an error or panics, nothing is changed, and Update returns
+// that error unchanged.
 //
-// Transactions are serializable. Update takes no lock while fn runs; at its end the
-// commit checks that nothing in the read set of fn was changed meanwhile: the
-// documents that it read, those it found missing, and the ranges that it iterated
-// over. Otherwise nothing is changed, and Update returns a *ConflictError. A Put or
-// Delete of a document that fn has not read depends on nothing and never conflicts. A
-// transaction that wrote nothing needs no check.
+// Transactions are serializable. Update takes no lock while fn runs. The commit checks that no other write has
+// changed the read set of fn: the documents that fn read, the documents that it found missing, and the ranges
+// that it iterated over. If the read set has changed, Update changes nothing and returns a *ConflictError. A
+// Put or Delete of a document that fn has not read never conflicts. A transaction without writes needs no
+// check.
 //
-// Without Retry, fn runs once. With Retry, a transaction that lost waits in line for
-// what it lost over, a document or a range, and runs fn again when it has its turn:
-// those in line commit one after another, and share the syncs of the disk. A turn is
-// for this process only. It passes to the next transaction when fn runs for more than
-// a second. A call of Update inside fn never waits for the turn that fn has.
+// Without Retry, fn runs once. With Retry, a transaction that lost a conflict joins the queue for the document
+// or range of the conflict, and runs fn again at its turn. Transactions in a queue commit one after another,
+// and share the syncs of the disk. Queues belong to this process only. A turn passes to the next transaction
+// when fn runs for more than a second. A call of Update inside fn never waits for the turn that fn has.
 //
-// HiLo IDs and GUIDs are final at once, and a run that follows another gets those
-// of the first again (unless the function holds one of them itself). Server-side
-// IDs and identities are assigned by the commit: until then Metadata.ID is the
-// request. Returning and the ID fields of structs hold the final IDs when Update
-// returns nil.
+// HiLo IDs and GUIDs are final at once, and each further run of fn gets the IDs of the first run again (unless
+// fn itself still holds one of them). The commit assigns server-side IDs and identities: until then Metadata.ID
+// is the request. Returning and the ID fields of structs hold the final IDs when Update returns nil.
 //
-// With RequestID the writes are committed once: Update returns nil, and does not call fn, if an Update with the ID was
-// committed before. What fn does cannot be compared, so another fn gets the same answer, and what the first call
-// has returned through variables is to be read from the database. Of two calls at a time one commits; fn of the other one may have run, and its
-// writes, with the IDs that it was given, are dropped. A transaction that wrote nothing leaves no result.
+// With RequestID the writes are committed once: if an Update with the ID was committed before, Update returns
+// nil and does not call fn. Update cannot compare functions, so a call with another fn also returns nil. A
+// repeated call must read results that the first call returned through variables from the database. Of two
+// concurrent calls one commits; the fn of the other may have run, but its writes, with their IDs, are dropped.
+// A transaction without writes stores no result.
 //
-// A transaction holds its writes in memory: a write past 1 GiB, where each counts
-// 512 bytes beside its document, is refused with ErrTooLarge. ctx is checked again
-// before the commit: once it is cancelled, nothing is committed.
+// A transaction holds its writes in memory, up to 1 GiB; each write counts as its document and 512 bytes. A
+// write beyond that returns ErrTooLarge. Update checks ctx again before the commit: if ctx has ended, nothing
+// is committed.
 func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...TxOption) error {
 	var o txOptions
 	for _, option := range opts {
@@ -142,13 +137,13 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...TxOption) 
 
 var _ access = (*Tx)(nil)
 
-// Get is DB.Get.
+// Get returns a document, as DB.Get does.
 func (t *Tx) Get(ctx context.Context, id string) (*Document, error) {
 	doc, err := t.inner().Get(ctx, id)
 	return (*Document)(doc), err
 }
 
-// GetMany is DB.GetMany.
+// GetMany returns documents, as DB.GetMany does.
 func (t *Tx) GetMany(ctx context.Context, ids ...string) ([]*Document, error) {
 	out := make([]*Document, len(ids))
 	if err := t.inner().LookupMany(ctx, ids, func(i int, doc *docs.Document) { out[i] = (*Document)(doc) }); err != nil {
@@ -157,37 +152,37 @@ func (t *Tx) GetMany(ctx context.Context, ids ...string) ([]*Document, error) {
 	return out, nil
 }
 
-// Exists is DB.Exists.
+// Exists reports whether a document exists, as DB.Exists does.
 func (t *Tx) Exists(ctx context.Context, id string) (bool, error) { return t.inner().Exists(ctx, id) }
 
-// Put is DB.Put.
+// Put stores a document, as DB.Put does.
 func (t *Tx) Put(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
 	return writeOne(ctx, t, newOp(write.Put, id, body, opts))
 }
 
-// Insert is DB.Insert.
+// Insert stores a new document, as DB.Insert does.
 func (t *Tx) Insert(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
 	return writeOne(ctx, t, newOp(write.Insert, id, body, opts))
 }
 
-// Store is DB.Store.
+// Store inserts a document under a HiLo ID, as DB.Store does.
 func (t *Tx) Store(ctx context.Context, collection string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
 	return writeOne(ctx, t, newStore(collection, body, opts))
 }
 
-// Replace is DB.Replace.
+// Replace stores a document over an existing one, as DB.Replace does.
 func (t *Tx) Replace(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
 	return writeOne(ctx, t, newOp(write.Replace, id, body, opts))
 }
 
-// Delete is DB.Delete.
+// Delete removes a document, as DB.Delete does.
 func (t *Tx) Delete(ctx context.Context, id string, opts ...WriteOption) error {
 	_, err := writeOne(ctx, t, newOp(write.Delete, id, nil, opts))
 	return err
 }
 
-// Apply is DB.Apply, with patches as Tx.Patch makes them. b can be used again
-// at once.
+// Apply makes the writes of b in the transaction, as DB.Apply does; its patches work like Tx.Patch. b can be
+// used again at once.
 func (t *Tx) Apply(ctx context.Context, b *Batch) ([]Metadata, error) {
 	if b == nil {
 		return nil, fmt.Errorf("%w: nil batch", ErrUsage)
@@ -214,25 +209,24 @@ func (t *Tx) write(ctx context.Context, ops []*op) error { return t.inner().Writ
 
 func (t *Tx) result(o *op) Metadata { return t.inner().Database().Writer.ResultOf(o) }
 
-// Savepoint calls fn, and undoes what the transaction has written since if fn returns
-// an error, which Savepoint returns as it is, or panics. So a part of a transaction can
+// Savepoint calls fn. If fn returns an error or panics, Savepoint undoes the writes that the transaction has
+// made since the beginning of the call. It returns the error of fn unchanged. So a part of a transaction can
 // fail without the rest:
 //
 //	err := tx.Savepoint(ctx, func() error { return book(tx, second) })
 //
-// What fn has read stays in the read set: the transaction is serializable with all that
-// it has seen. HiLo IDs that fn was given stay unused. Structs and Returning keep what
-// the writes of fn have put there. Savepoints can be nested. What other goroutines write
-// through the transaction while fn runs is undone, too.
+// The reads of fn stay in the read set, so the transaction is serializable with everything that it has read.
+// HiLo IDs that fn has drawn stay unused. Structs and variables of Returning keep the values that the writes of
+// fn have set. Savepoints can be nested. Writes that other goroutines make through the transaction while fn
+// runs are undone, too.
 func (t *Tx) Savepoint(ctx context.Context, fn func() error) error {
 	return t.inner().Savepoint(ctx, fn)
 }
 
-// Documents is DB.Documents. The iteration includes what the transaction had
-// written when it began, except documents whose ID the commit will make. The range
-// joins the read set, as far as the loop went; but documents of @hilo, which
-// drawing IDs writes at any time, only count in an iteration over that collection
-// or over a prefix.
+// Documents iterates over documents, as DB.Documents does. The iteration includes the writes that the
+// transaction had made when the iteration began, except documents whose ID the commit will make. The range that
+// the loop has passed joins the read set. Documents of @hilo, which change whenever IDs are drawn, join the
+// read set only in an iteration over that collection or over a prefix.
 func (t *Tx) Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
 		w, err := t.inner().Walk(ctx, s.documents())

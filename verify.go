@@ -16,80 +16,80 @@ type VerifyOptions struct {
 	// Progress is called now and then, from the goroutine of the call.
 	Progress func(VerifyProgress)
 
-	// MaxDamages is how many damages, and how many warnings, the report lists. All are
-	// counted. The default is 1,000; at most 100,000.
+	// MaxDamages is the greatest number of damages, and of warnings, that the report lists. The report counts
+	// all of them. The default is 1,000; the maximum is 100,000.
 	MaxDamages int
 
-	// BytesPerSecond bounds how much is read, so that the disk has time for others. The
-	// default, 0, is no bound.
+	// BytesPerSecond bounds the rate of reads, to leave disk bandwidth to other work. The default, 0, means no
+	// bound.
 	BytesPerSecond int64
 
-	// SkipFiles leaves out the checksums of files, which are read in addition to the
-	// records: the records are then compared with one another only.
+	// SkipFiles skips the check of the checksums of files, which needs an additional read of the files. The
+	// records are then only compared with one another.
 	SkipFiles bool
 }
 
-// VerifyProgress is how far Verify is.
+// VerifyProgress is the progress of Verify.
 type VerifyProgress struct {
-	Step    string `json:"step"`    // "files", and then what is compared
+	Step    string `json:"step"`    // "files", and then the names of the comparisons
 	Bytes   int64  `json:"bytes"`   // read so far, of files and of records
 	Total   int64  `json:"total"`   // bytes of the files, in the step "files"; 0 in others
-	Keys    int64  `json:"keys"`    // records looked at so far
+	Keys    int64  `json:"keys"`    // records examined so far
 	Damages int64  `json:"damages"` // found so far
 }
 
-// VerifyReport is what Verify has found. There is no damage if Found is 0.
+// VerifyReport is the result of Verify. Found is 0 if there is no damage.
 type VerifyReport struct {
-	Found    int64            `json:"found"`            // damages, also those that are not listed
+	Found    int64            `json:"found"`            // number of damages, including those that are not listed
 	Damages  []Damage         `json:"damages"`          // in the order in which they were found
-	Warned   int64            `json:"warned"`           // warnings, also those that are not listed
-	Warnings []Damage         `json:"warnings"`         // what may be wrong, and what an application may have made
+	Warned   int64            `json:"warned"`           // number of warnings, including those that are not listed
+	Warnings []Damage         `json:"warnings"`         // possible damage, and what an application may have caused
 	ByKind   map[string]int64 `json:"byKind,omitempty"` // damages and warnings, by Damage.Kind
 
-	// NotCompared is what could not be looked at, in words: the entries of an index that
-	// is being built, for example.
+	// NotCompared describes, as texts, data that could not be checked, such as the entries of an index that is
+	// being built.
 	NotCompared []string `json:"notCompared,omitempty"`
 
-	Files           int   `json:"files"`           // that were read
-	FileBytes       int64 `json:"fileBytes"`       // of them
-	Keys            int64 `json:"keys"`            // records that were looked at
-	Bytes           int64 `json:"bytes"`           // of them
+	Files           int   `json:"files"`           // files that were read
+	FileBytes       int64 `json:"fileBytes"`       // of the files
+	Keys            int64 `json:"keys"`            // records that were examined
+	Bytes           int64 `json:"bytes"`           // of the records
 	Documents       int64 `json:"documents"`       //
-	Revisions       int64 `json:"revisions"`       // beside the documents
-	Changes         int64 `json:"changes"`         // of documents that are there, and of deletions that are remembered
+	Revisions       int64 `json:"revisions"`       // without the newest versions, which are the documents
+	Changes         int64 `json:"changes"`         // of existing documents, and of recorded deletions
 	IndexEntries    int64 `json:"indexEntries"`    //
 	Attachments     int64 `json:"attachments"`     // different contents
-	AttachmentBytes int64 `json:"attachmentBytes"` // of them
+	AttachmentBytes int64 `json:"attachmentBytes"` // of the contents
 }
 
-// Damage is something that is not as it was stored, or that does not agree with another
-// record. [Check and repair] lists the kinds.
+// Damage is stored data that has changed since it was written, or that contradicts another record. [Check and
+// repair] lists the kinds.
 //
 // [Check and repair]: https://github.com/jaydb/jay/blob/main/docs/check-and-repair.md
 type Damage struct {
-	Kind    string `json:"kind"`           // such as "index-missing"; texts of kinds do not change
-	Subject string `json:"subject"`        // what it is about, such as: document "users/1"
+	Kind    string `json:"kind"`           // such as "index-missing"; the texts of kinds are stable
+	Subject string `json:"subject"`        // the affected object, such as: document "users/1"
 	Problem string `json:"problem"`        // what is wrong
-	Loss    string `json:"loss"`           // what is lost by it
+	Loss    string `json:"loss"`           // the data that is lost
 	Remedy  string `json:"remedy"`         // what to do
-	Key     []byte `json:"key,omitempty"`  // of the record in the storage engine; see docs/format.md
+	Key     []byte `json:"key,omitempty"`  // the key of the record in the storage engine; see docs/format.md
 	File    string `json:"file,omitempty"` // the file that is damaged
-	Offset  int64  `json:"offset"`         // in the file; -1 if it has none
+	Offset  int64  `json:"offset"`         // in the file; -1 if the damage has no offset
 }
 
 // String returns kind, subject, problem, loss and remedy in one line.
 func (d Damage) String() string { return recovery.Damage(d).String() }
 
-// Verify checks the whole database while it is in use: the checksum of each block of its
-// files; that each document and each other record can be decoded and is what its key says;
-// that documents and all that is derived from them agree (the order of changes, index entries,
-// collections, counts, what is due, references to attachments and the SHA-256 of each); that
-// histories of revisions have no gaps; and that counters are above all numbers in use.
+// Verify checks the whole database while it is in use. It checks the checksum of each block of the files; that
+// each document and each other record can be decoded and agrees with its key; that documents agree with all
+// derived data (change records, index entries, collections, counts, expiry and refresh, references to
+// attachments and the SHA-256 of each); that histories of revisions have no gaps; and that counters are above
+// all numbers in use.
 //
-// It reads everything, in a snapshot, and changes nothing. Damage is no error: it is in
-// the report, and so are warnings, which are not counted as damage. The error is ErrClosed, that of ctx, or
-// that of a disk which fails. Memory does not depend on the size of the database
-// (docs/limits.md). Space of what is overwritten or deleted meanwhile is freed afterwards.
+// Verify reads everything, in a snapshot, and changes nothing. Damage is not an error: the report contains it,
+// and also contains warnings, which do not count as damage. The error is ErrClosed, the error of ctx, or the
+// error of a failing disk. The memory of Verify does not depend on the size of the database (docs/limits.md).
+// The space of data that is overwritten or deleted during Verify is freed afterwards.
 func (db *DB) Verify(ctx context.Context, opts *VerifyOptions) (VerifyReport, error) {
 	found, err := recovery.Check(ctx, &db.core, opts.inner())
 	return verifyReport(found), err
@@ -127,12 +127,12 @@ func damages(found []recovery.Damage) []Damage {
 	return all
 }
 
-// VerifyDir is Verify of the database in a directory that is not in use, be it one that
-// Open refuses because it is damaged. It reads as much as can be read, and changes nothing: it writes
-// neither to files nor to the log. Of the options, nil for the defaults, it uses CacheBytes, FS and Logger.
+// VerifyDir verifies the database in a directory that is not in use, even a directory that Open refuses because
+// of damage. It reads as much as possible, and changes nothing: it writes neither to files nor to the log. Of
+// opts, it uses CacheBytes, FS and Logger; nil means the defaults.
 //
-// It takes memory for the logs of the database, twice: a few times Options.MemTableBytes
-// of the program that wrote it. The errors are those of Open, but for damage, which is in the report.
+// VerifyDir takes twice the size of the database's logs in memory: a few times Options.MemTableBytes of the
+// program that wrote the database. It returns the errors of Open, except for damage, which is in the report.
 func VerifyDir(ctx context.Context, dir string, opts *Options, how *VerifyOptions) (VerifyReport, error) {
 	o, claim, err := salvageOptions(dir, opts)
 	defer claim.End()
@@ -156,42 +156,42 @@ func salvageOptions(dir string, opts *Options) (Options, *budget.Claim, error) {
 	return o, claim, err
 }
 
-// RepairReport is what Repair has done.
+// RepairReport is the result of Repair.
 type RepairReport struct {
-	Before  VerifyReport `json:"before"`  // of the damaged directory: its files only
-	After   VerifyReport `json:"after"`   // of the new one
-	Lost    []LostItem   `json:"lost"`    // what is not in the new directory, or not as it was
-	Missing int64        `json:"missing"` // how many those are, also those that are not listed
+	Before  VerifyReport `json:"before"`  // of the damaged directory; its files only
+	After   VerifyReport `json:"after"`   // of the new directory
+	Lost    []LostItem   `json:"lost"`    // items that are missing in the new directory, or have changed
+	Missing int64        `json:"missing"` // the number of these items, including those that are not listed
 
 	Documents     int64    `json:"documents"`
 	Revisions     int64    `json:"revisions"`
 	Attachments   int64    `json:"attachments"` // different contents
-	Deletions     int64    `json:"deletions"`   // that are remembered
+	Deletions     int64    `json:"deletions"`   // recorded deletions
 	Counters      int64    `json:"counters"`
 	Subscriptions int64    `json:"subscriptions"`
 	Indexes       int64    `json:"indexes"`          // built again
 	Raised        []string `json:"raised,omitempty"` // counters that were below a number in use
 }
 
-// LostItem is something that Repair could not save, or not as it was.
+// LostItem is an item that Repair could not save, or could not save unchanged.
 type LostItem struct {
 	What string `json:"what"` // "document", "attachment", "revision", "subscription", "definition", "record", "range" or "index"
 	ID   string `json:"id,omitempty"`
 	Why  string `json:"why"`
 }
 
-// Repair makes a new database in the directory into, which must not exist, of what can be
-// read of the one in dir, which is only read and must not be in use. Documents, revisions,
-// attachments, compare-exchange values, counters, subscriptions and settings are copied if they are whole. The order of changes, collections,
-// counts, what is due and indexes are made anew from them. Results of calls with a RequestID are left behind: such
-// a call is carried out when it is made again. Counters are raised above all numbers
-// that were found, so that no ID comes twice. The new database is checked: see
-// RepairReport.After.
+// Repair makes a new database in the directory into, which must not exist, from the readable data of the
+// database in dir. Repair only reads dir, which must not be in use. It copies undamaged documents, revisions,
+// attachments, compare-exchange values, counters, subscriptions and settings, and builds change records,
+// collections, counts, expiry and refresh, and indexes from them. It does not copy results of calls with a
+// RequestID: the database carries out such a call if it is repeated. Repair raises counters above all numbers
+// that it has found, so that no ID is used twice. It verifies the new database: see RepairReport.After.
 //
-// What was lost is listed, with the IDs of documents as far as they are known. An error means that there
-// is no new database; what was made of it is removed. Until it is whole it is called into with
-// ".unfinished" behind it; a process that ends meanwhile leaves that, to be removed. opts are those of Open, and of the new
-// database if its settings are lost.
+// The report lists the lost items, with the IDs of documents as far as they are known. If Repair returns an
+// error, no new database exists, and Repair has removed the unfinished one. Until the new database is complete,
+// the name of its directory is into followed by ".unfinished". A process that ends during the repair leaves
+// this directory; remove it then. opts are the options of Open, and of the new database if its settings are
+// lost.
 func Repair(ctx context.Context, dir, into string, opts *Options, how *VerifyOptions) (RepairReport, error) {
 	o, claim, err := salvageOptions(dir, opts)
 	defer claim.End()
@@ -219,21 +219,24 @@ func repairReport(r recovery.Repaired) RepairReport {
 	return out
 }
 
-// ConvertProgress is how far EncryptDir, DecryptDir or RotateDir is.
+// ConvertProgress is the progress of EncryptDir, DecryptDir or RotateDir.
 type ConvertProgress struct {
-	Files  int   `json:"files"`  // that are as they are to be
-	Copied int   `json:"copied"` // of them, by this call; the others were so already
-	Bytes  int64 `json:"bytes"`  // of the files so far, as they were
+	Files  int   `json:"files"`  // files that have been converted
+	Copied int   `json:"copied"` // of these, by this call; the others were converted before
+	Bytes  int64 `json:"bytes"`  // of these files, before conversion
 	Total  int64 `json:"total"`  // bytes of all files of the directory
 }
 
-// EncryptDir encrypts the database in directory dir, which must not be in use, with the newest of opts.EncryptionKeys. From then on it is opened with those keys.
-// opts are those that the database is opened under; FS may be set, Engine must not.
+// EncryptDir encrypts the database in directory dir, which must not be in use, with the newest of
+// opts.EncryptionKeys. Afterwards open the database with these keys. opts are the options for opening the
+// database; FS may be set, Engine must not.
 //
-// Each file is copied, and the copy takes its place. So the disk needs room for the largest file, and a checkpoint that shares
-// files with the database stays as it is. If the call returns an error or its process ends, Open refuses the directory with ErrKey until
-// the same call has ended well; it goes on where it was. The plaintext of the old files is removed, not erased: a disk and a file system may keep it.
-// A database that is encrypted already is ErrUsage. progress, if not nil, is called after each file, from the goroutine of the call.
+// EncryptDir copies each file and replaces the file by the copy. So the disk needs room for the largest file,
+// and a checkpoint that shares files with the database does not change. If the call returns an error or its
+// process ends, Open returns ErrKey for the directory until the same call has succeeded; a repeated call
+// continues. The plaintext of the old files is removed, not erased: a disk and a file system may keep it.
+// EncryptDir returns ErrUsage if the database is already encrypted. It calls progress, if not nil, after each
+// file, from the goroutine of the call.
 func EncryptDir(ctx context.Context, dir string, opts *Options, progress func(ConvertProgress)) (ConvertProgress, error) {
 	return convertDir(ctx, "encrypt", dir, opts, progress, func(found lsm.Encryption, keys sealed.Keys) (from, to sealed.Keys, err error) {
 		if found.Encrypted && found.Converting == "" {
@@ -243,8 +246,9 @@ func EncryptDir(ctx context.Context, dir string, opts *Options, progress func(Co
 	})
 }
 
-// DecryptDir decrypts the database in directory dir, which must not be in use. opts.EncryptionKeys are those that it was opened with; from then on it is
-// opened without. All else is as with EncryptDir. A database that is not encrypted is ErrUsage.
+// DecryptDir decrypts the database in directory dir, which must not be in use. opts.EncryptionKeys are the keys
+// with which it was opened so far; afterwards open it without keys. DecryptDir returns ErrUsage if the database
+// is not encrypted. In all other ways it works like EncryptDir.
 func DecryptDir(ctx context.Context, dir string, opts *Options, progress func(ConvertProgress)) (ConvertProgress, error) {
 	return convertDir(ctx, "decrypt", dir, opts, progress, func(found lsm.Encryption, keys sealed.Keys) (from, to sealed.Keys, err error) {
 		if !found.Encrypted && found.Converting == "" {
@@ -254,8 +258,10 @@ func DecryptDir(ctx context.Context, dir string, opts *Options, progress func(Co
 	})
 }
 
-// RotateDir encrypts every file of an encrypted database anew that is not encrypted with the newest of opts.EncryptionKeys. Afterwards no file needs
-// an older key. All else is as with EncryptDir. While a database is in use, each table that it writes has the key that was the newest when it was opened. A database that is not encrypted is ErrUsage.
+// RotateDir re-encrypts every file of an encrypted database that is not encrypted with the newest of
+// opts.EncryptionKeys. Afterwards no file needs an older key. While a database is in use, it encrypts each new
+// table with the key that was the newest when it was opened. RotateDir returns ErrUsage if the database is not
+// encrypted. In all other ways it works like EncryptDir.
 func RotateDir(ctx context.Context, dir string, opts *Options, progress func(ConvertProgress)) (ConvertProgress, error) {
 	return convertDir(ctx, "rotate the key of", dir, opts, progress, func(found lsm.Encryption, keys sealed.Keys) (from, to sealed.Keys, err error) {
 		if !found.Encrypted && found.Converting == "" {

@@ -18,10 +18,9 @@ import (
 	"github.com/jaydb/jay/query"
 )
 
-// Batch is a list of writes that DB.Apply commits together: all of them or none.
-// Collection.InBatch adds values to it. The zero value is empty and ready to use. A Batch keeps the bodies it is given
-// until it is applied or Reset; they must not change meanwhile. It is not safe for
-// concurrent use.
+// Batch is a list of writes that DB.Apply commits together: all of them or none. Collection.InBatch adds values
+// to a Batch. The zero value is empty and ready to use. A Batch keeps references to the bodies until it is
+// applied or Reset; do not change a body before that. A Batch is not safe for concurrent use.
 type Batch struct {
 	ops  []*op
 	slab []op // memory for ops to come
@@ -45,27 +44,27 @@ func (b *Batch) add() *op {
 	return o
 }
 
-// Put adds DB.Put.
+// Put adds a write as by DB.Put.
 func (b *Batch) Put(id string, body json.RawMessage, opts ...WriteOption) {
 	initOp(b.add(), write.Put, id, body, opts)
 }
 
-// Insert adds DB.Insert.
+// Insert adds a write as by DB.Insert.
 func (b *Batch) Insert(id string, body json.RawMessage, opts ...WriteOption) {
 	initOp(b.add(), write.Insert, id, body, opts)
 }
 
-// Store adds DB.Store.
+// Store adds a write as by DB.Store.
 func (b *Batch) Store(collection string, body json.RawMessage, opts ...WriteOption) {
 	initStore(b.add(), collection, body, opts)
 }
 
-// Replace adds DB.Replace.
+// Replace adds a write as by DB.Replace.
 func (b *Batch) Replace(id string, body json.RawMessage, opts ...WriteOption) {
 	initOp(b.add(), write.Replace, id, body, opts)
 }
 
-// Delete adds DB.Delete.
+// Delete adds a write as by DB.Delete.
 func (b *Batch) Delete(id string, opts ...WriteOption) {
 	initOp(b.add(), write.Delete, id, nil, opts)
 }
@@ -81,15 +80,14 @@ func (b *Batch) Reset() {
 	b.ops = b.ops[:0]
 }
 
-// Apply commits the writes of b, in their order, atomically: later ones see earlier
-// ones, and if one fails, nothing is changed and the error has its position. It
-// returns the metadata of each write; that of a delete has only an ID, and an
-// Etag if there was a document. The batch
-// can be applied again after an error: semantic IDs stay, others are made anew.
+// Apply commits the writes of b atomically, in their order: later writes see earlier ones. If a write fails,
+// Apply changes nothing, and the error contains the position of the write. Apply returns the metadata of each
+// write. The metadata of a delete has only an ID, and an Etag if the document existed. After an error the batch
+// can be applied again: semantic IDs stay, and new IDs replace the others.
 //
-// With RequestID the batch is applied once: the metadata of a repeated call has ID,
-// Collection, ChangeVector, Etag and LastModified, and Returning is left alone. The ID of a
-// batch with other writes is ErrRequestID.
+// With RequestID the batch is applied once. A repeated call returns metadata with ID, Collection, ChangeVector,
+// Etag and LastModified, and does not set the variables of Returning. If the request ID belongs to a batch with
+// other writes, Apply returns ErrRequestID.
 func (db *DB) Apply(ctx context.Context, b *Batch, opts ...CallOption) ([]Metadata, error) {
 	if b == nil {
 		return nil, fmt.Errorf("%w: nil batch", ErrUsage)
@@ -133,51 +131,47 @@ func (db *DB) applyOnce(ctx context.Context, b *Batch, opts []CallOption) ([]Met
 	return results(db, b.ops), nil
 }
 
-// Put stores body as the document with this ID, replacing an existing one, and
-// returns its metadata with the final ID. The package documentation lists the forms
-// of id: "" makes a GUID, "users/" a server-side ID, "users|" an identity. An ID
-// made in this way never overwrites a document.
+// Put stores body as the document with this ID, replacing an existing document, and returns its metadata with
+// the final ID. The package documentation lists the forms of id: "" makes a GUID, "users/" a server-side ID,
+// "users|" an identity. An ID that Jay makes never overwrites a document.
 //
-// body must be a JSON object, within Options.MaxDocumentBytes and MaxDepth,
-// in valid UTF-8, without repeated keys; else Put returns a *DocumentError.
-// Its @metadata, if any, is taken out: @collection names the collection,
-// unknown keys are kept, and what Jay computes itself (@id, @change-vector,
-// @last-modified, …) is dropped. body is not kept: the caller may reuse it.
+// body must be a JSON object, within Options.MaxDocumentBytes and MaxDepth, in valid UTF-8, without repeated
+// keys; otherwise Put returns a *DocumentError. Put takes @metadata, if any, out of body: @collection names the
+// collection, unknown keys become custom metadata, and keys that Jay computes (@id, @change-vector,
+// @last-modified, …) are dropped. Put does not keep body: the caller may reuse it.
 //
-// Without @collection and InCollection a document that exists stays in its
-// collection, and a new one goes where Options.PrefixCollections says. A document
-// never moves: naming another collection than its own is a *CollectionError.
+// Without @collection and InCollection, an existing document stays in its collection, and
+// Options.PrefixCollections decides the collection of a new one. A document never changes its collection: Put
+// returns a *CollectionError for another one.
 //
-// The write is atomic, and on disk when Put returns (Options.Durability). A refused
-// write changes nothing and uses no number. The errors are *IDError,
-// *DocumentError, *ConflictError (IfMatch), *CollectionError, ErrUsage, and those
-// of storage: ErrUnknownOutcome, ErrFailed, ErrClosed.
+// The write is atomic, and on disk when Put returns (Options.Durability). A refused write changes nothing and
+// uses no number. Put returns *IDError, *DocumentError, *ConflictError (IfMatch), *CollectionError, ErrUsage,
+// and the errors of storage: ErrUnknownOutcome, ErrFailed, ErrClosed.
 func (db *DB) Put(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
 	return writeOne(ctx, db, newOp(write.Put, id, body, opts))
 }
 
-// Insert is Put for a new document: if one with the ID exists, Insert returns
-// ErrExists and changes nothing.
+// Insert stores a new document, as Put does. If a document with the ID exists, Insert returns ErrExists and
+// changes nothing.
 func (db *DB) Insert(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
 	return writeOne(ctx, db, newOp(write.Insert, id, body, opts))
 }
 
-// Store inserts body under a new HiLo ID of the collection, such as users/33-A for
-// Users (Options.Conventions.Prefix). Numbers come from a range reserved in
-// advance, so that Store costs no more than a Put. A number is skipped if its ID
-// was already written by hand.
+// Store inserts body under a new HiLo ID of the collection, such as users/33-A for Users
+// (Options.Conventions.Prefix). Numbers come from a range reserved in advance, so Store costs no more than Put.
+// Store skips a number if a document with its ID exists already.
 func (db *DB) Store(ctx context.Context, collection string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
 	return writeOne(ctx, db, newStore(collection, body, opts))
 }
 
-// Replace is Put for an existing document: if there is none with the ID, Replace
-// returns ErrNotFound and changes nothing. The ID must be a semantic one.
+// Replace stores body over an existing document, as Put does. If no document with the ID exists, Replace
+// returns ErrNotFound and changes nothing. The ID must be a semantic ID.
 func (db *DB) Replace(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
 	return writeOne(ctx, db, newOp(write.Replace, id, body, opts))
 }
 
-// Delete removes the document with this ID. Deleting a missing document is no
-// error, unless IfMatch asks for a version.
+// Delete removes the document with this ID. Deleting a missing document is not an error, unless IfMatch
+// requires a version.
 func (db *DB) Delete(ctx context.Context, id string, opts ...WriteOption) error {
 	_, err := writeOne(ctx, db, newOp(write.Delete, id, nil, opts))
 	return err
@@ -216,7 +210,7 @@ func initStore(o *op, collection string, body []byte, opts []WriteOption) {
 	o.Collection = collection
 }
 
-// WriteOption changes one write. It is a PatchOption, too.
+// WriteOption is an option of one write. Every WriteOption is also a PatchOption.
 type WriteOption interface {
 	patch(o *op)
 	write(o *op)
@@ -228,38 +222,35 @@ type writeOption func(*op)
 func (w writeOption) write(o *op) { w(o) }
 func (w writeOption) patch(o *op) { w(o) }
 
-// InCollection puts the document into the collection name, when its own
-// @metadata does not name one. If both do and differ, the write is refused
-// with ErrUsage. "@empty" is the name of no collection.
+// InCollection names the collection of the document. If the @metadata of the body names another collection, the
+// write returns ErrUsage. "@empty" puts the document into no collection.
 //
-// A write that names none keeps the collection of the document that it replaces.
-// For a new document see Options.PrefixCollections.
+// A write that names no collection keeps the collection of the document that it replaces. For a new document
+// see Options.PrefixCollections.
 func InCollection(name string) WriteOption {
 	return writeOption(func(o *op) { o.Collection = name })
 }
 
-// IfMatch makes the write conditional: the document must be in this version, as
-// Metadata.ChangeVector names it. The empty string means that it must not exist.
-// Otherwise the write fails with a *ConflictError.
+// IfMatch makes the write conditional: Metadata.ChangeVector of the stored document must equal changeVector.
+// The empty string means that the document must not exist. Otherwise the write returns a *ConflictError.
 func IfMatch(changeVector string) WriteOption {
 	return writeOption(func(o *op) { o.Expected, o.AnyVersion = &changeVector, false })
 }
 
-// AnyVersion makes the write of a typed value independent of its version field, so
-// that Put inserts or overwrites whatever is there.
+// AnyVersion makes the write of a typed value ignore its version field: Put then inserts the document or
+// overwrites any version of it.
 func AnyVersion() WriteOption {
 	return writeOption(func(o *op) { o.Expected, o.AnyVersion = nil, true })
 }
 
-// Returning stores the metadata of the write in *m when it is committed. In a
-// transaction that is when Update returns; *m then has what was not known before,
-// such as the number of an identity.
+// Returning stores the metadata of the write in *m when the write is committed. In a transaction, the commit is
+// done when Update returns; *m then contains values that the commit assigns, such as the number of an identity.
 func Returning(m *Metadata) WriteOption {
 	return writeOption(func(o *op) { o.Returning = m })
 }
 
-// WithMetadata adds the members of custom, a JSON object, to the document's
-// own @metadata, which it may not already hold.
+// WithMetadata adds the members of custom, a JSON object, to the @metadata of the document. The @metadata of
+// the body must not contain any of these members.
 func WithMetadata(custom []byte) WriteOption {
 	return writeOption(func(o *op) { o.Custom = custom })
 }
@@ -356,7 +347,7 @@ func writeTo(ctx context.Context, db *core.Database, o *op) (Metadata, error) {
 	return db.Writer.ResultOf(o), nil
 }
 
-// CallOption changes one call of DB.Apply, DB.NextIdentity, DB.SeedIdentity or Session.SaveChanges.
+// CallOption is an option of one call of DB.Apply, DB.NextIdentity, DB.SeedIdentity or Session.SaveChanges.
 type CallOption interface{ call(o *callOptions) }
 
 type callOptions struct {
@@ -364,7 +355,8 @@ type callOptions struct {
 	given bool
 }
 
-// RequestOption is what RequestID returns: an option of writes, patches, transactions and other calls.
+// RequestOption is the option that RequestID returns. It is an option of writes, patches, transactions and
+// other calls.
 type RequestOption struct{ id string }
 
 var (
@@ -380,23 +372,25 @@ func (r RequestOption) patch(o *op)         { r.write(o) }
 func (r RequestOption) call(o *callOptions) { o.id, o.given = r.id, true }
 func (r RequestOption) transacts()          {}
 
-// RequestID gives the call an ID, so that it is carried out once however often it is made:
-// made again with the same ID, as when a caller did not get the answer, it returns what it
-// returned at first, and changes nothing. The result is stored by the commit of the call,
-// so that no crash can come between them. A call that fails leaves no result.
+// RequestID makes a call idempotent: the database carries out a call with this ID once, however often it is
+// repeated. A repeated call, such as after a lost response, returns the result of the first call and changes
+// nothing. The commit of the call also stores its result, so a crash cannot separate them. A call that fails
+// stores no result.
 //
-// These calls take it: Put, Insert, Store, Replace, Delete and Patch of DB; the same of Collection, InsertMany
-// and PutMany; DB.Apply, DB.Update, Session.SaveChanges, DB.NextIdentity and DB.SeedIdentity. Given to a write that is a part of a
-// call, as in a batch or a transaction, or to any other call, it is ErrUsage.
+// These calls accept RequestID: Put, Insert, Store, Replace, Delete and Patch of DB; the same of Collection,
+// InsertMany and PutMany; DB.Apply, DB.Update, Session.SaveChanges, DB.NextIdentity and DB.SeedIdentity. Any
+// other call returns ErrUsage for it, and so does a write that is a part of a call, as in a batch or a
+// transaction.
 //
-// The database keeps the results of the newest 10,000 such calls, up to 64 MiB. An ID has 1
-// to 256 bytes. The ID of another call that was carried out is ErrRequestID, and nothing is
-// changed: another method, another ID, identity or value, other writes, options
-// and guards included. Bodies are compared byte by byte, so a value that has the time of
-// the call in it is another one. DB.Update has nothing to compare: see there. Of a session see SaveChanges.
+// The database keeps the results of the newest 10,000 such calls, up to 64 MiB. A request ID has 1 to 256
+// bytes. If the ID belongs to a different call that was carried out, the call returns ErrRequestID and changes
+// nothing. Calls differ by their method, by their ID, identity or value, and by their writes, including options
+// and guards. Bodies are compared byte by byte, so a value that contains the time of the call differs.
+// DB.Update compares nothing: see there. For a session see SaveChanges.
 //
-// The metadata of a repeated call has ID, Collection, ChangeVector, Etag and LastModified, and a value gets
-// its ID and version; a PatchResult has no Body. Returning and ReturningPatch are left alone.
+// The metadata of a repeated call has ID, Collection, ChangeVector, Etag and LastModified. A value gets its ID
+// and version. A PatchResult has no Body. A repeated call does not set the variables of Returning and
+// ReturningPatch.
 func RequestID(id string) RequestOption { return RequestOption{id} }
 
 // requestOf returns the request of a call, or nil if it has no ID.

@@ -20,11 +20,12 @@ type Backup struct {
 	Number uint64 `json:"number"` // in the order of the directory, from 1
 	Path   string `json:"path"`
 
-	// BackupInfo has what the beginning of the file says, and its size. Of a backup that a Keeper has just made it has everything.
+	// BackupInfo has the fields that the beginning of the file gives, and the size. For a backup that
+	// a Keeper has just made, all fields are set.
 	jay.BackupInfo
 
-	// Err is why the beginning of the file cannot be read, or nil. It is jay.ErrKey if the key of an encrypted backup is missing or wrong; then
-	// EncryptionKey is its ID.
+	// Err is why the beginning of the file cannot be read, or nil. It is jay.ErrKey if the key of an
+	// encrypted backup is missing or wrong: then EncryptionKey is the ID of the key.
 	Err error `json:"-"`
 }
 
@@ -45,7 +46,8 @@ type directory struct {
 	left    []string        // paths of files that were being written when a process ended
 }
 
-// scan reads the names in a directory, and the beginning of each backup, of an encrypted one with the keys, which may be nil.
+// scan reads the names in a directory, and the beginning of each backup, of an encrypted one with
+// the keys, which may be nil.
 func scan(fs lsm.FS, dir string, keys jay.EncryptionKeys) (directory, error) {
 	d := directory{sent: make(map[string]bool)}
 	names, err := fs.List(dir)
@@ -141,17 +143,19 @@ func newest(all []chain) *chain {
 // ErrNoBackup is returned when a directory has no chain that can be restored.
 var ErrNoBackup = errors.New("there is no full backup that can be read")
 
-// Files reads directories of backups that no Keeper has.
+// Files reads directories of backups without a Keeper.
 type Files struct {
 	// FS replaces the operating system's files, as Options.FS does.
 	FS lsm.FS
 
-	// EncryptionKeys are the keys of encrypted backups. A backup that is not encrypted is read without asking for a key. The default, nil, are none.
+	// EncryptionKeys are the keys of encrypted backups. Backups that are not encrypted need no key.
+	// The default, nil, means no keys.
 	EncryptionKeys jay.EncryptionKeys
 }
 
-// Chain returns the newest chain of a directory of backups that has all of its links, in the order in which jay.RestoreFrom restores them. It
-// reads their beginnings only. It returns ErrNoBackup if the directory has none, and with it jay.ErrKey if the key of a backup is missing or wrong.
+// Chain returns the newest chain that has all of its links, in the order in which jay.RestoreFrom
+// restores them. It reads only the beginnings of the files. It returns ErrNoBackup if the directory
+// has no such chain. The error is jay.ErrKey as well if the key of a backup is missing or wrong.
 func (f Files) Chain(dir string) ([]Backup, error) {
 	fs := f.FS
 	if fs == nil {
@@ -172,7 +176,7 @@ func (f Files) Chain(dir string) ([]Backup, error) {
 	return c.links, nil
 }
 
-// Chain is Files.Chain without keys. A nil file system is that of the machine.
+// Chain is Files.Chain without keys. A nil file system means the operating system's files.
 func Chain(fs lsm.FS, dir string) ([]Backup, error) { return Files{FS: fs}.Chain(dir) }
 
 // paths returns the paths of backups.

@@ -12,8 +12,8 @@ import (
 // drillTags are node tags for databases that exist only during a drill. One of them is free.
 var drillTags = []string{"ZZZZ", "ZZZY", "ZZZX", "ZZZW"}
 
-// Drill restores the newest chain of the Keeper's directory, as the function Drill does. Backups wait for it. Without a
-// chain it returns ErrNoBackup.
+// Drill restores the newest chain of the Keeper's directory, as the function Drill does. Backups
+// wait until it has returned. It returns ErrNoBackup if there is no chain.
 func (k *Keeper) Drill(ctx context.Context, dir string) (jay.RestoreInfo, error) {
 	k.making.Lock() // no link is removed meanwhile
 	defer k.making.Unlock()
@@ -28,13 +28,16 @@ func (k *Keeper) Drill(ctx context.Context, dir string) (jay.RestoreInfo, error)
 	return f.Drill(ctx, dir, paths(links)...)
 }
 
-// Drill restores backups, a full one and those that follow it, into a new directory dir, as it would be restored after a loss, with its indexes and
-// a check of all that is in it, and removes the directory. It needs the room, the time and the memory of a restore. The
-// restored database is never opened for anything else, and its node tag, which begins with ZZZ, is not used up.
+// Drill restores a chain of backups into a new directory dir, as after a loss, and then removes the
+// directory. It builds the indexes and checks everything in the restored database. It needs the
+// disk space, the time and the memory of a restore. The restored database is never opened for
+// anything else. Its node tag, which begins with ZZZ, is not used up.
 //
-// With keys the restored database is encrypted with the newest one, so that nothing is on the disk in the clear meanwhile.
+// With keys, Drill encrypts the restored database with the newest key, so that no data is on the
+// disk in the clear.
 //
-// dir must not exist: fs.ErrExist otherwise. It returns the errors of jay.RestoreFrom: a backup that cannot be restored.
+// Drill returns fs.ErrExist if dir exists, and the errors of jay.RestoreFrom if the backups cannot
+// be restored.
 func (f Files) Drill(ctx context.Context, dir string, backups ...string) (info jay.RestoreInfo, err error) {
 	disk := f.FS
 	if disk == nil {
@@ -55,7 +58,7 @@ func (f Files) Drill(ctx context.Context, dir string, backups ...string) (info j
 	return info, nil
 }
 
-// Drill is Files.Drill without keys. A nil file system is that of the machine.
+// Drill is Files.Drill without keys. A nil file system means the operating system's files.
 func Drill(ctx context.Context, disk lsm.FS, dir string, backups ...string) (jay.RestoreInfo, error) {
 	return Files{FS: disk}.Drill(ctx, dir, backups...)
 }

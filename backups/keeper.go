@@ -37,34 +37,38 @@ type Keeper struct {
 	closed bool      // Guarded by mu.
 }
 
-// Status says how the backups of a database are.
+// Status is the state of the backups of a database.
 type Status struct {
-	Backups  int       `json:"backups"`            // files of whole backups, those of chains that cannot be restored left out
-	Chains   int       `json:"chains"`             // that they make
-	Bytes    int64     `json:"bytes"`              // of their files
+	Backups  int       `json:"backups"`            // files of whole backups, without chains that cannot be restored
+	Chains   int       `json:"chains"`             // of these backups
+	Bytes    int64     `json:"bytes"`              // of the files of these backups
 	Broken   []string  `json:"broken,omitempty"`   // paths of files that cannot be restored
-	Last     *Backup   `json:"last,omitempty"`     // the newest that can be restored
-	Late     bool      `json:"late"`               // it is older than Options.LateAfter, or there is none for that long
+	Last     *Backup   `json:"last,omitempty"`     // the newest backup that can be restored
+	Late     bool      `json:"late"`               // Last is older than Options.LateAfter, or there has been no backup for that long
 	Failures int       `json:"failures,omitempty"` // in a row
 	Problem  string    `json:"problem,omitempty"`  // of the last failure, or of Options.Each
 	Unsent   int       `json:"unsent,omitempty"`   // backups that Options.Each has not taken
 	Due      time.Time `json:"due"`                // when Run makes the next one
 }
 
-// Open takes a directory for the backups of db, and makes it if it is missing. It reads the beginnings of the backups that
-// are there, and removes what a process has left that ended while it wrote one.
+// Open returns a Keeper of the backups of db in Options.Dir, and makes the directory if it does not
+// exist. It reads the beginnings of the backups there, and removes the rest of a backup that a
+// process did not finish.
 //
-// It returns jay.ErrOption for an invalid option, jay.ErrLocked if another Keeper has the directory, jay.ErrUsage if it
-// has backups of another database, and errors of the file system. The database is to stay open as long as the Keeper.
+// Open returns jay.ErrOption for an invalid option, jay.ErrLocked if another Keeper has the
+// directory, jay.ErrUsage if the directory has backups of another database, and errors of the file
+// system. The database must stay open as long as the Keeper.
 func Open(db *jay.DB, o Options) (*Keeper, error) {
 	return open(context.Background(), func(context.Context) (*jay.DB, func(), error) { return db, func() {}, nil }, true, o)
 }
 
-// Source returns a database, open until release is called: Server.Database of package server does so.
+// Source returns a database, which stays open until release is called. Server.Database of package
+// server is a Source for one name.
 type Source func(ctx context.Context) (db *jay.DB, release func(), err error)
 
-// OpenFrom is Open for a database that is not open all the time: source is called for each backup, and always has to return the
-// same one. With its jay.ErrNoDatabase Run ends; another error is that of a backup, which is tried again.
+// OpenFrom is Open for a database that is not open all the time. The Keeper calls source for each
+// backup, and source must always return the same database. Run ends when source returns
+// jay.ErrNoDatabase. Any other error of source is a failed backup, which the Keeper tries again.
 func OpenFrom(ctx context.Context, source Source, o Options) (*Keeper, error) {
 	return open(ctx, source, false, o)
 }
@@ -108,7 +112,8 @@ func (k *Keeper) open(ctx context.Context) error {
 	return nil
 }
 
-// scan reads what the directory has. If there are encrypted backups, it asks for the database once, whose keys they may have.
+// scan reads what the directory has. If there are encrypted backups, it asks for the database once,
+// whose keys they may have.
 func (k *Keeper) scan(ctx context.Context) (directory, error) {
 	d, err := scan(k.o.FS, k.o.Dir, k.keys)
 	if err != nil || k.asked {
@@ -192,7 +197,8 @@ func idOf(db *jay.DB) (string, error) {
 	return info.Database, closed
 }
 
-// Close gives the directory back, after a backup that is being made. It is idempotent; the database stays open.
+// Close waits for a backup that is being made, and releases the directory. It is idempotent. The
+// database stays open.
 func (k *Keeper) Close() error {
 	k.making.Lock()
 	defer k.making.Unlock()
@@ -208,8 +214,9 @@ func (k *Keeper) Close() error {
 // maxWait is how long Run waits at a time, so that a clock that is set forward is noticed.
 const maxWait = time.Minute
 
-// Run makes backups when they are due, until ctx ends or the Keeper or the database is closed: then it returns nil. It waits by
-// Options.After, and so by the time that passes, and asks Options.Now after a minute at most.
+// Run makes backups when they are due, until ctx ends or the Keeper or the database is closed. Then
+// it returns nil. It waits with Options.After, that is, by elapsed time, and asks Options.Now at
+// least once a minute.
 func (k *Keeper) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		wait := k.Status().Due.Sub(k.o.Now())
@@ -228,11 +235,12 @@ func (k *Keeper) Run(ctx context.Context) error {
 	return nil
 }
 
-// Make makes the next backup now, reads it to its end, hands it to Options.Each, and removes old chains. After an error
-// the backups are as they were, but for what Status says: a backup that was made and found whole is there even if
-// Each or a removal has failed, which Status and the log have.
+// Make makes the next backup now, reads it to its end, hands it to Options.Each, and removes old
+// chains. After an error the backups are as they were, but Status has changed. An error of Each or
+// of a removal is not an error of Make: the backup is whole and stays, and Status and the log have
+// the error.
 //
-// It returns jay.ErrClosed if the Keeper or the database is closed.
+// Make returns jay.ErrClosed if the Keeper or the database is closed.
 func (k *Keeper) Make(ctx context.Context) (Backup, error) {
 	k.making.Lock()
 	defer k.making.Unlock()
@@ -480,7 +488,7 @@ func (k *Keeper) note(d directory, made *Backup) {
 	k.status = s
 }
 
-// Status returns how the backups are, as of the last Make and the present time.
+// Status returns the state of the backups, as of the last Make and the present time.
 func (k *Keeper) Status() Status {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -37,7 +37,8 @@ func (d *directory) withoutKey() (b Backup, found bool) {
 	return b, false
 }
 
-// withoutKey reports whether the key of a backup of the chain is missing or wrong. Then neither its age nor whether it is whole is known.
+// withoutKey reports whether the key of a backup of the chain is missing or wrong. Then neither its
+// age nor whether it is whole is known.
 func (c *chain) withoutKey() bool {
 	d := directory{backups: c.links}
 	_, found := d.withoutKey()

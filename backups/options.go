@@ -13,53 +13,60 @@ import (
 
 // Options configure Open. Dir must be set.
 type Options struct {
-	// Dir is the directory of the backups, which Open makes if it is missing, also those above it. It should not be on the disk of the
-	// database.
+	// Dir is the directory of the backups. Open makes it, and the directories above it, if they do not
+	// exist. It should not be on the disk of the database.
 	Dir string
 
-	// Every is the time from one backup to the next. Without any, the first is made at once. After a failure it
-	// is tried again after a minute, then two, four and so on, up to Every.
+	// Every is the time from one backup to the next. If there is no backup, the first is due at once.
+	// After a failure the next attempt is due after a minute, then two, four and so on, up to Every.
 	//
-	// The default is an hour; less than a second is invalid.
+	// The default is an hour. Less than a second is invalid.
 	Every time.Duration
 
-	// Full is how old the full backup at the beginning of a chain may become, by its date, before the next one is
-	// a full one again. It takes as long as the whole database; a chain has at most 1,000 links.
+	// Full is the greatest age of the full backup at the beginning of a chain, by its date. When it is
+	// older, the next backup is a full one again. A full backup takes as long as a copy of the whole
+	// database. A chain has at most 1,000 links.
 	//
 	// The default is 24 hours.
 	Full time.Duration
 
-	// Keep is how many of the newest backups stay. As backups are removed by whole chains, there are up to a chain more. The
-	// default is 48, or 0 with KeepFor.
+	// Keep is how many of the newest backups stay. Backups are removed in whole chains, so up to a
+	// chain more stay. The default is 48, or 0 with KeepFor.
 	Keep int
 
-	// KeepFor is how long a backup stays after it was made. With Keep, too, a chain is removed only when neither keeps one of its
-	// backups: a clock that is set forward leaves the newest Keep. The default is 0: age does not count.
+	// KeepFor is how long a backup stays after it was made. If Keep is set, too, a chain is removed
+	// only when neither of the two keeps one of its backups, so that the newest Keep backups stay even
+	// if the clock is set forward. The default is 0: age does not count.
 	KeepFor time.Duration
 
-	// LateAfter is how old the last good backup may become before Status says that it is late, and each failure is logged at
-	// level Error. The default is three times Every.
+	// LateAfter is the greatest age of the last good backup. When it is older, Status says that it is
+	// late, and each failure is logged at level Error. The default is three times Every.
 	LateAfter time.Duration
 
-	// Each, if not nil, is called with each new backup, whose file was read to its end and is on disk, to copy it
-	// elsewhere. Until it has returned nil for a file, it is called for it again after the next backup and by the next Keeper. The
-	// path is below Dir. The files of a chain come in their order; when one fails, later ones wait.
+	// Each, if not nil, copies a backup to another place. The Keeper calls it with each new backup,
+	// after the file was read to its end and is on disk. The path is below Dir. If Each returns an
+	// error for a file, the Keeper calls it for this file again after the next backup, and the next
+	// Keeper does so, too. The files of a chain come in their order: when Each fails for one, later
+	// files wait.
 	Each func(ctx context.Context, b Backup) error
 
-	// EncryptionKeys encrypt the backups, with the newest one, and read those that are there, also with older ones. The default are the keys with which
-	// the database was opened; without any, backups are not encrypted.
+	// EncryptionKeys encrypt and read the backups. The Keeper encrypts new backups with the newest
+	// key, and reads existing ones with older keys, too. The default is the keys with which the
+	// database was opened. Without keys, backups are not encrypted.
 	EncryptionKeys jay.EncryptionKeys
 
-	// Plain makes backups that are not encrypted, though the database may be. Those that are there are read with the keys all the same. It goes without
-	// EncryptionKeys.
+	// Plain makes backups that are not encrypted, even of an encrypted database. The Keeper still
+	// reads existing backups with the keys of the database. Plain and EncryptionKeys cannot both be
+	// set.
 	//
-	// Danger: whoever has the backups reads all of the database.
+	// Danger: anyone who has the backups can read all of the database.
 	Plain bool
 
 	// Logger receives a record for each backup at level Info, and for each failure at Warn. The default is no logging.
 	Logger *slog.Logger
 
-	// FS replaces the operating system's files: see jay.Options.FS. The default is those, for their owner only.
+	// FS replaces the operating system's files: see jay.Options.FS. The default is the operating
+	// system's files, readable by their owner only.
 	FS lsm.FS
 
 	// Now replaces the clock that ages are measured by. The default is time.Now.

@@ -1,8 +1,7 @@
-// Package cluster defines how several nodes agree: through small records under keys, which
-// a majority of a coordinator's members stores. A database with a Coordinator in
-// jay.Options.Cluster uses it for what must be the same on all nodes: the owners of node
-// tags, the numbers of identities, and compare-exchange values. Documents stay on the node
-// that wrote them.
+// Package cluster defines how several nodes agree: by small records under keys, which a majority of
+// a coordinator's members stores. A database with a Coordinator in jay.Options.Cluster uses it for
+// what must be the same on all nodes: the owners of node tags, the numbers of identities, and
+// compare-exchange values. Documents stay on the node that wrote them.
 //
 // A Coordinator is an ordered map with one conditional commit, so any store that agrees by
 // majority can implement it. Package github.com/jaydb/jay/cluster/etcd does so with etcd,

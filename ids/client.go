@@ -17,7 +17,7 @@ import (
 // ErrClosed is returned by a Client after Close.
 var ErrClosed = errors.New("hilo client is closed")
 
-// ErrUsage is returned for a call that can never work.
+// ErrUsage is returned for a call with invalid arguments, which can never succeed.
 var ErrUsage = errors.New("wrong usage")
 
 // Source grants HiLo ranges. A grant is durable before NextRange returns.
@@ -45,16 +45,16 @@ type Client struct {
 	closed bool
 }
 
-// NewClient returns a client that draws from source, ahead of need if prefetch
-// is set.
+// NewClient returns a client that draws ranges from source. If prefetch is set, the client fetches
+// ranges before it needs them.
 func NewClient(source Source, prefetch bool) *Client {
 	return &Client{source: source, prefetch: prefetch}
 }
 
-// Next returns the next ID of tag, such as "users/33-A" for "users". It waits
-// only if the current range is used up. Concurrent calls then share one fetch.
-// If the fetch fails, all waiting calls return its error, no number is lost, and
-// the next call fetches again. ctx bounds the wait, not the fetch.
+// Next returns the next ID of tag, such as "users/33-A" for "users". It waits only if the current
+// range is used up. Then concurrent calls share one fetch. If the fetch fails, all waiting calls
+// return its error, no number is lost, and the next call fetches again. ctx bounds the wait, not
+// the fetch.
 //
 // If the source panics, the call that started the fetch panics with the same
 // value. If the source calls runtime.Goexit, the goroutine of that call ends.

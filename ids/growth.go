@@ -7,13 +7,13 @@ import "time"
 type Growth uint8
 
 const (
-	// Growth3 is that of RavenDB 3.0 and 3.5. The size doubles if the last range
-	// was requested less than 5 seconds ago, quadruples if the one before it was
-	// requested less than 3 seconds ago, and halves after more than a minute. It
-	// then doubles until the waiting callers take at most a tenth of the range.
+	// Growth3 is the policy of RavenDB 3.0 and 3.5. The size doubles if the last range was requested
+	// less than 5 seconds ago, quadruples if the one before it was requested less than 3 seconds ago,
+	// and halves after more than a minute. It then doubles until the waiting callers take at most a
+	// tenth of the range.
 	Growth3 Growth = iota
-	// Growth2 is that of RavenDB 2.0 and 2.5. The size doubles if the last range
-	// was requested less than a second ago, and never shrinks.
+	// Growth2 is the policy of RavenDB 2.0 and 2.5. The size doubles if the last range was requested
+	// less than a second ago, and never shrinks.
 	Growth2
 	// GrowthNone keeps every range at the base capacity.
 	GrowthNone
@@ -26,8 +26,8 @@ type Pace struct {
 	last, before time.Time // when the last range, and the one before it, was requested
 }
 
-// Next returns the size of the next range, requested at now while this many
-// callers wait for it: at least base, at most MaxRangeSize.
+// Next returns the size of the next range: at least base, at most MaxRangeSize. now is the time of
+// the request, and waiting is how many callers wait for the range.
 func (p *Pace) Next(g Growth, base int64, now time.Time, waiting int) int64 {
 	size := max(p.Capacity, base)
 	switch g {

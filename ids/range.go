@@ -39,8 +39,7 @@ type RangeRequest struct {
 	Separator string
 	// LastMax is the highest number that this client was ever granted.
 	LastMax int64
-	// Waiting is how many callers wait for this range. Only the older
-	// generations of HiLo look at it.
+	// Waiting is how many callers wait for this range. Only the older generations of HiLo use it.
 	Waiting int
 }
 
@@ -58,9 +57,8 @@ type Range struct {
 // Lease is a granted range that can still be given back.
 type Lease struct{ Low, End int64 }
 
-// Marks is the private record behind one HiLo document: what makes numbers
-// unique even if the document is changed or deleted. It is keyed by folded
-// tag.
+// Marks is the private record that belongs to one HiLo document. It keeps numbers unique even if
+// the document is changed or deleted. Its key is the folded tag.
 type Marks struct {
 	// Mark is the highest number granted and not given back. Only a grant
 	// raises it, only an accepted return lowers it.
@@ -162,8 +160,8 @@ func (m *Marks) GrantBlock(floor, size int64, aligned bool) (low, high int64, er
 	return old + 1, old + size, nil
 }
 
-// Raise lifts the mark to at least n, for numbers used elsewhere: no return of
-// a lease goes below it.
+// Raise lifts the mark to at least n, for numbers used elsewhere. No return of a lease lowers the
+// mark below n.
 func (m *Marks) Raise(n int64) {
 	if n > m.Mark {
 		m.Mark, m.Top = n, max(m.Top, n)

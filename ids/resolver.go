@@ -57,8 +57,8 @@ func NewResolver(rules Rules, ordered, legacy bool, random io.Reader) *Resolver 
 // Rules returns the rules of the resolver.
 func (r *Resolver) Rules() Rules { return r.rules }
 
-// Request returns the strategy that a requested ID asks for, and the request in
-// today's form: a legacy request is translated.
+// Request returns the strategy that a requested ID asks for, and the request in its current form:
+// it translates a legacy request.
 func (r *Resolver) Request(request string) (string, Strategy) {
 	if !r.legacy {
 		return request, Classify(request, r.rules.Separator)
@@ -96,9 +96,9 @@ func (r *Resolver) Check(request string, strategy Strategy) error {
 	return r.rules.checkSize(request, size)
 }
 
-// Stem returns the part of a request with which its IDs begin: users/ann of users/ann,
-// users/ of users/, users of users|, and "" of a request for a GUID. request and s are
-// what Request returns.
+// Stem returns the prefix that all IDs of a request share: users/ann for users/ann, users/ for
+// users/, users for users|, and "" for a request for a GUID. request and s are the results of
+// Request.
 func (r *Resolver) Stem(request string, s Strategy) string {
 	form := &s.traits().form
 	if form.alone {
@@ -107,10 +107,10 @@ func (r *Resolver) Stem(request string, s Strategy) string {
 	return strings.TrimSuffix(request, form.mark)
 }
 
-// Form returns what the IDs of a request look like, with … for the part that the strategy
-// makes: users/ann, users/…-A for users/, and users/… for users|. That of a HiLo tag lacks
-// the node tag, which not every generation of HiLo appends. request and s are what Request
-// returns, or a tag and HiLo.
+// Form returns the form of the IDs of a request, with … for the part that the strategy makes:
+// users/ann, users/…-A for users/, and users/… for users|. The form of a HiLo tag lacks the node
+// tag, because not every generation of HiLo appends it. request and s are the results of Request,
+// or a tag and HiLo.
 func (r *Resolver) Form(request string, s Strategy) string {
 	text, form := r.Stem(request, s), &s.traits().form
 	if form.joined {
@@ -125,14 +125,14 @@ func (r *Resolver) Form(request string, s Strategy) string {
 	return text
 }
 
-// Make makes the final ID of a request, both as Request returns them. If the ID holds the
-// etag of the write, Make returns the etag with which the document must be written, and 0
-// otherwise. c may be nil unless s.MadeByCommit(). A semantic request is its own ID; HiLo
-// IDs come from a [Client] instead, and Make returns ErrUsage.
+// Make makes the final ID of a request. s and request are the results of Request. If the ID holds
+// the etag of the write, Make returns the etag with which the document must be written, and 0
+// otherwise. c may be nil unless s.MadeByCommit(). A semantic request is its own ID; HiLo IDs come
+// from a [Client] instead, and Make returns ErrUsage.
 //
-// Make returns an *Error if the ID breaks a rule, and ErrExhausted if a counter has no
-// number left. An ID that s draws is made without a look at the documents, and one that
-// s makes with the commit is free in c.
+// Make returns an *Error if the ID breaks a rule, and ErrExhausted if a counter has no number left.
+// If s.Drawn(), Make does not check whether a document has the ID. If s.MadeByCommit(), the ID is
+// free in c.
 func (r *Resolver) Make(s Strategy, c Counters, request string) (id string, etag uint64, err error) {
 	switch s {
 	case Semantic:
@@ -208,11 +208,11 @@ func (r *Resolver) IdentityID(request string, n int64) string {
 	return prefix + r.rules.Separator + strconv.FormatInt(n, 10)
 }
 
-// NextFree returns a free number above last: last + 1 unless taken says that a
-// document has it. Otherwise NextFree doubles the number until it finds a free
-// one, and bisects back to a free number that follows a taken one. Documents 1,
-// 2, 4, 8 and 9 give 10; a million in a row take some forty calls of taken. Free
-// numbers below the result are never used. The algorithm is that of RavenDB 3.x.
+// NextFree returns a free number above last: last + 1 unless taken says that a document has it.
+// Otherwise NextFree doubles the number until it finds a free one, and bisects back to a free
+// number that follows a taken one. Documents 1, 2, 4, 8 and 9 give 10; a million in a row take some
+// forty calls of taken. Free numbers below the result are never used. RavenDB 3.x uses the same
+// algorithm.
 func NextFree(last int64, taken func(int64) (bool, error)) (int64, error) {
 	if last == math.MaxInt64 {
 		return 0, ErrExhausted

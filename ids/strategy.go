@@ -2,9 +2,9 @@ package ids
 
 import "strings"
 
-// Strategy is a way to make a document's final ID. Its methods say what a writer has to
-// know of a strategy, so that no writer needs a list of them. They report false for a
-// number that is no strategy.
+// Strategy is a way to make a document's final ID. Its methods return the properties of a strategy
+// that writers depend on, so that no writer needs a list of strategies. They report false for a
+// number that is not a strategy.
 type Strategy uint8
 
 const (
@@ -100,12 +100,12 @@ func (s Strategy) Made() bool { return s.traits().made > given }
 // made of a number that commits with the document.
 func (s Strategy) MadeByCommit() bool { return s.traits().made == committed }
 
-// Drawn reports whether the ID is made before the commit, which draws another one if a
-// document has it.
+// Drawn reports whether the ID is made before the commit. If a document has the ID already, the
+// commit draws another one.
 func (s Strategy) Drawn() bool { return s.traits().made == drawn }
 
-// Random reports whether the ID is made of random bytes. If several in a row are in use
-// already, their source repeats itself.
+// Random reports whether the ID is made of random bytes. If several such IDs in a row are in use
+// already, the source of random bytes repeats itself.
 func (s Strategy) Random() bool { return s.traits().from == fromRandom }
 
 // FromEtag reports whether the ID holds the etag of its write. It cannot be made for a

@@ -1,15 +1,16 @@
 package index
 
-// TermList says which terms of an index of words are listed.
+// TermList says which terms of an index of the kind "text" are listed.
 type TermList struct {
 	Field  string // of the index; "" is its first one
-	Prefix string // that the terms begin with, folded as they are; "" is all terms
-	After  string // a term: those behind it are listed; "" is from the first one
-	Limit  int    // of terms; 0 is 100, and 10,000 is the most
+	Prefix string // prefix of the terms, folded like the terms; "" means all terms
+	After  string // only terms after this one are listed; "" means from the first term
+	Limit  int    // greatest number of terms; 0 means 100, and the maximum is 10,000
 }
 
-// Term is a term that an index of words has of a field: a word as the analyzer of the field makes it, such as its stem.
+// Term is a term of a field in an index of the kind "text": a word in the form that the analyzer of
+// the field makes, such as its stem.
 type Term struct {
 	Text      string `json:"term"`
-	Documents int64  `json:"documents"` // that have it
+	Documents int64  `json:"documents"` // that have the term
 }

@@ -1,7 +1,7 @@
-// Package jayotel shows a database to OpenTelemetry.
+// Package jayotel exports traces and metrics of a database to OpenTelemetry.
 //
-// An [Observer], which jay.Options names, makes a span of each operation and measures it;
-// [Observe] adds the figures of jay.DB.Stats:
+// An [Observer], set in jay.Options.Observer, makes a span of each operation and measures its
+// duration. [Observe] adds the figures of jay.DB.Stats:
 //
 //	observer, err := jayotel.NewObserver(nil)
 //	…
@@ -11,7 +11,6 @@
 //	…
 //	defer stop()
 //
-// Names of attributes are those of OpenTelemetry's conventions for databases
-// (db.system.name, db.operation.name, db.collection.name, db.query.text). docs/watching.md
-// lists all metrics.
+// The names of attributes follow OpenTelemetry's conventions for databases (db.system.name,
+// db.operation.name, db.collection.name, db.query.text). docs/watching.md lists all metrics.
 package jayotel

@@ -25,25 +25,25 @@ const maxQueryText = 1000
 
 // Options configure NewObserver and Observe. The zero value, and nil, are good defaults.
 type Options struct {
-	// TracerProvider and MeterProvider are where spans and metrics go. The defaults are the
-	// global ones of package otel.
+	// TracerProvider and MeterProvider receive spans and metrics. The defaults are the global
+	// providers of package otel.
 	TracerProvider trace.TracerProvider
 	MeterProvider  metric.MeterProvider
 
-	// Attributes are added to every span and metric, such as db.namespace, so that several
-	// databases can be kept apart.
+	// Attributes, such as db.namespace, are added to every span and metric. They distinguish several
+	// databases.
 	Attributes []attribute.KeyValue
 
-	// QueryText puts the text of queries into spans, as db.query.text, cut at 1,000
-	// bytes. It has the values that are asked for in it.
+	// QueryText puts the text of queries into spans, as db.query.text, cut at 1,000 bytes. The text
+	// includes the values in the query.
 	QueryText bool
 
 	// OnlyChildren makes spans only of operations whose context has a span, so that
 	// background work makes no traces of its own.
 	OnlyChildren bool
 
-	// MaxCollections bounds the number of collections of each metric of Observe: those
-	// with its largest values. The others are added up as @others. The default is 200.
+	// MaxCollections bounds the number of collections of each metric of Observe. The metric has the
+	// collections with its largest values, and the sum of the others as @others. The default is 200.
 	MaxCollections int
 }
 
@@ -69,8 +69,9 @@ func (o *Options) withDefaults() Options {
 // duration as db.client.operation.duration, a histogram in seconds by operation,
 // collection and error.type. One Observer may serve several databases.
 //
-// The collection of an operation that names one which is not there is an attribute like
-// any other: a program that takes names of collections from its users should bound them.
+// An operation on a collection that does not exist has the name of the collection as an attribute,
+// like any other operation. So a program that takes names of collections from its users should
+// bound them.
 type Observer struct {
 	options  Options
 	tracer   trace.Tracer

@@ -6,8 +6,9 @@ import (
 	"github.com/jaydb/jay/backups"
 )
 
-// BackupsCollector is a prometheus.Collector of the figures of the backups that a Keeper keeps. A scrape reads no file: they are as
-// of the last backup, but for jay_backup_late, which is as of the scrape.
+// BackupsCollector is a prometheus.Collector of the figures of a Keeper's backups. A scrape reads
+// no file: the figures are as of the last backup, except jay_backup_late, which is as of the
+// scrape.
 type BackupsCollector struct {
 	keeper *backups.Keeper
 	all    []backupMetric
@@ -19,8 +20,9 @@ type backupMetric struct {
 	value func(s *backups.Status) (value float64, known bool)
 }
 
-// NewBackupsCollector returns a collector of the figures of a Keeper. Labels are added to every metric, so that several Keepers can be in one
-// registry; nil is none. It goes on after Keeper.Close, with the last figures.
+// NewBackupsCollector returns a collector of the figures of a Keeper. labels are added to every
+// metric, so that several Keepers can be in one registry. Nil means no labels. After Keeper.Close
+// the collector continues with the last figures.
 func NewBackupsCollector(k *backups.Keeper, labels prometheus.Labels) *BackupsCollector {
 	c := &BackupsCollector{keeper: k}
 	add := func(name, help string, value func(s *backups.Status) (float64, bool)) {

@@ -17,8 +17,8 @@ type CollectorOptions struct {
 	// databases can be in one registry.
 	Labels prometheus.Labels
 
-	// MaxCollections bounds the number of collections of each metric: those with its
-	// largest values. The others are added up as the collection @others. The default is
+	// MaxCollections bounds the number of collections of each metric. The metric has the collections
+	// with its largest values, and the sum of the others as the collection @others. The default is
 	// 200.
 	MaxCollections int
 
@@ -26,13 +26,13 @@ type CollectorOptions struct {
 	Timeout time.Duration
 }
 
-// Others is the label of the collections beyond CollectorOptions.MaxCollections. No
-// collection of a database has this name by chance: those that begin with @ are Jay's.
+// Others is the label of the collections beyond CollectorOptions.MaxCollections. It does not clash
+// with a collection of a database, because names that begin with @ are reserved for Jay.
 const Others = "@others"
 
-// Collector is a prometheus.Collector of the figures of a database. Each scrape calls
-// jay.DB.Stats, which is cheap. When that fails, as the database is closed, jay_up is 0 and
-// the only metric.
+// Collector is a prometheus.Collector of the figures of a database. Each scrape calls jay.DB.Stats,
+// which is cheap. If the call fails, for example because the database is closed, the only metric is
+// jay_up, with the value 0.
 type Collector struct {
 	db      *jay.DB
 	most    int

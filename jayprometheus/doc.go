@@ -1,8 +1,8 @@
-// Package jayprometheus shows a database to Prometheus.
+// Package jayprometheus exports metrics of a database to Prometheus.
 //
-// A [Collector] has the figures of jay.DB.Stats: documents and bytes of collections, the
-// disk, the cache, the log. An [Observer], which jay.Options names, measures operations.
-// Both are collectors for a registry:
+// A [Collector] collects the figures of jay.DB.Stats: documents and bytes of collections, the disk,
+// the cache, the log. An [Observer], set in jay.Options.Observer, measures operations. Both are
+// collectors for a registry:
 //
 //	observer := jayprometheus.NewObserver(nil)
 //	db, err := jay.Open("shop.jay", &jay.Options{Observer: observer})

@@ -14,17 +14,17 @@ type ObserverOptions struct {
 	// Labels are added to every metric, such as {"database": "shop"}.
 	Labels prometheus.Labels
 
-	// Buckets are those of the histogram of durations, in seconds. The default goes from
-	// 10 µs to 10 s, three for each power of ten.
+	// Buckets are the upper bounds of the histogram of durations, in seconds. The default is
+	// DefaultBuckets: from 10 µs to 10 s, three for each power of ten.
 	Buckets []float64
 }
 
-// DefaultBuckets are the default of ObserverOptions.Buckets.
+// DefaultBuckets is the default of ObserverOptions.Buckets.
 var DefaultBuckets = []float64{1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, .1, .2, .5, 1, 2, 5, 10}
 
-// Observer is a jay.Observer that counts operations and measures how long they take, and
-// the prometheus.Collector of what it finds. One Observer may serve several databases,
-// whose operations are counted together.
+// Observer is a jay.Observer that counts operations and measures their durations. It is also the
+// prometheus.Collector of these metrics. One Observer may serve several databases: it counts their
+// operations together.
 //
 // The metrics are jay_operation_duration_seconds, by verb (see jay.Operation) and outcome:
 // ok, not_found, conflict, exists, disk_full, canceled or error; and

@@ -11,9 +11,10 @@ import (
 // backupTag is the node tag of databases that CheckBackup makes.
 const backupTag = "ZZZZ"
 
-// CheckBackup fails the test if a backup, with the incremental ones that follow it, is not whole, or is whole and cannot be
-// restored. It restores them on a disk in memory, where each document and each entry of an index is checked and the database is opened, and returns
-// what that has. The database that was backed up must not have the node tag ZZZZ.
+// CheckBackup fails the test if a chain of backups, a full one and the incremental ones that follow
+// it, is not whole or cannot be restored. It restores the chain on a disk in memory, checks each
+// document and each index entry there, opens the restored database, and returns what the database
+// has. The database of the backups must not have the node tag ZZZZ.
 func CheckBackup(t T, chain ...[]byte) jay.RestoreInfo {
 	t.Helper()
 	readers := func() (all []io.Reader) {

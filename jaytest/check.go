@@ -2,9 +2,9 @@ package jaytest
 
 import "github.com/jaydb/jay"
 
-// Check fails the test if the database is not whole, as DB.Verify finds out: each document,
-// index entry, counter, attachment and revision has what belongs to it, and each block of
-// the files its checksum. Open and EveryPowerCut call it.
+// Check fails the test if DB.Verify finds that the database is not whole. DB.Verify checks that
+// each document, index entry, counter, attachment and revision has the records that belong to it,
+// and that each block of the files matches its checksum. Open and EveryPowerCut call Check.
 func Check(t T, db *jay.DB) {
 	t.Helper()
 	report, err := db.Verify(background, nil)

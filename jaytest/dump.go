@@ -11,14 +11,14 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// Dump returns the database as text: its documents in the order of their IDs, each with
-// its collection, its own metadata, its attachments and its body; the indexes; the
-// subscriptions; the numbers of revisions; and the counters.
+// Dump returns the database as text. The text has the documents in the order of their IDs, each
+// with its collection, its custom metadata, its attachments and its body. It also has the indexes,
+// the subscriptions, the numbers of revisions, and the counters.
 //
-// Left out is what depends on how often and when something was written, and not on what:
-// change vectors, etags and @last-modified. So are the documents of HiLo, which the
-// counters repeat. The counter of HiLo is the highest number that was granted: the end of the
-// range that the database draws from, and after a Restart the last number that it drew.
+// Dump leaves out change vectors, etags and @last-modified, which depend on how often and when a
+// document was written, and not on its content. It also leaves out the documents of HiLo, which
+// repeat the counters. The counter of HiLo is the highest number that was granted: the end of the
+// range from which the database draws, or, after a Restart, the last number that the database drew.
 func Dump(t T, db *jay.DB) string {
 	t.Helper()
 	d := &dumper{t: t, db: db}

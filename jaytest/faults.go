@@ -6,19 +6,19 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// FillDisk fills the disk: from now on no file grows, and none can be made. The error is
-// storagetest.ErrFull, which is a syscall.ENOSPC. A write that meets it returns
-// jay.ErrUnknownOutcome, later ones jay.ErrFailed; reads go on. Restart makes room and
+// FillDisk fills the disk: from now on no file can grow, and no file can be made. The error is
+// storagetest.ErrFull, which is a syscall.ENOSPC. The write that meets it returns
+// jay.ErrUnknownOutcome, and later writes return jay.ErrFailed. Reads go on. Restart makes room and
 // opens the database again.
 func (db *DB) FillDisk() { db.Disk.Fill() }
 
 // FailSyncs lets n more commits reach the disk. From then on syncs and writes fail with
-// storagetest.ErrInjected, as on a disk that has died.
+// storagetest.ErrInjected, as on a dead disk.
 func (db *DB) FailSyncs(n int) { db.Disk.FailAfter(n) }
 
-// FailReads makes every read of a document fail with jay.ErrUnreadable, as a disk does
-// that has died. It compacts the database first, and opens it again: else the documents
-// would be read from memory. So it replaces DB.DB, as Restart does.
+// FailReads makes every read of a document fail with jay.ErrUnreadable, as on a dead disk. It first
+// compacts the database and opens it again, because otherwise documents would be read from memory.
+// So it replaces DB.DB, as Restart does.
 func (db *DB) FailReads() {
 	db.t.Helper()
 	if err := db.Compact(background); err != nil {
@@ -28,7 +28,7 @@ func (db *DB) FailReads() {
 	db.Disk.FailReads(1)
 }
 
-// Heal ends all faults of the disk. A database that has failed remains so until Restart.
+// Heal ends all faults of the disk. A database that has failed still refuses writes until Restart.
 func (db *DB) Heal() {
 	db.Disk.Heal()
 	db.Disk.FailReads(0)
@@ -37,16 +37,17 @@ func (db *DB) Heal() {
 // maxPowerCuts is how many syncs EveryPowerCut follows.
 const maxPowerCuts = 1000
 
-// EveryPowerCut tests what a power failure leaves of an operation. It runs act once for
-// each of its syncs, each time in a new database that prepare has filled: the power goes
-// at that sync, act runs to its end in a world that is gone, and check gets the database
-// as the machine finds it, after Check. It does that twice for each sync: once nothing
-// that was not synced is kept, once about half of it. At last check gets the
-// database after an act without a failure. It returns the number of failures.
+// EveryPowerCut tests what a power failure leaves of an operation. It runs act once for each sync
+// of act, each time in a new database that prepare has filled. The power fails at that sync. act
+// runs to its end, but nothing it writes after that remains. EveryPowerCut then opens the database
+// as the machine would find it, calls Check, and passes the database to check. It does so twice for
+// each sync: once the disk keeps nothing that was not synced, and once about half of it. Finally,
+// check gets the database after an act without a failure. EveryPowerCut returns the number of power
+// failures.
 //
-// What check must find is what the operation promises, such as: all of it is there, or
-// none. An act that syncs nothing, or more than 1,000 times, fails the test. Act may
-// use several goroutines, if they have ended when it returns. Prepare may be nil.
+// check tests the promise of the operation, such as: all of it is there, or none. An act that syncs
+// nothing, or more than 1,000 times, fails the test. act may use several goroutines if they have
+// ended when it returns. prepare may be nil.
 func EveryPowerCut(t T, opts *jay.Options, prepare, act, check func(db *DB)) (cuts int) {
 	t.Helper()
 	for n := range maxPowerCuts {

@@ -16,9 +16,9 @@ var update = flag.Bool("jaytest.update", false, "write the dumps of jaytest.Gold
 // package does not know.
 const updateVariable = "JAYTEST_UPDATE"
 
-// Golden compares the Dump of the database with the file testdata/NAME.golden of the
-// test's package. The flag -jaytest.update, or JAYTEST_UPDATE=1 in the environment, writes
-// the file instead: look at the difference before you commit it.
+// Golden compares the Dump of the database with the file testdata/NAME.golden of the test's
+// package. With the flag -jaytest.update, or JAYTEST_UPDATE=1 in the environment, Golden writes the
+// file instead. Read the difference before you commit it.
 func Golden(t T, db *jay.DB, name string) {
 	t.Helper()
 	if name == "" || !filepath.IsLocal(name) {

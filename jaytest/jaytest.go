@@ -1,9 +1,9 @@
 // Package jaytest opens databases for the tests of programs that use Jay.
 //
-// A database of this package lives in memory, on a disk that can be full, fail or lose its
-// power. Its clock stands still until the test moves it, and its random numbers are the
-// same in every run: so IDs, times and answers are, too. At the end of the test it is
-// checked and closed.
+// A database of this package is in memory, on a simulated disk that can fill up, fail or lose its
+// power. Its clock stands still until the test moves it, and its random numbers are the same in
+// every run. So IDs, times and answers are the same in every run, too. At the end of the test the
+// package checks and closes the database.
 //
 //	func TestLend(t *testing.T) {
 //		db := jaytest.Open(t, nil)
@@ -14,10 +14,9 @@
 //		jaytest.Golden(t, db.DB, "overdue")
 //	}
 //
-// The guide docs/testing-with-jay.md goes through it, and examples/lending is a service
-// that is tested with it. A DB, and each of its methods, is for one goroutine, unless a
-// method says something else; the database inside it is safe for concurrent use, as
-// always.
+// docs/testing-with-jay.md is the guide, and examples/lending is a service whose tests use the
+// package. A DB and its methods are for one goroutine, unless a method says otherwise. The jay.DB
+// inside a DB is safe for concurrent use, as always.
 package jaytest
 
 import (
@@ -28,8 +27,8 @@ import (
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
-// T is what this package needs of a *testing.T, *testing.B or *testing.F. Other frameworks
-// have values with these methods as well.
+// T has the methods of *testing.T, *testing.B and *testing.F that this package needs. Values of
+// other frameworks have these methods as well.
 type T interface {
 	Helper()
 	Name() string
@@ -41,15 +40,15 @@ type T interface {
 
 // DB is a database for one test.
 type DB struct {
-	// DB is the open database, which the code under test gets. Restart and CutPower
-	// replace it: make what holds it anew after them.
+	// DB is the open database, for the code under test. Restart, CutPower and FailReads replace it:
+	// make values that hold it again after these calls.
 	*jay.DB
 
 	// Clock is the clock of the database.
 	Clock *Clock
 
-	// Disk is the disk that the database is on. It fails on request: its methods are
-	// more exact than those of DB. CutPower replaces it.
+	// Disk is the disk that the database is on. It fails on request. Its methods offer finer control
+	// than the methods of DB. CutPower replaces it.
 	Disk *storagetest.Disk
 
 	t       T
@@ -60,14 +59,13 @@ type DB struct {
 // dir is where a database is on its disk.
 const dir = "db"
 
-// Open opens an empty database in memory. Nil options mean the defaults; Now and FS must
-// not be set, as they are the Clock's and the Disk's. Rand is a generator with a fixed
-// seed, which differs between the databases of one test, if it is not set. There is no cache
-// of documents, so that faults of the disk are seen, unless DocumentCacheBytes is set.
+// Open opens an empty database in memory. Nil options mean the defaults. Now and FS must not be
+// set: Open sets them to the Clock and the Disk. If Rand is not set, it is a generator with a fixed
+// seed, which differs between the databases of one test. Unless DocumentCacheBytes is set, there is
+// no cache of documents, so that reads meet the faults of the disk.
 //
-// At the end of the test the disk is healed, the database is opened once more, checked
-// with Check, and closed. Each error on the way fails the test, but those that the disk
-// caused.
+// At the end of the test, Open's cleanup heals the disk, opens the database once more, checks it
+// with Check, and closes it. Each error fails the test, except errors that the disk caused.
 func Open(t T, opts *jay.Options) *DB {
 	t.Helper()
 	db := newDB(t, opts)
@@ -111,18 +109,18 @@ func (db *DB) open() {
 	db.DB = opened
 }
 
-// Restart closes the database and opens it again, as a program does that is ended and
-// started. Faults of the disk end first.
+// Restart closes the database and opens it again, as when a program ends and starts. It ends the
+// faults of the disk first.
 func (db *DB) Restart() {
 	db.t.Helper()
 	db.stop()
 	db.open()
 }
 
-// CutPower cuts the power: it opens the database as a machine finds it that lost its power
-// now. Of what was not synced, each piece is kept with this probability, in percent.
-// Everything that a write acknowledged is there, unless the database was opened with
-// jay.Relaxed. Transactions, sessions and iterations of before end with jay.ErrClosed.
+// CutPower cuts the power: it opens the database as a machine that lost its power now would find
+// it. The disk keeps each piece of unsynced data with probability keep, in percent. Every
+// acknowledged write is there, unless the database was opened with jay.Relaxed. Transactions,
+// sessions and iterations that began before end with jay.ErrClosed.
 func (db *DB) CutPower(keep int) {
 	db.t.Helper()
 	found := db.Disk.Crash(keep, db.random.generator())

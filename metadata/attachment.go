@@ -9,7 +9,7 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 )
 
-// Bounds of what names an attachment, in bytes.
+// Bounds of the name and the content type of an attachment, in bytes.
 const (
 	MaxAttachmentNameBytes = 512
 	MaxContentTypeBytes    = 256
@@ -22,13 +22,13 @@ type Attachment struct {
 	Name string
 	// Hash is the SHA-256 of the content, in base64.
 	Hash string
-	// ContentType is what the caller said, such as "image/png", or "".
+	// ContentType is the content type that the caller gave, such as "image/png", or "".
 	ContentType string
 	// Size is the number of bytes.
 	Size int64
 }
 
-// ErrInvalidAttachment is what every *AttachmentError is.
+// ErrInvalidAttachment matches every *AttachmentError: errors.Is(err, ErrInvalidAttachment).
 var ErrInvalidAttachment = errors.New("jay: invalid attachment")
 
 // AttachmentError names the rule that an attachment breaks.
@@ -57,9 +57,9 @@ func (e *AttachmentError) Error() string {
 // Is makes errors.Is(err, ErrInvalidAttachment) true.
 func (e *AttachmentError) Is(target error) bool { return target == ErrInvalidAttachment }
 
-// CheckAttachment returns an *AttachmentError if an attachment cannot have this name
-// or this content type: both are valid UTF-8 without control characters, and the name
-// is not empty. A name is no path: "../a" names an attachment like any other.
+// CheckAttachment returns an *AttachmentError if an attachment cannot have this name or this
+// content type: both must be valid UTF-8 without control characters, and the name must not be
+// empty. A name is not a path: "../a" is a name like any other.
 func CheckAttachment(id, name, contentType string) error {
 	fail := func(rule string, limit, actual int) error {
 		return &AttachmentError{ID: id, Name: name, Rule: rule, Limit: int64(limit), Actual: int64(actual)}

@@ -2,10 +2,11 @@ package metadata
 
 import "fmt"
 
-// DecodeError is a document, or a row of a query, that does not decode into its Go type.
+// DecodeError is returned for a document, or a row of a query, that does not decode into its Go
+// type.
 type DecodeError struct {
 	ID  string // of the document; "" for a row
-	Err error  // what the decoder says
+	Err error  // the error of the decoder
 }
 
 // Error names the document.

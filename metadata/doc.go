@@ -10,6 +10,6 @@
 // All functions are safe for concurrent use. The stored bytes are described at
 // [Header] and in docs/format.md.
 //
-// The package is public and follows the module's version: until 1.0 its API may
-// change. The record does not, without a new number of the file format.
+// The package is public and follows the module's version: until 1.0 its API may change. The record
+// does not change without a new number of the file format.
 package metadata

@@ -7,17 +7,17 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 )
 
-// ConflictError says that a document is not in the version expected of it: by
-// IfMatch, or by a transaction that has read it. errors.Is(err, jay.ErrConflict)
-// is always true; jay.ErrExists and jay.ErrNotFound are true as they apply.
+// ConflictError says that a document does not have the version that IfMatch, or a transaction that
+// has read the document, expects. errors.Is(err, jay.ErrConflict) is always true; jay.ErrExists and
+// jay.ErrNotFound are true as they apply.
 type ConflictError struct {
 	ID       string // "" for a new document that has none yet
 	Expected string // the change vector asked for; "" means it must not exist
 	Actual   string // the document's change vector; "" if it does not exist
-	Walk     string // what a transaction walked over before the document changed; else ""
+	Walk     string // the range that a transaction walked over before the document changed; else ""
 }
 
-// Error says what was expected and what is there.
+// Error names the expected and the actual state.
 func (e *ConflictError) Error() string {
 	name := strconv.Quote(errs.Shorten(e.ID))
 	if e.ID == "" {
@@ -37,7 +37,7 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("jay: conflict on %s: expected version %s, but it has %s", name, expected, actual)
 }
 
-// Is reports what the conflict amounts to.
+// Is reports whether target is ErrConflict, or describes this conflict: ErrExists or ErrNotFound.
 func (e *ConflictError) Is(target error) bool {
 	switch target {
 	case errs.ErrConflict:
@@ -50,9 +50,9 @@ func (e *ConflictError) Is(target error) bool {
 	return false
 }
 
-// CollectionError says which collection a document is in, and which one the
-// call named. A document stays in its collection: to move it, delete it and
-// store it anew. errors.Is(err, jay.ErrCollection).
+// CollectionError says which collection a document is in, and which one the call named. A document
+// stays in its collection. To move it, delete it and store it again. errors.Is(err,
+// jay.ErrCollection) is true.
 type CollectionError struct {
 	ID      string
 	Current string // where the document is

@@ -7,19 +7,19 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 )
 
-// CompareExchangeError says that a compare-exchange value does not have the index that
-// was expected of it. errors.Is(err, jay.ErrConflict) is always true; jay.ErrExists and
-// jay.ErrNotFound are true as they apply.
+// CompareExchangeError says that a compare-exchange value does not have the expected index.
+// errors.Is(err, jay.ErrConflict) is always true; jay.ErrExists and jay.ErrNotFound are true as
+// they apply.
 type CompareExchangeError struct {
 	Key      string          // "" with Range
 	Expected uint64          // 0 means that there must be no value
 	Actual   uint64          // 0 if there is none
-	Value    json.RawMessage // what is there; nil if there is none, and for a guard
+	Value    json.RawMessage // the present value; nil if there is none, and for a guard
 	Metadata json.RawMessage // of that value; nil for none
-	Range    string          // what a transaction had listed before it changed; else ""
+	Range    string          // the range that a transaction had listed before it changed; else ""
 }
 
-// Error says what was expected and what is there.
+// Error names the expected and the actual state.
 func (e *CompareExchangeError) Error() string {
 	key := fmt.Sprintf("%.100q", e.Key)
 	switch {
@@ -33,7 +33,7 @@ func (e *CompareExchangeError) Error() string {
 	return fmt.Sprintf("jay: conflict on compare-exchange key %s: expected index %d, but it has %d", key, e.Expected, e.Actual)
 }
 
-// Is reports what the conflict amounts to.
+// Is reports whether target is ErrConflict, or describes this conflict: ErrExists or ErrNotFound.
 func (e *CompareExchangeError) Is(target error) bool {
 	switch target {
 	case errs.ErrConflict:

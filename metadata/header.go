@@ -27,7 +27,7 @@ const (
 // is the same value as storage.ErrCorrupt.
 var ErrCorrupt = errs.ErrCorrupt
 
-// Header is what is stored in front of a document's body.
+// Header is the stored record's part before the document's body.
 //
 //	offset  size  what
 //	0       1     version, 1
@@ -53,8 +53,8 @@ type Header struct {
 	Custom     []byte // nil if there is none
 	Timed      bool   // Custom has instants that are kept in the key space 't': see Times
 
-	// Revision is the number of this version among the revisions of its document, from
-	// 1: the write that replaces it keeps it. 0 if it is not to be kept.
+	// Revision is the number of this version among the revisions of its document, from 1: the write
+	// that replaces this version keeps it as that revision. 0 means that the write does not keep it.
 	Revision uint64
 
 	// Attachments is the list of the document's attachments as it is stored, nil if
@@ -62,7 +62,7 @@ type Header struct {
 	Attachments []byte
 }
 
-// Flags returns what @flags says of a document with this header.
+// Flags returns the @flags of a document with this header.
 func (h *Header) Flags() (f Flags) {
 	if h.Revision != 0 {
 		f |= HasRevisions
@@ -156,9 +156,8 @@ func Decode(record []byte) (h Header, body []byte, err error) {
 	return h, body, err
 }
 
-// Decode is the function Decode, but stores the header in h. It leaves h
-// unchanged if it returns an error. The capacity of the body is its length, so
-// that appending to it copies it.
+// Decode is like the function Decode, but stores the header in h. It leaves h unchanged if it
+// returns an error. The capacity of the body is its length, so that appending to it copies it.
 func (h *Header) Decode(record []byte) (body []byte, err error) {
 	if len(record) < 2 || record[0] != recordVersion || record[1]&^knownFlags != 0 {
 		return nil, ErrCorrupt
@@ -235,8 +234,8 @@ const ticksPerSecond = 10_000_000
 // maxTicks is the last tick of the year 9999, the last one that a date of RFC 3339 has.
 const maxTicks = 253_402_300_800*ticksPerSecond - 1
 
-// Ticks returns t in ticks of 100 ns since 1970, 0 for earlier times. All times after the
-// year 9999 are its end: the first tick of the year 10000.
+// Ticks returns t in ticks of 100 ns since 1970, and 0 for earlier times. For all times after the
+// year 9999 it returns the first tick of the year 10000.
 func Ticks(t time.Time) uint64 {
 	if t.Unix() > maxTicks/ticksPerSecond {
 		return maxTicks + 1

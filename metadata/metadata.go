@@ -16,12 +16,12 @@ const Empty = "@empty"
 // MaxCollectionBytes is the greatest length of a collection's name, in bytes.
 const MaxCollectionBytes = 512
 
-// Given holds what a caller's @metadata says about the document.
+// Given holds the content of a caller's @metadata.
 type Given struct {
 	Collection string // "" if it names none, or @empty
 	Empty      bool   // it names @empty
 	ID         string // @id, which a write ignores and an import may use
-	Custom     []byte // the object of the keys that are kept; nil if there are none
+	Custom     []byte // an object with the keys that Parse keeps; nil if there are none
 	Timed      bool   // Custom has @expires or @refresh: see ReadTimes
 }
 
@@ -70,10 +70,10 @@ var roles = map[string]role{
 	"Raven-Replication-Conflict-Document": computed,
 }
 
-// Parse reads a @metadata object that Scan accepted. It drops computed keys, and
-// @expires and @refresh if they are null. It returns an *Error if @collection, @id,
-// @flags or @last-modified is not a string, if @expires or @refresh is no point in
-// time, or if the collection's name is invalid. The result shares no memory with raw.
+// Parse reads a @metadata object that Scan accepted. It drops computed keys, and @expires and
+// @refresh if they are null. It returns an *Error if @collection, @id, @flags or @last-modified is
+// not a string, if @expires or @refresh is not a point in time, or if the collection's name is
+// invalid. The result shares no memory with raw.
 func Parse(raw []byte) (Given, error) {
 	var g Given
 	var err error
@@ -161,7 +161,7 @@ func CheckCollection(name string) error {
 	return nil
 }
 
-// Metadata is what Jay stores about a document beside its body.
+// Metadata is what Jay stores about a document in addition to its body.
 type Metadata struct {
 	// ID is the document's ID in the case in which it was last written.
 	ID string
@@ -178,22 +178,22 @@ type Metadata struct {
 	Custom json.RawMessage
 	// Attachments are the document's attachments, in the order of their names.
 	Attachments []Attachment
-	// Flags is @flags: what belongs to the document beside its body.
+	// Flags is @flags: what the document has in addition to its body, and whether it is a revision.
 	Flags Flags
 }
 
-// Flags says what belongs to a document beside its body, or what it is: @flags of
-// RavenDB. Jay makes it; @flags in a document that is written is ignored.
+// Flags says what a document has in addition to its body, and whether it is a revision: RavenDB's
+// @flags. Jay sets it. Writes ignore @flags in a document.
 type Flags uint8
 
 const (
-	// HasRevisions is a document of which revisions are kept, and its revisions.
+	// HasRevisions is set for a document whose revisions are kept, and for its revisions.
 	HasRevisions Flags = 1 << iota
-	// HasAttachments is a document with attachments.
+	// HasAttachments is set for a document with attachments.
 	HasAttachments
-	// Revision is a revision, an older or the newest version of a document.
+	// Revision is set for a revision: an older or the newest version of a document.
 	Revision
-	// DeleteRevision is the revision that the deletion of a document has left.
+	// DeleteRevision is set for the revision that the deletion of a document has left.
 	DeleteRevision
 )
 
@@ -221,7 +221,7 @@ func (f Flags) append(dst []byte) []byte {
 // timeFormat is RavenDB's format of a time: UTC, seven digits of fraction.
 const timeFormat = "2006-01-02T15:04:05.0000000Z"
 
-// AppendDocument appends the document as RavenDB returns it: the body with
+// AppendDocument appends the document in the form in which RavenDB returns it: the body with
 // @metadata as its last member.
 func AppendDocument(dst, body []byte, m *Metadata) []byte {
 	dst = append(dst, body[:len(body)-1]...)

@@ -46,16 +46,15 @@ type Limits struct {
 	MaxBytes int // of the JSON passed to Scan, white space included
 	MaxDepth int // of nested objects and arrays; the document itself is at depth 1
 
-	// AnyExponent accepts numbers whose exponents are beyond 10^15, which is what an
-	// older version may have stored. The default is to refuse them.
+	// AnyExponent accepts numbers with exponents beyond 10^15, which older versions may have stored.
+	// The default is to refuse them.
 	AnyExponent bool
 }
 
 // Scanned is a document that Scan accepted.
 type Scanned struct {
-	// Body is the JSON object without insignificant white space, @metadata and
-	// dropped members. It shares memory with the input if nothing had to be taken
-	// out.
+	// Body is the JSON object without insignificant white space, @metadata and dropped members. It
+	// shares memory with the input if Scan removed nothing.
 	Body []byte
 	// Metadata is the @metadata object, unchanged; nil if there is none. It
 	// shares memory with the input.

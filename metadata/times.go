@@ -10,22 +10,21 @@ import (
 	"github.com/jaydb/jay/internal/instant"
 )
 
-// The members of @metadata that say when something is due for a document. The names
+// The members of @metadata with the times at which a document expires or is refreshed. The names
 // are RavenDB's.
 const (
 	Expires = "@expires" // when it is deleted
 	Refresh = "@refresh" // when it gets a new version, without this member
 )
 
-// Times are the instants at which something is due for a document. The zero value of
-// one means never.
+// Times are the instants at which a document expires and is refreshed. A zero instant means never.
 type Times struct {
 	Expires time.Time
 	Refresh time.Time
 }
 
-// ReadTimes returns the instants in custom metadata, in UTC. What is no instant counts
-// as none: an older Jay stored it without a check.
+// ReadTimes returns the instants in custom metadata, in UTC. It ignores values that are not
+// instants, because older versions of Jay stored them unchecked.
 func ReadTimes(custom []byte) (t Times) {
 	gjson.ParseBytes(custom).ForEach(func(key, value gjson.Result) bool {
 		switch key.String() {
@@ -63,7 +62,7 @@ func inUTC(value gjson.Result) gjson.Result {
 	return value
 }
 
-// Times returns the instants at which something is due for the document.
+// Times returns the instants at which the document expires and is refreshed.
 func (h *Header) Times() Times {
 	if !h.Timed {
 		return Times{}
@@ -71,7 +70,7 @@ func (h *Header) Times() Times {
 	return ReadTimes(h.Custom)
 }
 
-// IsExpired reports whether the document has expired at an instant.
+// IsExpired reports whether the document has expired at the instant at.
 func (h *Header) IsExpired(at time.Time) bool {
 	if !h.Timed {
 		return false
@@ -80,9 +79,9 @@ func (h *Header) IsExpired(at time.Time) bool {
 	return !t.Expires.IsZero() && !t.Expires.After(at)
 }
 
-// SetTime returns custom metadata in which the member name, Expires or Refresh, is the
-// instant at, or is missing if at is zero. It returns nil for metadata without members,
-// and an error for an instant outside of the years 0 to 9999. custom is not changed.
+// SetTime returns custom metadata in which the member name, which is Expires or Refresh, has the
+// instant at. If at is zero, the result lacks the member. SetTime returns nil if the result has no
+// members, and an error for an instant outside of the years 0 to 9999. It does not change custom.
 func SetTime(custom []byte, name string, at time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	gjson.ParseBytes(custom).ForEach(func(key, value gjson.Result) bool {

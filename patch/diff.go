@@ -43,10 +43,9 @@ func (k *ChangeKind) UnmarshalText(text []byte) error {
 	return fmt.Errorf("the kind of a change is added, removed or changed, not %.100q", text)
 }
 
-// Change is one difference between two documents. Path has the syntax of the paths
-// of edits, but may be longer than those may be. Old is nil if the value was
-// added, New if it was removed. Both share memory with the documents. In JSON a change is
-// {"path":"Total","kind":"changed","old":1,"new":2}.
+// Change is one difference between two documents. Path has the syntax of the paths of edits, but
+// may be longer than these. Old is nil if the value was added, New if it was removed. Both share
+// memory with the documents. In JSON a change is {"path":"Total","kind":"changed","old":1,"new":2}.
 type Change struct {
 	Path string          `json:"path"`
 	Kind ChangeKind      `json:"kind"`

@@ -97,9 +97,9 @@ func Append(path string, values ...any) Edit {
 	return e
 }
 
-// AddToSet is Append of those values that no element of the array equals. Values
-// are equal as for Remove, and one that is given twice is added once; elements that
-// are there twice stay. Without values AddToSet changes nothing.
+// AddToSet is Append of the values that no element of the array equals. Values are equal as for
+// Remove. A value that is given twice is added once. Elements that the array has twice stay.
+// Without values AddToSet changes nothing.
 func AddToSet(path string, values ...any) Edit {
 	e := newEdit(verbAddToSet, path)
 	for _, v := range values {
@@ -122,8 +122,8 @@ func Remove(path string, values ...any) Edit {
 	return e
 }
 
-// Condition is what RemoveWhere asks of elements. It is safe for concurrent use, and
-// gives the same answer for the same element.
+// Condition decides which elements RemoveWhere removes. It must be safe for concurrent use, and
+// give the same answer for the same element.
 type Condition interface {
 	// Err returns why the condition is invalid, or nil.
 	Err() error
@@ -137,8 +137,8 @@ type Condition interface {
 	Begin(spend func(n int) error) func(element []byte) (bool, error)
 }
 
-// RemoveWhere removes every element that meets the condition from the array at the
-// path. Paths that lead nowhere, null and other values are as for Remove.
+// RemoveWhere removes every element that meets the condition from the array at the path. It treats
+// paths that lead nowhere, null and other values as Remove does.
 func RemoveWhere(path string, where Condition) Edit {
 	e := newEdit("remove where", path)
 	if where == nil {
@@ -225,7 +225,7 @@ func (e Edit) Err() error {
 	return nil
 }
 
-// String returns what the edit does and its path, such as "set Address.City".
+// String returns the operation of the edit and its path, such as "set Address.City".
 func (e Edit) String() string {
 	if e.path.IsZero() {
 		return e.verb
@@ -233,9 +233,9 @@ func (e Edit) String() string {
 	return e.verb + " " + e.path.String()
 }
 
-// AppendArguments appends the arguments of the edit to dst. Two edits with the same bytes do
-// the same, so that they serve to find out whether a call is another one. A Condition counts
-// by its String method, and a call of Strict does not count.
+// AppendArguments appends the arguments of the edit to dst. Two edits with the same bytes do the
+// same, so the bytes tell whether a call repeats an earlier one. A Condition is represented by its
+// String method. A call of Strict is not represented.
 //
 // Jay stores a hash of the bytes: they must not change.
 func (e Edit) AppendArguments(dst []byte) []byte {

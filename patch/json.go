@@ -16,8 +16,9 @@ type carried struct {
 	Strict     bool     `json:"strict,omitempty"`
 }
 
-// MarshalJSON returns the edit as an object, of which UnmarshalJSON makes an edit that does the same. The error is that of the
-// arguments of the edit (Err), or an *Error for one of RemoveWhere, whose condition may be any Go value.
+// MarshalJSON returns the edit as an object, from which UnmarshalJSON makes an equivalent edit. It
+// returns the error of the arguments of the edit (Err). It returns an *Error for an edit of
+// RemoveWhere, whose condition may be any Go value.
 func (e Edit) MarshalJSON() ([]byte, error) {
 	if err := e.Err(); err != nil {
 		return nil, err
@@ -63,8 +64,9 @@ func quoted(text string) []byte {
 	return raw
 }
 
-// UnmarshalJSON makes e the edit of an object that MarshalJSON has returned. An object of another form is an *Error, and so are arguments that
-// the function which makes the edit refuses; e is then as it was.
+// UnmarshalJSON sets e to the edit of an object that MarshalJSON has returned. It returns an *Error
+// for an object of another form, and for arguments that the constructor of the edit refuses. Then e
+// is unchanged.
 func (e *Edit) UnmarshalJSON(text []byte) error {
 	var c carried
 	if err := json.Unmarshal(text, &c); err != nil {

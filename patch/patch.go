@@ -15,12 +15,11 @@
 //
 // # Paths
 //
-// Paths are those of the whole of Jay: Address.City, Lines[0].Qty, Lines[].Qty
-// for every element, and 'x.y' in quotes for names with dots. They are strict:
-// an array has no members. The constructors document what each edit does where a
-// path leads nowhere. In general, edits that put a value make the missing objects
-// of the path, and edits that remove one change nothing. The member @metadata of
-// a document is not part of its body, and no edit may name it.
+// Paths have the same syntax in all of Jay: Address.City, Lines[0].Qty, Lines[].Qty for every
+// element, and 'x.y' in quotes for names with dots. They are strict: an array has no members. The
+// constructors document what each edit does where a path leads nowhere. In general, edits that put
+// a value make the missing objects of the path, and edits that remove one change nothing. The
+// member @metadata of a document is not part of its body, and no edit may name it.
 //
 // # Equality
 //
@@ -41,11 +40,10 @@
 //
 // # Work
 //
-// A small patch can cause much work: move 32 MB ten thousand times, or remove ten
-// thousand values from a million. A patch that takes more units of work than
-// Limits.MaxWork is refused with ErrTooMuchWork. Units count bytes read and
-// written, and values touched. They depend on the document and the edits only,
-// never on time.
+// A small patch can cause much work: move 32 MB ten thousand times, or remove ten thousand values
+// from a million. Apply refuses a patch that takes more units of work than Limits.MaxWork, with
+// ErrTooMuchWork. Units count bytes read and written, and values touched. They depend on the
+// document and the edits only, never on time.
 //
 // # Concurrency and stability
 //
@@ -141,11 +139,10 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Apply applies edits to body. It returns the result, and whether that differs
-// from body: if not, out is body itself, and otherwise out is new memory. The body
-// must be an object that metadata.Scan accepted and compacted; Apply does not
-// change it. Every error is an *Error. The errors of constructors are reported
-// before any edit is applied.
+// Apply applies edits to body. It returns the result, and whether the result differs from body. If
+// it does not, out is body itself. Otherwise out is new memory. The body must be an object that
+// metadata.Scan accepted and compacted; Apply does not change it. Every error is an *Error. The
+// errors of constructors are reported before any edit is applied.
 func Apply(body []byte, edits []Edit, limits Limits) (out []byte, changed bool, err error) {
 	return ApplyContext(context.Background(), body, edits, limits)
 }

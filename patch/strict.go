@@ -2,12 +2,12 @@ package patch
 
 import "github.com/jaydb/jay/internal/jsonpath"
 
-// Strict returns the edit e, but it makes nothing that is missing on its path, as an
-// assignment in JavaScript does not. It is an error then if the object or the array
-// that a value is put into or removed from is missing or null. Increment needs a number or null
-// at the path, and Append, AddToSet, Remove and their like an array. A path with [] leads
-// nowhere if an array is empty, and then nothing is changed. Merge and JSONPatch, which
-// have no path, are returned as they are.
+// Strict returns the edit e in a form that makes no missing objects on its path, as in an
+// assignment in JavaScript. A strict edit fails if the object or the array that it puts a value
+// into, or removes one from, is missing or null. Increment needs a number or null at the path.
+// Append, AddToSet, Remove and the like need an array. A path with [] leads nowhere if an array is
+// empty: then the edit changes nothing. Strict returns Merge and JSONPatch, which have no path, as
+// they are.
 func Strict(e Edit) Edit {
 	if e.path.IsZero() || e.err != nil {
 		return e

@@ -211,7 +211,8 @@ func (g *Groups) chosen(value func(field int) Value) *group {
 	return made
 }
 
-// newGroup returns a group without values. It allocates several at a time: one more than there are already, and at most 64.
+// newGroup returns a group without values. It allocates several at a time: one more than there are
+// already, and at most 64.
 func (g *Groups) newGroup() *group {
 	if len(g.spare) == 0 {
 		n := min(len(g.ordered)+1, 64)

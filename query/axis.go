@@ -29,8 +29,8 @@ func axesOf(groupBy []Field) (axes []axis, axisOf []int) {
 	return axes, axisOf
 }
 
-// BeginAlike reports whether two fields of a group by begin alike, so that they have the values of each element where their paths go through
-// an array.
+// BeginAlike reports whether two fields of a group by begin alike, so that they have the values of
+// each element where their paths go through an array.
 func BeginAlike(groupBy []Field) bool {
 	axes, _ := axesOf(groupBy)
 	return len(axes) < len(groupBy)

@@ -9,7 +9,7 @@ import (
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
-// Option changes what conditions mean.
+// Option changes the meaning of conditions.
 type Option func(*compiler)
 
 // SensitiveIDs is for databases whose IDs are case-sensitive. With it, conditions
@@ -42,9 +42,8 @@ func Compile(e Expr, options ...Option) (*Matcher, error) {
 	return m, nil
 }
 
-// Fields returns the fields that e refers to, each once, in the order of their
-// first use. Those in an ElemMatch count as fields of the document, such as
-// Lines.Product.
+// Fields returns the fields that e refers to, each once, in the order of their first use. Fields in
+// an ElemMatch count as fields of the document, such as Lines.Product.
 func Fields(e Expr) []Field {
 	c := compiler{slots: make(map[fieldKey]int)}
 	c.visit(e)

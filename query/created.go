@@ -6,8 +6,9 @@ import (
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
-// Created are fields whose names stand in documents: of each element of the array at Path, Name has the name of a field, and Value its value. A map
-// of a computed index creates them, as CreateField does in definitions of RavenDB's clients. It is written fields(Attributes, Name, Value).
+// Created are fields whose names are in documents. In each element of the array at Path, Name has
+// the name of a field, and Value its value. A map of a computed index creates them, as CreateField
+// does in definitions of RavenDB's clients. It is written fields(Attributes, Name, Value).
 type Created struct {
 	Path        jsonpath.Path // of the array
 	Name, Value Field         // of an element
@@ -16,8 +17,8 @@ type Created struct {
 // createdCall is what Created is written with.
 const createdCall = "fields"
 
-// ParseCreated parses Created. Is reports whether the text is a call of fields(), and not another expression. Every error is a
-// [*SyntaxError], and is [ErrSyntax].
+// ParseCreated parses Created. Is reports whether the text is a call of fields(), and not another
+// expression. Every error is a [*SyntaxError], and is [ErrSyntax].
 func ParseCreated(text string) (c Created, is bool, err error) {
 	p, err := newParser(text, nil)
 	if err != nil || !p.tok.is(createdCall) || !p.atCall() {
@@ -70,12 +71,13 @@ func (cr creating) parse(c *Created) error {
 	return nil
 }
 
-// String returns it as ParseCreated reads it.
+// String returns c in the form that ParseCreated reads.
 func (c Created) String() string {
 	return fmt.Sprintf("%s(%s, %s, %s)", createdCall, Field{Path: c.Path}, operandText(c.Name), operandText(c.Value))
 }
 
-// Condition returns the condition that an element has a name, and satisfies a condition on its value.
+// Condition returns a condition that is true of an element with this name whose value satisfies
+// value.
 func (c Created) Condition(name string, value Expr) Expr {
 	return ElemMatch{Field{Path: c.Path}, And{Compare{Field: c.Name, Op: Equal, Value: TextValue(name)}, value}}
 }

@@ -13,8 +13,9 @@ var (
 	distanceFunction = &function{name: "spatial.distance", least: 2, most: 4, choose: distanceOf, last: ValueOf([]byte("1e9"))} // no place is so far, in any unit
 )
 
-// Distance is how far the places of a document are from a point: spatial.distance(Location, spatial.point(52, 13), 'miles').
-// Of several places the nearest counts. A document without a place has none, and is further away than all others in an order.
+// Distance is the distance from the places of a document to a point: spatial.distance(Location,
+// spatial.point(52, 13), 'miles'). If there are several places, the nearest counts. A document
+// without a place has no distance, and is further away than all others in an order.
 type Distance struct {
 	Place  Field
 	Target *geo.Target
@@ -24,7 +25,7 @@ type Distance struct {
 	shown bool // the unit was given
 }
 
-// Distance returns the distance that a field is, if it is one.
+// Distance returns the Distance of f. is reports whether f is a distance.
 func (f Field) Distance() (d Distance, is bool) {
 	if f.Expression == nil || f.Func != FuncNone || f.Expression.root.function != distanceFunction {
 		return d, false
@@ -49,7 +50,7 @@ func (f Field) IsPoint() bool {
 	return f.Expression != nil && f.Func == FuncNone && f.Expression.root.function == pointFunction
 }
 
-// Of returns how far a place is.
+// Of returns the distance of a place.
 func (d *Distance) Of(v geo.Value) float64 {
 	n := d.Target.Metres(v) / geo.Units[d.Unit]
 	if d.Round > 0 {
@@ -127,8 +128,9 @@ func distanceOf(c *computation, o *operation) (Value, error) {
 	return c.float(least), nil
 }
 
-// DistanceText returns the RQL of how far the place of a document is from a point, in kilometers: an order, a column, or an operand of a condition. The
-// place is a path, or spatial.point(Lat, Lng). Who parses the text refuses a point that is none.
+// DistanceText returns the RQL of the distance from the place of a document to a point, in
+// kilometers: an order, a column, or an operand of a condition. The place is a path, or
+// spatial.point(Lat, Lng). The parser of the text refuses an invalid point.
 func DistanceText(place string, latitude, longitude float64) string {
 	return "spatial.distance(" + place + ", spatial.point(" + numberText(latitude) + ", " + numberText(longitude) + "))"
 }

@@ -25,9 +25,8 @@ type HasSize struct {
 	N     int
 }
 
-// HasType is true if the field's path leads to a value of this type of JSON: null,
-// boolean, number, string, array or object. An array is one; its elements are not looked
-// at.
+// HasType is true if the field's path leads to a value of this type of JSON: null, boolean, number,
+// string, array or object. An array has the type array. The types of its elements do not matter.
 type HasType struct {
 	Field Field
 	Type  string
@@ -142,9 +141,8 @@ func checkElement(f Field) error {
 	return nil
 }
 
-// Within returns the field of documents that a field of elements is, where of is the path
-// of the elements. A field that is no path, and a path that becomes too long, are
-// ErrCondition.
+// Within converts a field of elements to a field of documents. of is the path of the elements.
+// Within returns ErrCondition for a field that is not a path, and for a path that becomes too long.
 func Within(of jsonpath.Path, f Field) (Field, error) {
 	if f.Meta != MetaNone || f.Func != FuncNone {
 		return f, fmt.Errorf("%w: %s is of the document, and stands in a condition on its elements", ErrCondition, f)
@@ -157,8 +155,8 @@ func Within(of jsonpath.Path, f Field) (Field, error) {
 	return f, nil
 }
 
-// Implied returns conditions on the document that are true wherever e is: those on one
-// field that its elements have to satisfy. Indexes find candidates by them.
+// Implied returns conditions on the document that are true wherever e is true: the conditions on
+// one field that the elements have to satisfy. Indexes use them to find candidates.
 func (e ElemMatch) Implied() []Expr {
 	if e.Field.Meta != MetaNone {
 		return nil

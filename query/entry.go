@@ -1,7 +1,7 @@
 package query
 
-// Choose makes the group with these members, one for each field of the group by, the one to which AddEntry adds. A missing member counts as
-// null. It makes the group if there is none.
+// Choose makes the group with these members, one for each field of the group by, the one to which
+// AddEntry adds. A missing member counts as null. It makes the group if there is none.
 func (g *Groups) Choose(members []Value) {
 	g.entry = g.chosen(func(i int) Value {
 		if members[i].IsMissing() {
@@ -11,9 +11,11 @@ func (g *Groups) Choose(members []Value) {
 	})
 }
 
-// AddEntry adds a document of which only the entry of an index is known to the group that Choose has chosen. Values has for each column the
-// only value that its field reaches, missing for none; those of columns without a field are not read, and none is kept. It leaves out
-// min and max, for which AddExtreme is called, and first and last, for which AddOrdered is. Its errors are those of Add.
+// AddEntry adds a document, of which only an index entry is known, to the group that Choose has
+// chosen. values has, for each column, the only value that its field reaches, or missing. AddEntry
+// does not read the values of columns without a field, and keeps no value. It does not compute min
+// and max, which need AddExtreme, nor first and last, which need AddOrdered. Its errors are those
+// of Add.
 func (g *Groups) AddEntry(values []Value) error {
 	for i, c := range g.columns {
 		to, err := &g.entry.cells[i], error(nil)
@@ -31,7 +33,8 @@ func (g *Groups) AddEntry(values []Value) error {
 	return g.within()
 }
 
-// AddExtreme adds a value that the field of a column with min or max reaches in some document of the group that Choose has chosen.
+// AddExtreme adds a value that the field of a column with min or max reaches in some document of
+// the group that Choose has chosen.
 func (g *Groups) AddExtreme(column int, v Value) error {
 	if v.IsMissing() {
 		return nil
@@ -42,8 +45,9 @@ func (g *Groups) AddExtreme(column int, v Value) error {
 	return g.within()
 }
 
-// AddOrdered adds a value that the field of a column with first or last reaches in some document of the group that Choose has chosen, with the
-// value that its order has there. A missing value counts as null; without one of the order nothing is added.
+// AddOrdered adds a value that the field of a column with first or last reaches in some document of
+// the group that Choose has chosen. order is the value of the order field in that document. A
+// missing v counts as null. If order is missing, AddOrdered adds nothing.
 func (g *Groups) AddOrdered(column int, order, v Value) error {
 	if v.IsMissing() {
 		v = null
@@ -66,9 +70,10 @@ func (g *Groups) Reset() {
 	g.ordered, g.entry, g.used, g.listed = g.ordered[:0], nil, 0, 0
 }
 
-// Join takes columns over that other has of the same groups: column i of other is the column of g at columns[i]. It reports whether other
-// has all groups of g; what it has beside them is left out. Other must not be used any more. Its memory is that of g
-// from then on, within the sum of their bounds.
+// Join takes over columns of the same groups from other: column [i] of other becomes the column of
+// g at columns[i]. It reports whether other has all groups of g. It leaves out further groups of
+// other. other must not be used any more. Its memory counts for g from then on, within the sum of
+// their bounds.
 func (g *Groups) Join(other *Groups, columns []int) (all bool) {
 	var key []byte
 	joined := 0

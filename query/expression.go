@@ -30,15 +30,17 @@ var errOperand = errors.New("an expression cannot be computed")
 // Expression is a value that is computed from others of the same document: Price * Quantity, lower(Name),
 // coalesce(Nickname, Name), if(Total > 100, 'large', 'small'). [ParseExpression] makes it. It is immutable.
 //
-// An operand is the one value that its field reaches. If it is missing, so is the result; if it is null, the
-// result is null; coalesce and if choose among operands, if without a second value is missing where its condition is not true, and concat
-// leaves those out. The first operand of join is all values that its field reaches. Otherwise the operands must be
-// of the kinds that the operator or function takes: for a document in which they are not, in which a field
-// reaches several values, or in which a number is divided by zero, the expression has no value, as if it were missing.
+// An operand is the one value that its field reaches. If it is missing, so is the result; if it is
+// null, the result is null; coalesce and if choose among operands, if without a second value is
+// missing where its condition is not true, and concat leaves those out. The first operand of join
+// is all values that its field reaches. Otherwise the operands must be of the kinds that the
+// operator or function takes: for a document in which they are not, in which a field reaches
+// several values, or in which a number is divided by zero, the expression has no value, as if it
+// were missing.
 //
-// Sums, differences, products and remainders are exact, up to 1,000 digits; a remainder has the sign of
-// the first operand. A quotient has 17 digits, half to even. The order of operators is that of
-// arithmetic. Two texts are joined by +. Texts are counted in characters, from 0; instants are
+// Sums, differences, products and remainders are exact, up to 1,000 digits; a remainder has the
+// sign of the first operand. A quotient has 17 digits, half to even. Operators have the precedence
+// of arithmetic. Two texts are joined by +. Texts are counted in characters, from 0; instants are
 // in UTC.
 type Expression struct {
 	root       *operation
@@ -56,8 +58,8 @@ func (f Field) IsConstant() bool {
 	return f.Expression != nil && f.Expression.root.function == nil && f.Expression.root.field < 0
 }
 
-// Fields returns the fields whose values the expression is computed from, each once, those of its conditions behind the
-// others.
+// Fields returns the fields from whose values the expression is computed, each once. The fields of
+// its conditions come after the others.
 func (x *Expression) Fields() []Field {
 	fields := x.fields[:len(x.fields):len(x.fields)]
 	for _, e := range x.conditions {
@@ -66,8 +68,8 @@ func (x *Expression) Fields() []Field {
 	return fields
 }
 
-// Operands returns the fields from whose values f is computed, with those that the conditions of its expression compute with: f itself, if it is
-// no expression.
+// Operands returns the fields from whose values f is computed, including the operands of the
+// conditions of its expression. If f is not an expression, Operands returns f itself.
 func (f Field) Operands() (all []Field) {
 	if f.Expression == nil {
 		return []Field{f}
@@ -108,7 +110,8 @@ type function struct {
 	// choose is there instead if not all operands are computed.
 	choose func(c *computation, o *operation) (Value, error)
 
-	// last is what an order takes for a document without a value, if that is behind all others; missing for the usual order.
+	// last is what an order takes for a document without a value, if that is behind all others;
+	// missing for the usual order.
 	last Value
 
 	exact bool // it is written in exact()
@@ -333,8 +336,8 @@ func operandText(f Field) string {
 	return "field(" + text + ")"
 }
 
-// Computes reports whether a condition refers to an expression, also one on the elements of an array. The depth of e must be
-// within the bounds.
+// Computes reports whether a condition, or a condition in it on the elements of an array, refers to
+// an expression. The depth of e must be within the bounds.
 func Computes(e Expr) bool {
 	err := walk(e, func(e Expr, _ int) error {
 		f, _ := fieldOf(e)
@@ -349,8 +352,9 @@ func Computes(e Expr) bool {
 
 var errComputes = errors.New("it computes")
 
-// eachWithin calls fn with the fields of documents that a field of the elements at a path is, or is computed from, until
-// it returns an error. It returns ErrCondition for a field that no element has.
+// eachWithin calls fn with the fields of documents that a field of the elements at a path is, or is
+// computed from, until it returns an error. It returns ErrCondition for a field that no element
+// has.
 func eachWithin(of jsonpath.Path, f Field, fn func(Field) error) error {
 	for _, f := range f.Operands() {
 		f, err := Within(of, f)

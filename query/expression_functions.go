@@ -413,8 +413,8 @@ func chooseIf(c *computation, o *operation) (Value, error) {
 	return c.value(chosen[0])
 }
 
-// joinValues computes join: the texts of all values of a field, with another text between them. Null is nothing. Without a value there is
-// no text.
+// joinValues computes join: the texts of all values of a field, with another text between them.
+// Null is nothing. Without a value there is no text.
 func joinValues(c *computation, o *operation) (Value, error) {
 	between, err := c.value(o.operands[1])
 	if err != nil || between.kind <= KindNull {

@@ -11,20 +11,22 @@ import (
 	"slices"
 )
 
-// ErrFacet is returned for a facet that has no meaning: the error says which, and why.
+// ErrFacet is returned for an invalid facet. The error says which facet, and why.
 var ErrFacet = errors.New("jay: invalid facet")
 
-// Facet counts the answers of a query by the values of a field, or by ranges. A query with facets has one row for each of them.
+// Facet counts the answers of a query by the values of a field, or by ranges. A query with facets
+// returns one row for each facet.
 type Facet struct {
 	Setup   string       // the ID of a document that has facets, in place of all that follows; "" for none
 	Name    string       // in the answer
 	Field   Field        // by whose values the documents are counted; the zero Field with Ranges, and for all documents together
 	Ranges  []Expr       // a document counts in each range of which the condition is true
-	Columns []Column     // what is computed beside the count: sum, avg, min, max, first or last of a field, under a name
+	Columns []Column     // what is computed in addition to the count: sum, avg, min, max, first or last of a field, under a name
 	Options FacetOptions // not with Ranges
 }
 
-// FacetOptions choose terms, which are the values of a facet's field. The zero value takes all of them, in the order of values.
+// FacetOptions choose terms, which are the values of a facet's field. The zero value takes all of
+// them, in the order of values.
 type FacetOptions struct {
 	Order     FacetOrder
 	Start     int  // how many terms are left out
@@ -39,8 +41,8 @@ type FacetOrder uint8
 const (
 	FacetValueAsc  FacetOrder = iota // by value, in the order of all values
 	FacetValueDesc                   // the other way round
-	FacetCountAsc                    // by the number of documents, and those with as many by value
-	FacetCountDesc                   // by the number of documents, greatest first, and those with as many by value
+	FacetCountAsc                    // by the number of documents; equal numbers by value
+	FacetCountDesc                   // by the number of documents, greatest first; equal numbers by value
 )
 
 // facetOrders are the names of orders, RavenDB's TermSortMode.
@@ -80,8 +82,8 @@ type facetOptions struct {
 	PageSize              *int `json:",omitempty"`
 }
 
-// ParseFacetOptions parses options as RavenDB's clients send them: TermSortMode, Start, PageSize and IncludeRemainingTerms. It returns
-// ErrFacet for others.
+// ParseFacetOptions parses options as RavenDB's clients send them: TermSortMode, Start, PageSize
+// and IncludeRemainingTerms. It returns ErrFacet for others.
 func ParseFacetOptions(raw []byte) (o FacetOptions, err error) {
 	var given facetOptions
 	d := json.NewDecoder(bytes.NewReader(raw))

@@ -36,8 +36,9 @@ const (
 	termColumn  = "\x00term"
 )
 
-// NewFacets returns Facets without documents, of facets that name no setup. They use about maxBytes of memory at most; 0 means
-// no limit. Conditions are compiled with the options. Its errors are ErrFacet, ErrColumn and those of Compile.
+// NewFacets returns Facets without documents, of facets that name no setup. They use about maxBytes
+// of memory at most; 0 means no limit. Conditions are compiled with the options. Its errors are
+// ErrFacet, ErrColumn and those of Compile.
 func NewFacets(facets []Facet, maxBytes int, options ...Option) (*Facets, error) {
 	if len(facets) > MaxFacets {
 		return nil, fmt.Errorf("%w: %d facets, %d are the most", ErrFacet, len(facets), MaxFacets)
@@ -146,8 +147,10 @@ func (c *facetCount) add(doc Doc) (grown int, err error) {
 	return grown, err
 }
 
-// Groups returns the groups of the terms of facet i, or of all documents if it has no field, for documents to be counted in by something else
-// than Add: an index that has counted them. Those are bounded as the facets are. It is nil for a facet with ranges.
+// Groups returns the groups of the terms of facet i, or the group of all documents if the facet has
+// no field. A caller that does not use Add, such as an index that has counted documents, adds
+// documents to the groups. The groups have the memory bound of the facets. Groups returns nil for a
+// facet with ranges.
 func (f *Facets) Groups(i int) *Groups {
 	g := f.facets[i].groups
 	if g != nil {
@@ -171,7 +174,8 @@ func (f *Facets) within() error {
 	return f.pace.Err()
 }
 
-// Check returns a *LimitError if the facets exceed their memory, what was added to Groups included.
+// Check returns a *LimitError if the facets, including what was added through Groups, exceed their
+// memory.
 func (f *Facets) Check() error {
 	f.measure()
 	return f.within()
@@ -187,8 +191,9 @@ func (f *Facets) measure() {
 	}
 }
 
-// Query returns the groups of a facet as a query of its own, which has the collection and the condition of q. Its columns
-// are those of Facets.Groups. It returns false for a facet with ranges, and for one that is in a document.
+// Query returns the groups of a facet as a query of its own, which has the collection and the
+// condition of q. Its columns are those of Facets.Groups. It returns false for a facet with ranges,
+// and for a facet whose Setup is a document.
 func (f *Facet) Query(q *Query) (*Query, bool) {
 	if f.Setup != "" || len(f.Ranges) > 0 {
 		return nil, false
@@ -218,9 +223,10 @@ func (f *Facets) Bytes() int { return f.used }
 // Len returns the number of facets.
 func (f *Facets) Len() int { return len(f.facets) }
 
-// AppendResult appends the result of facet i as a JSON object in RavenDB's shape: Name, Values, RemainingTerms, RemainingTermsCount and
-// RemainingHits. Each of Values has a Range and a Count; with functions there is one for each name of theirs, with Name and Sum, Average, Min,
-// Max, First and Last.
+// AppendResult appends the result of facet i as a JSON object in RavenDB's shape: Name, Values,
+// RemainingTerms, RemainingTermsCount and RemainingHits. Each of Values has a Range and a Count;
+// with functions there is one for each name of theirs, with Name and Sum, Average, Min, Max, First
+// and Last.
 func (f *Facets) AppendResult(dst []byte, i int) []byte {
 	c := f.facets[i]
 	dst = append(append(append(dst, `{"Name":`...), jsonpath.AppendQuoted(nil, c.Name)...), `,"Values":[`...)
@@ -284,7 +290,8 @@ func (c *facetCount) terms() (rows, remaining [][]Value) {
 	return rows, nil
 }
 
-// termText returns a value as a term: text as it is, null and the empty text as RavenDB writes them, and all else as JSON.
+// termText returns a value as a term: text as it is, null and the empty text as RavenDB writes
+// them, and all else as JSON.
 func termText(v Value) string {
 	switch {
 	case v.Kind() == KindNull || v.IsMissing():
@@ -302,7 +309,8 @@ func termText(v Value) string {
 // facetFuncs are the members of the results of functions.
 var facetFuncs = [...]string{FuncSum: "Sum", FuncAvg: "Average", FuncMin: "Min", FuncMax: "Max", FuncFirst: "First", FuncLast: "Last"}
 
-// appendValues appends the values of one term or range: one for each name that functions have, and one if there are none.
+// appendValues appends the values of one term or range: one for each name that functions have, and
+// one if there are none.
 func (c *facetCount) appendValues(dst []byte, label string, row []Value) []byte {
 	begin := func(name string) {
 		dst = append(append(dst, `{"Range":`...), jsonpath.AppendQuoted(nil, label)...)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Reason says in words why an expression has failed for a document: see [Reader.Failed]. It does not name the expression,
-// and has at most 300 bytes.
+// Reason returns, in words, why an expression has failed for a document: see [Reader.Failed]. The
+// text does not name the expression, and has at most 300 bytes.
 func Reason(err error) string {
 	large := (*LimitError)(nil)
 	text := err.Error()
@@ -23,9 +23,9 @@ func Reason(err error) string {
 	return text
 }
 
-// ComputesTooMuch returns the bound that an expression has exceeded by all that it computes of one document, results on the
-// way to its result included, and nil for another failure. A query ends with this error, where other failures leave the
-// document without a value.
+// ComputesTooMuch returns the bound that an expression has exceeded by everything that it computes
+// for one document, intermediate results included. It returns nil for another failure. A query ends
+// with this error. Other failures only leave the document without a value.
 func ComputesTooMuch(failed error) *LimitError {
 	large := (*LimitError)(nil)
 	if errors.As(failed, &large) && large.Limit == maxComputed {

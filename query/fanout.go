@@ -16,11 +16,12 @@ import (
 //
 //	from Orders each Lines as line group by line.Product select line.Product, sum(line.Price * line.Quantity)
 //
-// the groups are those of the lines. The zero value is no fan-out.
+// the groups are groups of lines. The zero value is no fan-out.
 //
-// The elements are those of the array at the end of the path. Another value there is one element, but null is none; a path
-// that goes through an array leads to the elements of all arrays that it reaches. A member of the document with the name of
-// the element cannot be named.
+// The elements are the elements of the array at the end of the path. Any other value there is one
+// element, except null, which is none. A path that goes through an array leads to the elements of
+// all arrays that it reaches. The name of the element hides a member of the document with the same
+// name.
 //
 // A Go function that the program has registered may give the elements in place of an array, by its name and version:
 //
@@ -50,7 +51,7 @@ func (e Each) Check() error {
 
 func (e Each) function() native.ID { return native.ID{Name: e.Function, Version: e.Version} }
 
-// IsZero reports whether e is no fan-out.
+// IsZero reports whether e is the zero value, which is no fan-out.
 func (e Each) IsZero() bool { return e.Path.IsZero() && !e.IsFunction() }
 
 // String returns the fan-out as a query writes it, such as "Lines as line".
@@ -146,8 +147,9 @@ func (ep eachParser) function() (e Each, err error) {
 	return e, nil
 }
 
-// Field returns what a field of the text of a query is in the fan-out: a path that begins with the name of the element leads into the
-// element. It returns ErrCondition for an expression that becomes too large.
+// Field returns the field that a field in the text of a query means in the fan-out: a path that
+// begins with the name of the element leads into the element. It returns ErrCondition for an
+// expression that becomes too large.
 func (e Each) Field(f Field) (Field, error) {
 	if e.IsZero() {
 		return f, nil
@@ -160,7 +162,8 @@ func (e Each) Field(f Field) (Field, error) {
 	})
 }
 
-// isLoaded reports whether a field is of what the element refers to, which is an ID itself: load(product).Name of each Products as product.
+// isLoaded reports whether a field is of what the element refers to, which is an ID itself:
+// load(product).Name of each Products as product.
 func (e Each) isLoaded(f Field) bool {
 	return !f.Path.IsZero() && f.Path.At(0).IsLoad() && f.Path.At(0).Reference() == e.As
 }
@@ -173,7 +176,8 @@ func (e Each) pathOf(f Field) (jsonpath.Path, error) {
 	return e.Path.Within(f.Path.Suffix(1))
 }
 
-// Condition returns what a condition of the text of a query is in the fan-out: see Field.
+// Condition returns the condition that a condition in the text of a query means in the fan-out: see
+// Field.
 func (e Each) Condition(on Expr) (Expr, error) {
 	if e.IsZero() || on == nil {
 		return on, nil
@@ -181,8 +185,9 @@ func (e Each) Condition(on Expr) (Expr, error) {
 	return MapFields(on, e.Field)
 }
 
-// ResolveEach makes the fields of a query those of its fan-out: see Each.Field. [Parse] has done so; it is for fields that are added
-// to what it returns, and leaves the others as they are.
+// ResolveEach converts the fields of a query to fields of its fan-out: see Each.Field. [Parse] does
+// so as well. Call ResolveEach after adding fields to a parsed query. It leaves converted fields as
+// they are.
 func (q *Query) ResolveEach() (err error) {
 	if q.Each.IsZero() {
 		return nil
@@ -212,7 +217,7 @@ func (q *Query) ResolveEach() (err error) {
 	return err
 }
 
-// IsOfElement reports whether a condition looks at the element of a fan-out.
+// IsOfElement reports whether a condition refers to the element of a fan-out.
 func IsOfElement(e Expr) bool {
 	err := EachField(e, func(f Field) error {
 		if f.IsOfElement() {
@@ -251,7 +256,8 @@ func (q *Query) checkEach() error {
 	return nil
 }
 
-// Elements makes of each document those that a fan-out makes of it. It is not safe for concurrent use.
+// Elements makes the documents of a fan-out: one for each element of a document. It is not safe for
+// concurrent use.
 type Elements struct {
 	each   Each
 	head   []byte        // of the object with the element
@@ -290,8 +296,8 @@ func (e *Elements) run(body []byte) (entries [][]byte, err error) {
 // version is that of the last document of which Elements have been read.
 var version atomic.Uint64
 
-// Each calls fn with the document of each element of doc, in their order, until it returns an error. What fn is given is valid until it
-// returns.
+// Each calls fn with the document of each element of doc, in order, until fn returns an error. The
+// document is valid until fn returns.
 func (e *Elements) Each(doc Doc, fn func(Doc) error) (err error) {
 	doc.version = version.Add(1)
 	e.failed = nil
@@ -351,8 +357,8 @@ func (d *documents) next() (refers []byte) {
 	return refers
 }
 
-// references returns what the values of the array refer to. Each object of an expanded body that has references has beside them what they refer to, so
-// both are in the same order.
+// references returns what the values of the array refer to. Each object of an expanded body that
+// has references has beside them what they refer to, so both are in the same order.
 func (e *Elements) references(body []byte) (all documents) {
 	if e.refers.IsZero() || bytes.IndexByte(body, jsonpath.LoadedName("")[0]) < 0 { // nothing is loaded
 		return nil
@@ -375,7 +381,7 @@ func elementsOf(array []byte) (all documents) {
 	return all
 }
 
-// Count returns how many elements doc has.
+// Count returns how many elements the document with this body has.
 func (e *Elements) Count(body []byte) (n int) {
 	if e.each.IsFunction() {
 		_ = e.Each(Doc{Body: body}, func(Doc) error { n++; return nil })
@@ -396,9 +402,9 @@ func (e *Elements) Count(body []byte) (n int) {
 	return n
 }
 
-// Substitute returns f with each path that it has, or is computed from, replaced by what fn returns for it: another path, or an
-// expression. It returns the first error of fn, and ErrCondition for an expression that becomes too large, and for one in the
-// place of something that only a path can be.
+// Substitute returns f with each of its paths, including those of its expression, replaced by the
+// result of fn: another path, or an expression. It returns the first error of fn, and ErrCondition
+// for an expression that becomes too large, and for an expression where only a path is valid.
 func Substitute(f Field, fn func(Field) (Field, error)) (Field, error) {
 	if by := f.By; by != nil {
 		order, err := Substitute(*by, fn)
@@ -430,8 +436,8 @@ func Substitute(f Field, fn func(Field) (Field, error)) (Field, error) {
 	return Field{Meta: MetaExpression, Expression: s.x, Func: f.Func}, nil
 }
 
-// SubstituteCondition returns a condition with the paths of its fields replaced: see Substitute. Conditions on the elements of
-// an array, on its size and on types take paths only.
+// SubstituteCondition returns a condition with the paths of its fields replaced: see Substitute.
+// Conditions on the elements of an array, on its size and on types take paths only.
 func SubstituteCondition(e Expr, fn func(Field) (Field, error)) (Expr, error) {
 	return MapFields(e, func(f Field) (Field, error) { return Substitute(f, fn) })
 }

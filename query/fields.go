@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// CompareFields is true if Field reaches a value that stands in this relation to a value
-// which Other reaches in the same document. Both are scalars of one kind, as in Compare:
-// no number is less than a text, null equals null, and what is missing, an array or an
-// object is in no relation. "Not equal" is Not of Equal, and so true where one of the
-// fields is missing. With Fold, case does not matter. If one field is read as a date, so
-// is the other.
+// CompareFields is true if Field reaches a value that stands in the relation Op to a value that
+// Other reaches in the same document. Both values must be scalars of one kind, as in Compare: no
+// number is less than a text, and null equals null. A missing value, an array and an object are in
+// no relation to anything. "Not equal" is Not of Equal, and so true where one of the fields is
+// missing. With Fold, case does not matter. If one field is read as a date, so is the other.
 type CompareFields struct {
 	Field Field
 	Op    Op
@@ -49,8 +48,8 @@ func (e CompareFields) complete(_ *compiler, to condition, _ bool) (condition, e
 	return to, fmt.Errorf("%w: %T", ErrCondition, e)
 }
 
-// DatedFields prepares the comparison of two fields: if one of them is read as a date, so
-// is the other. It returns ErrValue for a field that cannot be.
+// DatedFields prepares the comparison of two fields: if one of them is read as a date, so is the
+// other. It returns ErrValue for a field that cannot be read as a date.
 func DatedFields(f, other *Field) error {
 	if f.Date != DateInstant {
 		f, other = other, f

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// FusedText returns the RQL of the order by the reciprocal ranks in some orders, which have the form that builders take: "-Total" is descending.
-// ParseFused refuses what is none.
+// FusedText returns the RQL of an order by the reciprocal ranks in orders. The orders have the form
+// that builders take: "-Total" is descending. ParseFused refuses invalid orders.
 func FusedText(orders []string) string {
 	if len(orders) == 0 {
 		return "rank.fuse()"
@@ -22,7 +22,8 @@ func FusedText(orders []string) string {
 	})
 }
 
-// AppendNumbers appends the number that each field of the order compares, as float64; NaN where there is none, and for a score of 0.
+// AppendNumbers appends the number that each field of the order compares, as float64; NaN where
+// there is none, and for a score of 0.
 func (s *Sorter) AppendNumbers(dst []float64, doc Doc) []float64 {
 	s.sides[0].reader.Reset(doc)
 	for i, o := range s.orders {
@@ -37,7 +38,8 @@ func (s *Sorter) AppendNumbers(dst []float64, doc Doc) []float64 {
 	return dst
 }
 
-// FuseRanks returns the sums by which answers come: see MaxFused. Numbers has what AppendNumbers appends, for one answer after the other.
+// FuseRanks returns the sums that order the answers: see MaxFused. numbers has the numbers that
+// AppendNumbers appends, for each answer in turn.
 func FuseRanks(orders []Order, numbers []float64) []float64 {
 	count := len(numbers) / len(orders)
 	ranks := make([]int, len(numbers)) // 0 for none

@@ -11,8 +11,10 @@ import (
 	"github.com/jaydb/jay/internal/text"
 )
 
-// Fuzzy is true if the field reaches a text that is similar to Text as a whole: of which the similarity is above Similarity. That is one less the share of the shorter of the
-// two texts, in characters, that must be put in, left out or replaced to make one of the other, as in Lucene.
+// Fuzzy is true if the field reaches a text whose similarity to Text as a whole is above
+// Similarity. The similarity is 1 minus d/n, as in Lucene: d is the number of characters to insert,
+// remove or replace to turn one text into the other, and n is the length of the shorter text in
+// characters.
 type Fuzzy struct {
 	Field      Field
 	Text       string  // up to MaxFuzzyText characters
@@ -28,8 +30,10 @@ const MaxProximity = text.MaxSlop
 
 func (Fuzzy) expr() {}
 
-// NewFuzzy returns a condition that is true of what differs a little: a Fuzzy for a Compare that text is equal, and for a Search one for words that differ by up to two
-// characters, with a similarity above the given one, as of a Fuzzy. Others are ErrCondition.
+// NewFuzzy returns a condition that is also true of values that differ a little. For a Compare of
+// equal text it returns a Fuzzy. For a Search it returns a Search for words that differ by up to
+// two characters and whose similarity is above the given one, as for a Fuzzy. It returns
+// ErrCondition for any other condition.
 func NewFuzzy(e Expr, similarity float64) (Expr, error) {
 	if !(similarity >= 0 && similarity < 1) {
 		return nil, fmt.Errorf("%w: fuzzy(): a similarity is a number from 0 up to but without 1, not %v", ErrCondition, similarity)
@@ -54,8 +58,9 @@ func NewFuzzy(e Expr, similarity float64) (Expr, error) {
 	return nil, fmt.Errorf("%w: fuzzy() is of a field that equals a text, or of search(), and not of %s", ErrCondition, conditionText(e))
 }
 
-// NewProximity returns a Search for all words of another one, in any order and with up to so many other words between them, which are MaxProximity at most. Other conditions are
-// ErrCondition, and so are signs such as wildcards in the search.
+// NewProximity returns a Search for all words of the Search e, in any order, with up to words other
+// words between them. words is at most MaxProximity. NewProximity returns ErrCondition for another
+// condition, and for signs such as wildcards in the search.
 func NewProximity(e Expr, words int) (Expr, error) {
 	s, is := e.(Search)
 	if !is {
@@ -167,8 +172,8 @@ func (m *Matcher) isFuzzy(c *condition, text []byte) bool {
 	return changes == 0 || 1-float64(changes)/float64(shorter) > c.fuzzy.above
 }
 
-// changes returns how many characters must be put in, left out or replaced to make the text of a word, or more than most. Only what is within
-// most of the diagonal of the table is computed.
+// changes returns how many characters must be put in, left out or replaced to make the text of a
+// word, or more than most. Only what is within most of the diagonal of the table is computed.
 func (v *variants) changes(word []rune, most int) int {
 	v.last, v.row = v.last[:0], v.row[:0]
 	for j := range len(word) + 1 {

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// Highlight asks of each answer for fragments of a text, around the words and phrases that the searches of the query find in it.
+// Highlight asks for fragments of a text in each answer, around the words and phrases that the
+// searches of the query find in the text.
 type Highlight struct {
 	Field   Field // whose texts are shown; the query must search it
 	Length  int   // of a fragment in characters, without tags: MinFragment to MaxFragment
@@ -17,13 +18,16 @@ type Highlight struct {
 	Options HighlightOptions
 }
 
-// HighlightOptions say how fragments are written. The zero value puts what is found between <b> and </b>, and escapes the text for HTML.
+// HighlightOptions say how fragments are written. The zero value puts matches between <b> and </b>,
+// and escapes the text for HTML.
 type HighlightOptions struct {
-	// PreTags and PostTags are written in front of what is found, and behind it: the words of the searches have the pairs in turn.
-	// There are as many of one as of the other. They are written as they are given, so they must not come from strangers.
+	// PreTags and PostTags are written before and after each match. The words of the searches use the
+	// pairs in turn. Both have the same length. The tags are written without escaping, so they must
+	// not come from untrusted input.
 	PreTags, PostTags []string
 
-	// Plain leaves the text as it is. A document can then put HTML into the page that shows it.
+	// Plain does not escape the text for HTML. Then a document can inject HTML into the page that
+	// shows the text.
 	Plain bool
 }
 
@@ -37,13 +41,13 @@ const (
 	MaxTagBytes   = 256    // of one tag
 )
 
-// The fragments of a highlight that does not say it.
+// Default length and number of the fragments of a highlight.
 const (
 	UsualFragment  = 128
 	UsualFragments = 1
 )
 
-// Check returns ErrCondition for a highlight that has no meaning.
+// Check returns ErrCondition for an invalid highlight.
 func (h *Highlight) Check() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: highlight(%s): %s", ErrCondition, h.Field, fmt.Sprintf(format, args...))
@@ -85,8 +89,8 @@ type highlightOptions struct {
 	Plain    bool     `json:",omitempty"`
 }
 
-// ParseHighlightOptions parses options as RavenDB's clients send them: PreTags, PostTags, and Plain, which is Jay's. It returns ErrCondition for
-// others.
+// ParseHighlightOptions parses options as RavenDB's clients send them: PreTags, PostTags, and
+// Plain, which is Jay's. It returns ErrCondition for others.
 func ParseHighlightOptions(raw []byte) (o HighlightOptions, err error) {
 	var given highlightOptions
 	if err := decodeOptions(raw, &given); err != nil {
@@ -98,7 +102,8 @@ func ParseHighlightOptions(raw []byte) (o HighlightOptions, err error) {
 	return HighlightOptions{given.PreTags, given.PostTags, given.Plain}, nil
 }
 
-// decodeOptions decodes one object of options, without regard to the case of names; others than those of v are an error.
+// decodeOptions decodes one object of options, without regard to the case of names; others than
+// those of v are an error.
 func decodeOptions(raw []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
@@ -111,7 +116,8 @@ func decodeOptions(raw []byte, v any) error {
 	return nil
 }
 
-// IncludesMore reports whether answers bring more than themselves: documents, highlights or explanations.
+// IncludesMore reports whether the answers come with included documents, highlights or
+// explanations.
 func (q *Query) IncludesMore() bool {
 	return len(q.Include) > 0 || len(q.Highlights) > 0 || q.Explanations
 }
@@ -248,13 +254,15 @@ func (p beside) explanations(q *Query) error {
 	return p.expectSymbol(")", "behind explanations(")
 }
 
-// Explanation says what the score of an answer is made of. Score is the sum of those of its Parts.
+// Explanation shows how the score of an answer is computed. Score is the sum of the scores of its
+// Parts.
 type Explanation struct {
 	Score float64         `json:"score"`
 	Parts []ExplainedPart `json:"parts"`
 }
 
-// ExplainedPart is what one condition adds to a score: a search, or a condition with a boost that is true.
+// ExplainedPart is the contribution of one condition to a score. The condition is a search, or a
+// true condition with a boost.
 type ExplainedPart struct {
 	Condition string  `json:"condition"` // in RQL
 	Score     float64 `json:"score"`     // the sum of its Words; of another condition its Boost
@@ -270,8 +278,8 @@ type ExplainedPart struct {
 	Words         []ExplainedWord `json:"words,omitempty"`         // that were found
 }
 
-// ExplainedWord is what one word or phrase of a search adds to a score: the product of the boosts of the search and of the word, the weight, Rarity and
-// Frequency.
+// ExplainedWord is the contribution of one word or phrase of a search to a score: the product of
+// the boosts of the search and of the word, the weight, Rarity and Frequency.
 type ExplainedWord struct {
 	Text      string  `json:"text"` // as the search has it
 	Score     float64 `json:"score"`

@@ -38,11 +38,10 @@ func (f Field) instantOf(v Value) (Value, error) {
 	return Value{}, fmt.Errorf("%w: a date is compared with a time, or with text of RFC 3339 such as 2026-01-31T00:00:00Z, not with %.60s", ErrValue, v)
 }
 
-// Dated prepares the values of a comparison with f. A value of KindInstant makes f a
-// field that is read as a date; values that are compared with such a field become
-// instants, in place. It returns ErrValue for a value that is none and for a field that
-// is no date, and ErrCondition for a part of a date that is compared with anything but
-// text.
+// Dated prepares the values of a comparison with f. A value of KindInstant makes f a field that is
+// read as a date; values that are compared with such a field become instants, in place. It returns
+// ErrValue for a value that is not an instant and for a field that cannot be read as a date, and
+// ErrCondition for a part of a date that is compared with anything but text.
 func Dated(f *Field, values []Value) error {
 	isInstant := func(v Value) bool { return v.kind == KindInstant }
 	if f.Date == DateNone {

@@ -147,8 +147,8 @@ const (
 // byte of distance and up to three bytes for itself.
 const MaxKey = 1 + 5*maxKeyBytes + 2
 
-// KeyBound returns an upper bound on the number of bytes that AppendKey appends
-// for v. It looks at the length of v only.
+// KeyBound returns an upper bound on the number of bytes that AppendKey appends for v. It depends
+// only on the length of v.
 func (v Value) KeyBound() int {
 	const others = 16 // tag, exponent, end and hash
 	return min(MaxKey, 5*len(v.raw)+others)
@@ -193,12 +193,13 @@ func AppendKey(dst []byte, v Value, descending bool) (key []byte, truncated bool
 	return dst, truncated
 }
 
-// IsMissingPart reports whether the first part of key is that of missing.
+// IsMissingPart reports whether the first part of key encodes a missing value.
 func IsMissingPart(key []byte) bool {
 	return len(key) > 0 && (key[0] == tagMissing || ^key[0] == tagMissing)
 }
 
-// IsNullPart reports whether the first part of key is that of missing or null, which are one value of groups.
+// IsNullPart reports whether the first part of key encodes missing or null. Groups treat the two as
+// one value.
 func IsNullPart(key []byte) bool {
 	return IsMissingPart(key) || len(key) > 0 && (key[0] == tagNull || ^key[0] == tagNull)
 }

@@ -79,8 +79,8 @@ func AppendDecoded(dst, key []byte) (text, rest []byte, ok bool) {
 	return dst, key[r.i:], true
 }
 
-// DecodeKeyAt is DecodeKey with memory for the value, which it appends to dst, and with what follows the part. It returns false if key does
-// not begin with a part.
+// DecodeKeyAt is DecodeKey with memory for the value, which it appends to dst, and with what
+// follows the part. It returns false if key does not begin with a part.
 func DecodeKeyAt(dst, key []byte) (v Value, grown, rest []byte, ok bool) {
 	start := len(dst)
 	grown, rest, ok = AppendDecoded(dst, key)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// leaf is a condition that joins no others. All that the package needs to know of one is here, so that another kind of condition is a type with
-// these methods, and a part of the parser.
+// leaf is a condition that joins no others. All that the package needs to know of one is here, so
+// that another kind of condition is a type with these methods, and a part of the parser.
 type leaf interface {
 	Expr
 
@@ -25,18 +25,21 @@ type leaf interface {
 	// looksAtValues reports whether the condition looks at nothing but the values that its fields reach.
 	looksAtValues() bool
 
-	// refold returns the condition with the regard to case that fn returns, which is given the field and whether case does not matter.
+	// refold returns the condition with the regard to case that fn returns, which is given the field
+	// and whether case does not matter.
 	refold(fn func(f Field, fold bool) bool) Expr
 
-	// complete completes to, which has the slot of the field, as the condition. folds says that comparisons of the field ignore case anyway.
+	// complete completes to, which has the slot of the field, as the condition. folds says that
+	// comparisons of the field ignore case anyway.
 	complete(c *compiler, to condition, folds bool) (condition, error)
 }
 
 // All kinds of conditions on fields are leaves.
 var _ = []leaf{Compare{}, CompareFields{}, Between{}, In{}, StartsWith{}, EndsWith{}, Contains{}, Regexp{}, Fuzzy{}, Search{}, MoreLike{}, Place{}, Similar{}, Exists{}, ElemMatch{}, HasSize{}, HasType{}}
 
-// MapConditions returns e with what fn returns in the place of each condition that joins no others, or the first error of fn. It does not change e, whose
-// depth must be within the bounds. A nil e is nil.
+// MapConditions returns e with each condition that joins no others replaced by the result of fn, or
+// the first error of fn. It does not change e, whose depth must be within the bounds. A nil e is
+// nil.
 func MapConditions(e Expr, fn func(Expr) (Expr, error)) (Expr, error) {
 	list := func(in []Expr) ([]Expr, error) {
 		out := make([]Expr, len(in))
@@ -68,8 +71,9 @@ func MapConditions(e Expr, fn func(Expr) (Expr, error)) (Expr, error) {
 	return fn(e)
 }
 
-// Refold returns e in which texts are compared with the regard to case that fn says, of each condition on texts: fn is given its field, and whether
-// case does not matter now. Those on the elements of an array are among them. It does not change e, whose depth must be within the bounds.
+// Refold returns e with the Fold of each condition on texts replaced by the result of fn. fn gets
+// the field of the condition, and its present Fold. Refold includes conditions on the elements of
+// an array. It does not change e, whose depth must be within the bounds.
 func Refold(e Expr, fn func(f Field, fold bool) bool) Expr {
 	e, _ = MapConditions(e, func(e Expr) (Expr, error) { // fn has no error
 		if l, is := e.(leaf); is {

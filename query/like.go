@@ -7,8 +7,10 @@ import (
 	"strings"
 )
 
-// MoreLike is true of documents that have words which tell much of another document: those that it has often, and few others have. It is resolved
-// when a query begins, as a search for these words; nowhere else it has a meaning. The document itself is left out.
+// MoreLike is true of documents that share the typical words of another document: words that occur
+// often in that document, and in few others. A query resolves a MoreLike at its beginning, to a
+// search for these words. A MoreLike has no meaning elsewhere. The answers do not include the
+// document itself.
 type MoreLike struct {
 	ID       string // of the document; "" for Document
 	Document string // a JSON object
@@ -35,7 +37,8 @@ func (MoreLike) complete(_ *compiler, to condition, _ bool) (condition, error) {
 	return to, fmt.Errorf("%w: moreLikeThis() stands in the condition of a query for documents, and not on elements, on groups, or where documents are tested one by one", ErrCondition)
 }
 
-// MoreLikeOptions choose the words of a MoreLike, and of which fields. The zero value is that of none: the fields are those of an index of words.
+// MoreLikeOptions choose the words of a MoreLike, and of which fields. The zero value means the
+// defaults: the fields are those of an index of words.
 type MoreLikeOptions struct {
 	Fields                          []string // up to MaxLikeFields; none is those of an index of words
 	MinimumTermFrequency            int      // how often the document has a word at least; 0 is 2
@@ -46,8 +49,8 @@ type MoreLikeOptions struct {
 	MaximumWordLength               int      // in characters; 0 is MaxLikeWord
 	MaximumQueryTerms               int      // how many words are searched for at most, up to MaxLikeTerms; 0 is 25
 	MaximumNumberOfTokensParsed     int      // how many words of each field are looked at, from the first on, up to MaxLikeTokens; 0 is 5,000
-	Boost                           bool     // words count for scores by how much they tell, and not alike
-	BoostFactor                     float64  // what the word counts that tells most, with Boost; 0 is 1
+	Boost                           bool     // words count for scores by how typical they are, not equally
+	BoostFactor                     float64  // the weight of the most typical word, with Boost; 0 is 1
 	StopWordsDocumentID             string   // of a document with words to leave out, in the array StopWords; "" for none
 }
 
@@ -91,7 +94,8 @@ func (o *MoreLikeOptions) numbers(given *likeOptions) map[*int]**int {
 	}
 }
 
-// ParseMoreLikeOptions parses options as RavenDB's clients send them. A least frequency of 0 is one of 1 there. It returns ErrCondition for others.
+// ParseMoreLikeOptions parses options as RavenDB's clients send them. A least frequency of 0 is one
+// of 1 there. It returns ErrCondition for others.
 func ParseMoreLikeOptions(raw []byte) (o MoreLikeOptions, err error) {
 	var given likeOptions
 	if err := decodeOptions(raw, &given); err != nil {
@@ -143,7 +147,7 @@ func (o MoreLikeOptions) json() []byte {
 	return marshalOptions(given)
 }
 
-// Check returns ErrCondition for a MoreLike that has no meaning.
+// Check returns ErrCondition for an invalid MoreLike.
 func (e MoreLike) Check() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: moreLikeThis(): %s", ErrCondition, fmt.Sprintf(format, args...))
@@ -188,7 +192,8 @@ func (e MoreLike) write(b *strings.Builder) {
 	b.WriteString(")")
 }
 
-// ResolveLikes returns a condition with what fn makes of each MoreLike in its place, and how many there were. The depth of e must be within the bounds.
+// ResolveLikes returns a condition with each MoreLike replaced by the result of fn, and the number
+// of MoreLikes. The depth of e must be within the bounds.
 func ResolveLikes(e Expr, fn func(MoreLike) (Expr, error)) (_ Expr, n int, err error) {
 	if !hasLikes(e) {
 		return e, 0, nil

@@ -2,8 +2,9 @@ package query
 
 import "math/big"
 
-// Limbs is an exact sum of numbers that can be kept by additions: two of them are added limb by limb, in any order and
-// without carrying, and what was added can be subtracted again. The sum is
+// Limbs is an exact sum of numbers that an index can maintain by additions. Two Limbs are added
+// limb by limb, in any order and without carrying, and a number that was added can be subtracted
+// again. The sum is
 //
 //	Limbs[0]  +  Limbs[1] / 10⁹  +  Limbs[2] × 10⁹  +  Limbs[3] × 10¹⁸
 //
@@ -25,8 +26,8 @@ var limbAt = [4]int{1, 0, 2, 3}
 // unitOf is 10ⁿ.
 var unitOf = [limbDigits]int64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8}
 
-// Add adds a number. It returns false, and adds nothing, for a value that is no number, and for one with digits outside of
-// 10²⁷ to 10⁻⁹.
+// Add adds a number. It returns false, and adds nothing, for a value that is not a number, and for
+// a number with digits outside of 10²⁷ to 10⁻⁹.
 func (l *Limbs) Add(v Value) bool {
 	if v.kind != KindNumber {
 		return false

@@ -5,12 +5,14 @@ import (
 	"slices"
 )
 
-// MaxListed bounds the values that the columns of a query with list() gather, of all groups together.
+// MaxListed bounds the values that the columns of a query with list() gather, in all groups
+// together.
 const MaxListed = 1_000_000
 
-// ListError is returned by a query whose columns with list() would gather more than a query does: more than [MaxListed] values, or more bytes
-// than Options.MaxQueryBytes. It names the group in which the bound was exceeded. Ask for fewer groups, by a condition on their members, or
-// for columns without list(). errors.Is(err, ErrLimit) is true.
+// ListError is returned by a query whose columns with list() would gather more than [MaxListed]
+// values, or more bytes than Options.MaxQueryBytes. It names the group in which the bound was
+// exceeded. Ask for fewer groups, by a condition on their members, or for columns without list().
+// errors.Is(err, ErrLimit) is true.
 type ListError struct {
 	Index  string // the computed index that was queried; "" for a query of documents
 	Column string // the column, such as "list(Name)"

@@ -8,7 +8,7 @@ import (
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
-// Loads reports whether the field is of a document that is loaded, or is computed of one.
+// Loads reports whether the field belongs to a loaded document, or is computed from one.
 func (f Field) Loads() bool {
 	if f.By != nil && f.By.Loads() {
 		return true
@@ -19,7 +19,8 @@ func (f Field) Loads() bool {
 	return f.Path.Loads()
 }
 
-// LoadsIn reports whether a condition looks at a document that is loaded. Of most conditions it allocates nothing, as each query asks.
+// LoadsIn reports whether a condition refers to a loaded document. For most conditions it allocates
+// nothing, because every query calls it.
 func LoadsIn(e Expr) bool {
 	switch e := e.(type) {
 	case nil:
@@ -48,9 +49,10 @@ func (q *Query) loads() bool {
 		slices.ContainsFunc(q.Facets, func(f Facet) bool { return f.Field.Loads() })
 }
 
-// LoadedPaths returns the paths of some fields that lead through references, in the body of a document whose elements are those of a fan-out. It returns an
-// error, which is ErrCondition, where they cannot be followed: a field that is an object in which something is loaded would not be what is stored, and
-// what a Go function gives refers to nothing.
+// LoadedPaths returns the paths in fields that lead through references, in the body of a document
+// with the fan-out each. It returns ErrCondition if a reference cannot be followed: a field whose
+// value is an object with loaded values in it would differ from the stored value, and the elements
+// of a Go function refer to nothing.
 func LoadedPaths(each Each, fields []Field) (paths []jsonpath.Path, err error) {
 	all := plainFields(nil, fields)
 	for i, f := range all {
@@ -153,7 +155,8 @@ func (q *Query) Loads() ([]jsonpath.Path, error) {
 // errLoads is the error of a load where there is no other document.
 var errLoads = errors.New("load() is for queries and indexes, which have other documents: a single document is decided by itself")
 
-// CheckSingle refuses a condition that cannot be decided of a document by itself.
+// CheckSingle returns ErrCondition for a condition that refers to a loaded document, which one
+// document is not enough to decide.
 func CheckSingle(e Expr) error {
 	for _, f := range Fields(e) {
 		if f.Loads() {

@@ -9,12 +9,14 @@ import (
 	"github.com/jaydb/jay/internal/text"
 )
 
-// NewLucene returns the condition that a query in Lucene's syntax is, such as
+// NewLucene returns the condition of a query in Lucene's syntax, such as
 //
 //	(oak OR ash) AND "fallen leaves"~5 -rotten Title:maple~0.7
 //
-// on a field, with an analyzer as that of a Search. It is made of searches: what it says of one field in a row is one Search, and groups are And, Or and Not. The syntax
-// is that of Lucene's classic query parser but for ranges, which are refused; docs/search.md has all of it. The error is ErrCondition.
+// on a field, with an analyzer as in a Search. The condition consists of searches: consecutive
+// terms on one field are one Search, and groups are And, Or and Not. The syntax is that of Lucene's
+// classic query parser without ranges, which are refused. docs/search.md has all of it. The error
+// is ErrCondition.
 func NewLucene(f Field, search, analyzer string) (Expr, error) {
 	l := lucene{analyzer: analyzer}
 	a, _, err := Search{Field: f, Analyzer: analyzer}.parse()
@@ -132,7 +134,8 @@ func (l *lucene) search(all []said, sign string) Expr {
 	return Search{Field: all[0].field, Text: strings.Join(words, " "), Analyzer: l.analyzer}
 }
 
-// joined returns what clauses are together of which some are no words, or of several fields. Those that need not be there count for the score beside those that must.
+// joined returns what clauses are together of which some are no words, or of several fields. Those
+// that need not be there count for the score beside those that must.
 func (l *lucene) joined(all []said) Expr {
 	must, should, not := l.parts(all, text.Must, "+"), l.parts(all, text.Should, " "), l.parts(all, text.MustNot, " ")
 	var e And
@@ -154,7 +157,8 @@ func (l *lucene) joined(all []said) Expr {
 	return e
 }
 
-// parts returns the conditions of the clauses of one kind: words of one field in a row are one search, with sign in front of each.
+// parts returns the conditions of the clauses of one kind: words of one field in a row are one
+// search, with sign in front of each.
 func (l *lucene) parts(all []said, occur text.Occur, sign string) (parts []Expr) {
 	var row []said
 	flush := func() {

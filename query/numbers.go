@@ -7,11 +7,12 @@ import (
 	"github.com/jaydb/jay/internal/vector"
 )
 
-// Numbers is a vector whose JSON is the base64 of its numbers. An array of 768 numbers takes about 8 KB and several times as long to read as its base64, which
-// takes 4 KB.
+// Numbers is a vector whose JSON is the base64 of its numbers. The base64 of 768 numbers takes 4
+// KB. An array of them takes about 8 KB, and several times as long to read.
 type Numbers []float32
 
-// MarshalJSON returns the vector in base64; null for nil. Errors are *VectorError: for numbers that are no vector.
+// MarshalJSON returns the vector in base64, and null for nil. It returns a *VectorError for numbers
+// that are not a vector.
 func (n Numbers) MarshalJSON() ([]byte, error) {
 	if n == nil {
 		return []byte("null"), nil
@@ -22,7 +23,8 @@ func (n Numbers) MarshalJSON() ([]byte, error) {
 	return append(vector.AppendBase64([]byte{'"'}, n), '"'), nil
 }
 
-// UnmarshalJSON reads a vector in any of its forms: base64, an array of numbers, or an object with "@vector". null is nil. Errors are *VectorError.
+// UnmarshalJSON reads a vector in any of its forms: base64, an array of numbers, or an object with
+// "@vector". null becomes nil. Errors are *VectorError.
 func (n *Numbers) UnmarshalJSON(raw []byte) error {
 	if string(raw) == "null" {
 		*n = nil

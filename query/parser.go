@@ -60,9 +60,8 @@ func Parse(text string, params map[string]any) (*Query, error) {
 	return q, nil
 }
 
-// ParseCondition parses a condition, the part of a query after where. It serves
-// filters outside of queries, such as those of partial indexes. Parameters and
-// errors are as for [Parse].
+// ParseCondition parses a condition, the part of a query after where. It is for filters outside of
+// queries, such as the conditions of partial indexes. Parameters and errors are as for [Parse].
 func ParseCondition(text string, params map[string]any) (Expr, error) {
 	p, err := newParser(text, params)
 	if err != nil {

@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// picker finds what a column with first or last takes of a document: of the pairs of a value of the order and one of the field, the
-// least one or the greatest. So the answer is the same in whatever order documents come.
+// picker finds what a column with first or last takes of a document: of the pairs of a value of the
+// order and one of the field, the least one or the greatest. So the answer is the same in whatever
+// order documents come.
 type picker struct {
 	fn    Func
 	pairs *Groups // whose group by is the order and the field
@@ -83,7 +84,8 @@ func (p *picker) extreme(field int) (best Value) {
 	return best
 }
 
-// precedes reports whether a pair of an order and a value is taken rather than another one: the lesser by first, and the greater by last.
+// precedes reports whether a pair of an order and a value is taken rather than another one: the
+// lesser by first, and the greater by last.
 func (fn Func) precedes(order, value, other, otherValue Value) bool {
 	c := order.Compare(other)
 	if c == 0 {

@@ -7,9 +7,10 @@ import (
 	"github.com/jaydb/jay/internal/geo"
 )
 
-// Place is true if a place that the field reaches lies so to a shape. The field reaches texts of WKT, objects of GeoJSON, or is
-// spatial.point(Lat, Lng); what is no place, such as a latitude of 91 or a polygon that crosses itself, is passed over. docs/places.md
-// has the rules.
+// Place is true if a place that the field reaches stands in the relation Relation to Shape. The
+// field reaches texts of WKT or objects of GeoJSON, or is spatial.point(Lat, Lng). A value that is
+// not a place, such as a latitude of 91 or a polygon that crosses itself, is ignored.
+// docs/places.md has the rules.
 type Place struct {
 	Field    Field
 	Relation Relation
@@ -49,7 +50,7 @@ func (e Place) complete(_ *compiler, to condition, _ bool) (condition, error) {
 	return to, nil
 }
 
-// Holds reports whether a place lies so to the shape.
+// Holds reports whether a place stands in the relation to the shape.
 func (e *Place) Holds(v geo.Value) bool {
 	switch e.Relation {
 	case PlaceWithin:
@@ -62,10 +63,11 @@ func (e *Place) Holds(v geo.Value) bool {
 	return !v.Intersects(e.Shape.place)
 }
 
-// placeWork is what the reading of a byte of a place with several vertices counts, in units of Pace: its lines are compared with one another.
+// placeWork is what the reading of a byte of a place with several vertices counts, in units of
+// Pace: its lines are compared with one another.
 const placeWork = 20
 
-// PlaceOf returns the place that a value is: a text of WKT, or an object of GeoJSON.
+// PlaceOf returns the place of a value, which is a text of WKT, or an object of GeoJSON.
 func PlaceOf(v Value) (place geo.Value, is bool) {
 	var err error
 	switch v.kind {
@@ -91,8 +93,8 @@ func (m *Matcher) lies(c *condition, v Value) bool {
 // relationFunction is what Functions calls a condition on places.
 const relationFunction = "spatial.within"
 
-// AsksOfPlaces reports whether a condition asks where a place lies, also in one on the elements of an array. The depth of e must be within
-// the bounds.
+// AsksOfPlaces reports whether a condition, or a condition in it on the elements of an array, is on
+// places. The depth of e must be within the bounds.
 func AsksOfPlaces(e Expr) bool {
 	return walk(e, func(e Expr, _ int) error {
 		if _, is := e.(Place); is {

@@ -1,11 +1,9 @@
-// Package query defines what queries are and what they mean. How a query is
-// planned and answered is not its business.
+// Package query defines queries and their meaning. It does not plan or answer them.
 //
-// A [Query] is made by a builder or by [Parse] from text, and is the same
-// either way. Its conditions are [Expr] values. Only [Matcher] defines what a
-// condition means: it evaluates the condition on one document, without indexes.
-// [Value] defines the order of values, and [AppendKey] encodes values as index
-// keys that sort in this order.
+// A builder makes a [Query], or [Parse] makes it from text. The result is the same. The conditions
+// of a Query are [Expr] values. Only [Matcher] defines the meaning of a condition: it evaluates the
+// condition on one document, without indexes. [Value] defines the order of values, and [AppendKey]
+// encodes values as index keys that sort in this order.
 //
 // # What a path reaches
 //
@@ -19,19 +17,17 @@
 //
 // # How values compare
 //
-// The order of all values is missing, null, false, true, numbers, text,
-// arrays, objects. Numbers compare by their exact values, whatever their size
-// and notation, up to an exponent of 10^15; beyond it, only their digits count.
-// Text compares by its case-folded form; texts that fold to the same compare by
-// their original characters. Whether text is equal regardless of case depends
-// on the condition. Folding is that of IDs and never changes. Arrays compare
-// among themselves by their JSON text, and so do objects. A range matches only
-// values of the kind of its bounds, where true and false are of one kind: only
-// numbers are greater than 5.
+// The order of all values is missing, null, false, true, numbers, text, arrays, objects. Numbers
+// compare by their exact values, whatever their size and notation, up to an exponent of 10^15;
+// beyond it, only their digits count. Text compares by its case-folded form; texts that fold to the
+// same compare by their original characters. Whether text is equal regardless of case depends on
+// the condition. Text folds as IDs do, and folding never changes. Arrays compare among themselves
+// by their JSON text, and so do objects. A range matches only values of the kind of its bounds,
+// where true and false are of one kind: only numbers are greater than 5.
 //
-// Instants, points in time, are values of their own: a field reaches them only if it
-// is read as a date (see [Date]), and then it reaches no text. They compare by time,
-// whatever their zone and digits.
+// Instants, which are points in time, are values of their own. A field reaches instants only if it
+// is read as a date (see [Date]), and then it reaches no text. Instants compare by time, whatever
+// their zone and digits.
 //
 // # Concurrency
 //
@@ -53,7 +49,7 @@ import "github.com/jaydb/jay/internal/jsonpath"
 type Query struct {
 	From     string // collection; "" means every document
 	Index    string // name of the computed index that is asked instead of documents; "" for none. From is "" then
-	Each     Each   // whose elements are what the rest of the query asks of; the zero Each means the documents
+	Each     Each   // the rest of the query is about its elements; the zero Each means the documents
 	Where    Expr   // nil means no condition
 	GroupBy  []Field
 	Having   Expr      // condition on groups: all its fields have a Func
@@ -77,38 +73,40 @@ type Query struct {
 	NoIndex  bool   // no index answers; UseIndex is "" then
 }
 
-// IsDistinct reports whether rows are left out that are the same as an earlier one.
+// IsDistinct reports whether the query leaves out rows that are the same as an earlier row.
 func (q *Query) IsDistinct() bool { return q.Distinct && q.Projects() }
 
-// Projects reports whether the answers are something of documents, and not whole documents. Facets are apart.
+// Projects reports whether the answers are projections and not whole documents. It does not
+// consider facets.
 func (q *Query) Projects() bool { return len(q.Select) > 0 || q.Script != nil }
 
-// Field is what a condition, an order or a column refers to: a path into the
-// body or, if Meta is set, a part of the metadata, or an expression that is computed from others.
+// Field is the operand of a condition, an order or a column: a path into the body, or, if Meta is
+// set, a part of the metadata or an expression that is computed from other fields.
 type Field struct {
 	Meta Meta
 	Path jsonpath.Path // if Meta is MetaNone, MetaCustom or MetaElement
 	Date Date          // read as instants, or as parts of them; of the metadata only MetaLastModified is
 	UTC  bool          // of a field with a Date: text without an offset is read, too, as an instant in UTC (At as utc)
 	Zone *Zone         // of a part of an instant: where it is that day; nil is UTC
-	Func Func          // in a condition on groups: what is asked is this function of the field
-	By   *Field        // of what FuncFirst and FuncLast are asked of: the field whose values are the order
+	Func Func          // in a condition on groups: the condition is on this function of the field
+	By   *Field        // with FuncFirst and FuncLast: the field whose values are the order
 
 	Expression *Expression // if Meta is MetaExpression: what is computed from other fields
 
 	ends bool // of a Reader: an array at the end of the path is a value, and does not stand for its elements
 }
 
-// Whole returns the field with an array at its end as one value, such as a vector; otherwise the elements of the array are the values.
+// Whole returns the field with an array at its end as one value, such as a vector; otherwise the
+// elements of the array are the values.
 func (f Field) Whole() Field {
 	f.ends = true
 	return f
 }
 
-// Date says what a field makes of the values that its path reaches. A field that is
-// read as a date reaches an instant for each text that is a date-time of RFC 3339, and
-// null for null; it reaches nothing else. Its texts are converted to UTC first. With Field.UTC a date and a
-// time without an offset is an instant as well, with a T or a blank between the two.
+// Date says how a field converts the values that its path reaches. A field that is read as a date
+// reaches an instant for each text that is a date-time of RFC 3339, and null for null; it reaches
+// nothing else. Its texts are converted to UTC first. With Field.UTC a date and a time without an
+// offset is an instant as well, with a T or a blank between the two.
 type Date uint8
 
 const (
@@ -133,7 +131,7 @@ const (
 	MetaCustom                   // a path into the custom metadata, such as @metadata.Source
 	MetaExpression               // no part of the metadata: Field.Expression
 	MetaElement                  // a path that begins with the name of the element of a fan-out: see Each
-	MetaScore                    // score(): how well the document matches the searches of the query, only in orders and columns: see Boost
+	MetaScore                    // score(): how well the document matches the searches of the query; only in orders and columns: see Boost
 )
 
 // Order is one key of an order.
@@ -172,22 +170,25 @@ const (
 	FuncNone  Func = iota // the value itself: the group's key
 	FuncCount             // the number of documents
 	FuncSum               // the sum of all numbers that the field reaches, exact up to 20,000 digits
-	FuncAvg               // their mean, to 17 digits; null if there are none
+	FuncAvg               // the mean of the numbers, to 17 digits; null if there are none
 	FuncMin               // the least value reached, in the order of all values; null if there is none
 	FuncMax               // the greatest value reached
 
-	// FuncCountDistinct is the number of different values that the field reaches in the documents of the group, as count(distinct path) of
-	// SQL: null does not count. Values are different as groups are: 1 and 1.0 are one, "a" and "A" two.
+	// FuncCountDistinct is the number of different values that the field reaches in the documents of
+	// the group, as count(distinct path) of SQL: null does not count. Values are different as groups
+	// are: 1 and 1.0 are one, "a" and "A" two.
 	FuncCountDistinct
 
-	// FuncFirst is the value of the field where Field.By has its least value: first(Total order by At). Of several values of the
-	// field at that place it is the least one. What has no value of By does not count; a missing value of the field is null. If both
-	// paths lead through the same array, the values of each element belong together; of other arrays the least values count.
+	// FuncFirst is the value of the field where Field.By has its least value: first(Total order by
+	// At). If the field has several values there, it is the least one. Documents without a value of By
+	// do not count. A missing value of the field is null. If both paths lead through the same array,
+	// the values of each element belong together. In other arrays the least values count.
 	FuncFirst
 	FuncLast // the same with the greatest values: last(Total order by At)
 
-	// FuncList is an array of the values that the field reaches in the documents of the group, in the order of all values: list(Name). A value
-	// that is reached several times is there as often. Missing values are left out, and null is a value. It is bounded: see ListError.
+	// FuncList is an array of the values that the field reaches in the documents of the group, in the
+	// order of all values: list(Name). A value that is reached several times is there as often.
+	// Missing values are left out, and null is a value. It is bounded: see ListError.
 	FuncList
 	FuncListDistinct // the same with each different value once: list(distinct Name)
 )
@@ -216,9 +217,9 @@ const (
 	GreaterOrEqual
 )
 
-// Compare is true if the field reaches a value of the kind of Value, a scalar,
-// that stands in this relation to it. "Not equal" is Not of Equal, and so true
-// where the field is missing. With Fold, case does not matter.
+// Compare is true if the field reaches a value that has the kind of Value, a scalar, and stands in
+// the relation Op to it. "Not equal" is Not of Equal, and so true where the field is missing. With
+// Fold, case does not matter.
 type Compare struct {
 	Field Field
 	Op    Op

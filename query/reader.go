@@ -6,7 +6,7 @@ import (
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
-// Doc is a document as queries see it. It owns no memory.
+// Doc is a document for queries. It does not own the memory of its fields.
 type Doc struct {
 	Body []byte   // a JSON object, valid and compact
 	Meta Metadata // nil for a document without metadata
@@ -15,8 +15,8 @@ type Doc struct {
 	version uint64 // of the document, the same for all of its elements; 0 for none: see Elements
 }
 
-// Metadata supplies the metadata of a document on demand. An implementation by a
-// pointer that is reused for many documents costs no allocation.
+// Metadata supplies the metadata of a document on demand. An implementation that reuses a pointer
+// for many documents costs no allocation.
 type Metadata interface {
 	// AppendMeta appends a part of the metadata to dst: MetaEtag in digits, MetaScore as a number, MetaCustom as
 	// a JSON object, valid and compact, and every other as text without quotes. It
@@ -220,13 +220,16 @@ func (r *Reader) SetPace(p *Pace) {
 // default, 0, is no limit. A new limit takes effect at the next Reset.
 func (r *Reader) Limit(n int) { r.limit = n }
 
-// Apart makes each expression count for itself what it computes of a document, up to the same bound. Without it the value
-// of one expression depends on which others are read; an index must not.
+// Apart gives each expression a bound of its own on what it computes for a document. Without Apart,
+// all expressions share the bound, so that the value of one depends on which others are read. That
+// must not happen in an index.
 func (r *Reader) Apart() { r.apart = true }
 
-// Failed returns why the expression of a field fails for the document, and so has no value: an operand of a wrong kind, a
-// field that reaches several values, a division by zero, a result beyond the bounds. See Reason and ComputesTooMuch. It is nil for an expression that has a value, or has none because an operand is
-// missing, and for a field that is none.
+// Failed returns why the expression of a field fails for the document, and so has no value: an
+// operand of a wrong kind, a field that reaches several values, a division by zero, a result beyond
+// the bounds. See Reason and ComputesTooMuch. Failed returns nil for an expression that has a
+// value, for an expression without a value because an operand is missing, and for a field that is
+// not an expression.
 func (r *Reader) Failed(field int) error {
 	if r.fields[field].computed == nil {
 		return nil
@@ -253,8 +256,8 @@ func (r *Reader) Values(field int) []Value {
 	return all
 }
 
-// Many reports whether a field reaches too many values to be held in memory. Then
-// Values collects them anew at each call.
+// Many reports whether a field reaches too many values to be held in memory. Then Values collects
+// them again at each call.
 func (r *Reader) Many(field int) bool { return r.reach(field).many }
 
 // Each calls fn with the values that a field reaches, in document order, until fn
@@ -294,14 +297,13 @@ func (r *Reader) Each(field int, fn func(Value) bool) {
 	})
 }
 
-// Found reports whether a field's path leads to a value, null and the empty array
-// included. That of a field that is read as a date must lead to an instant or null.
+// Found reports whether a field's path leads to a value, null and the empty array included. The
+// path of a field that is read as a date must lead to an instant or null.
 func (r *Reader) Found(field int) bool { return r.reach(field).found }
 
-// Single reports whether a field's path goes through no array and does not end at
-// one, not even an empty one, and what the field reaches is what is there: of a field
-// that is read as a date an instant in its canonical spelling, null or nothing. It then
-// reaches at most one value.
+// Single reports whether a field's path neither goes through an array nor ends at one, not even an
+// empty one, and the field reaches the stored value as it is: for a field that is read as a date,
+// an instant in its canonical spelling, null or nothing. Then the field reaches at most one value.
 func (r *Reader) Single(field int) bool {
 	f := r.reach(field)
 	return !f.array && !f.other

@@ -25,13 +25,14 @@ func ParseExpression(text string) (Field, error) {
 	return f, nil
 }
 
-// ParseMember parses a member of a computed index: an expression such as Price * Quantity, a field, also as date or as utc, or a constant.
-// Every error is a [*SyntaxError], and is [ErrSyntax].
+// ParseMember parses a member of a computed index: an expression such as Price * Quantity, a field,
+// also as date or as utc, or a constant. Every error is a [*SyntaxError], and is [ErrSyntax].
 func ParseMember(text string) (Field, error) { return parseMember(text, nil) }
 
-// ParseReduction parses a member of a result of a computed index: an expression of members of a group, and of the functions
-// count(), sum(), avg(), min(), max(), first(), last() and list(), also in the condition of if(). It adds a column for each function to columns, unless it is there, and the expression has the
-// member of the column's name in its place. Errors are as for [ParseMember].
+// ParseReduction parses a member of a result of a computed index: an expression of members of a
+// group, and of the functions count(), sum(), avg(), min(), max(), first(), last() and list(), also
+// in the condition of if(). It adds a column for each function to columns, unless it is there, and
+// the expression has the member of the column's name in its place. Errors are as for [ParseMember].
 func ParseReduction(text string, columns *[]Column) (Field, error) { return parseMember(text, columns) }
 
 func parseMember(text string, columns *[]Column) (Field, error) {
@@ -463,8 +464,8 @@ func (e *expressions) unitOf(f *function, operand *operation, at token) error {
 		hinting(nearestWord(given, f.units))
 }
 
-// atParenthesesOfOperand reports whether the parenthesis at tok begins an operand, (A + B) * 2 > 5, and not a condition: an
-// operator follows the parenthesis that closes it.
+// atParenthesesOfOperand reports whether the parenthesis at tok begins an operand, (A + B) * 2 > 5,
+// and not a condition: an operator follows the parenthesis that closes it.
 func (e *expressions) atParenthesesOfOperand() bool {
 	if e.groups == nil {
 		e.groups = operandGroups(e.p.lex, e.p.tok)

@@ -228,8 +228,9 @@ type facetSetup struct {
 	}
 }
 
-// ParseFacetSetup returns the facets of a document as RavenDB's clients store it: Facets with FieldName and RangeFacets with Ranges, each with
-// DisplayFieldName, Options and Aggregations. It returns ErrFacet for one that has no meaning.
+// ParseFacetSetup returns the facets of a document as RavenDB's clients store it: Facets with
+// FieldName and RangeFacets with Ranges, each with DisplayFieldName, Options and Aggregations. It
+// returns ErrFacet for an invalid facet.
 func ParseFacetSetup(body []byte) ([]Facet, error) {
 	var setup facetSetup
 	if err := json.Unmarshal(body, &setup); err != nil {
@@ -282,8 +283,8 @@ func ParseFacetSetup(body []byte) ([]Facet, error) {
 	return out, nil
 }
 
-// aggregationFields returns the functions that a member of Aggregations asks for: its value is a field, a list of fields, or a list of objects
-// with Name and DisplayName.
+// aggregationFields returns the functions that a member of Aggregations asks for: its value is a
+// field, a list of fields, or a list of objects with Name and DisplayName.
 func aggregationFields(name string, raw json.RawMessage) ([]string, error) {
 	fn := map[string]string{"sum": "sum", "average": "avg", "min": "min", "max": "max"}[strings.ToLower(name)]
 	if fn == "" {

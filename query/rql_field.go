@@ -263,10 +263,10 @@ func (p *parser) metadata(start token, steps []jsonpath.Step) (Field, error) {
 	return f, nil
 }
 
-// NewField returns the field at a path. One that begins with @metadata leads to a part
-// of the metadata, or into the custom metadata. It returns an error for @metadata
-// itself, for a path through a part that is a single value, and for a member that is
-// spelled nearly like one that Jay makes.
+// NewField returns the field at a path. A path that begins with @metadata leads to a part of the
+// metadata, or into the custom metadata. It returns an error for @metadata itself, for a path
+// through a part that is a single value, and for a member that is spelled nearly like one that Jay
+// makes.
 func NewField(path jsonpath.Path) (Field, error) {
 	if path.Root() != metadataMember {
 		return Field{Path: path}, nil
@@ -338,9 +338,9 @@ func (f Field) String() string {
 	return metadataMember + "." + metaNames[f.Meta]
 }
 
-// GoString is f as fmt prints it with %#v. The hashes that are stored with the results of calls are made of it, so that a field
-// without a zone is printed as before there were zones, one that is not UTC as before there was "as utc", and one
-// without an expression as before there were any.
+// GoString is f as fmt prints it with %#v. The hashes that are stored with the results of calls are
+// made of it, so that a field without a zone is printed as before there were zones, one that is not
+// UTC as before there was "as utc", and one without an expression as before there were any.
 //
 // Part of the on-disk format. Must not change.
 func (f Field) GoString() string {

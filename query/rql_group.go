@@ -60,10 +60,10 @@ func (p *parser) termOrKey(q *Query, expected string, refused map[string]string)
 	return at, p.fail(at.offset, "key() of several fields is not there").hinting("name the fields of group by one by one")
 }
 
-// term = operand | "count" "(" [ "distinct" dated ] ")" | ( "sum" | "avg" | "min" | "max" ) "(" dated ")" | ( "first" | "last" ) "(" dated "order" "by" dated ")" |
-// "list" "(" [ "distinct" ] dated ")" .
-// dated = operand [ "as" ( "date" | "utc" ) ] .
-// An alias without a member is the zero Field.
+// term = operand | "count" "(" [ "distinct" dated ] ")" | ( "sum" | "avg" | "min" | "max" ) "("
+// dated ")" | ( "first" | "last" ) "(" dated "order" "by" dated ")" | "list" "(" [ "distinct" ]
+// dated ")" . dated = operand [ "as" ( "date" | "utc" ) ] . An alias without a member is the zero
+// Field.
 func (p *parser) term(expected string, refused map[string]string) (term, error) {
 	at := term{offset: p.tok.offset}
 	if p.atWholeDocument() {
@@ -240,9 +240,10 @@ func GroupField(e Expr) (f Field, found bool) {
 	return f, found
 }
 
-// EachField calls fn with the field of each condition in e, or with both, until it returns an error. The
-// depth of e must be within the bounds. The fields in an ElemMatch count as fields of the
-// document, such as Lines.Product. Without an ElemMatch it allocates nothing.
+// EachField calls fn with the field of each condition in e, or with both fields of a CompareFields,
+// until fn returns an error. The depth of e must be within the bounds. The fields in an ElemMatch
+// count as fields of the document, such as Lines.Product. Without an ElemMatch it allocates
+// nothing.
 func EachField(e Expr, fn func(Field) error) error {
 	switch e := e.(type) {
 	case nil:
@@ -290,7 +291,8 @@ func EachField(e Expr, fn func(Field) error) error {
 	return nil
 }
 
-// Conjuncts returns the conditions that are joined by And in e, also those of an And in another; of nil none.
+// Conjuncts returns the conditions that And joins in e, those of nested Ands included. It returns
+// none for a nil e.
 func Conjuncts(e Expr) (all []Expr) {
 	and, ok := e.(And)
 	switch {
@@ -324,9 +326,9 @@ func joined(list And) Expr {
 	return list
 }
 
-// MapFields returns e with each field replaced by what fn returns for it, or the first
-// error of fn. Of an ElemMatch it replaces the field of the elements, and not those in it.
-// It does not change e, whose depth must be within the bounds.
+// MapFields returns e with each field replaced by the result of fn, or the first error of fn. In an
+// ElemMatch it replaces the field of the elements, and not the fields in Where. It does not change
+// e, whose depth must be within the bounds.
 func MapFields(e Expr, fn func(Field) (Field, error)) (Expr, error) {
 	return MapConditions(e, func(e Expr) (Expr, error) {
 		if l, is := e.(leaf); is {
@@ -336,9 +338,9 @@ func MapFields(e Expr, fn func(Field) (Field, error)) (Expr, error) {
 	})
 }
 
-// GroupColumns returns the columns that a query with groups computes: those of select,
-// and behind them what its condition on groups asks of them beside. having is that
-// condition, on rows with these columns.
+// GroupColumns returns the columns that a query with groups computes: the columns of select, and
+// after them further columns that its condition on groups needs. having is this condition, on rows
+// with these columns.
 func (q *Query) GroupColumns() (columns []Column, having Expr, err error) {
 	columns = q.Select[:len(q.Select):len(q.Select)]
 	if q.Having == nil {

@@ -8,8 +8,9 @@ import (
 
 // Fields of documents that are loaded
 //
-// load(CustomerId).Name is the member Name of the document whose ID is at CustomerId. A path leads there: see jsonpath.Load. Who evaluates a
-// query with one gives it bodies that are expanded (package loads), by LoadedPaths.
+// load(CustomerId).Name is the member Name of the document whose ID is at CustomerId. A path leads
+// there: see jsonpath.Load. Who evaluates a query with one gives it bodies that are expanded
+// (package loads), by LoadedPaths.
 
 // loading parses fields of loaded documents.
 type loading struct{ p *parser }

@@ -8,13 +8,15 @@ import (
 
 // MaxFused is how many orders the order of a query with Fused joins at most.
 //
-// Such an order is by reciprocal ranks (Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion", 2009). In each order of OrderBy, the rank of an answer
-// is 1 more than the number of answers that are better there, so that equal ones share a rank. The answers come by the sum of 1 / (RankOffset + rank) over
-// the orders, the greatest first, and equal ones by ascending IDs. Orders compare numbers, as float64. An answer that has no number in an order, or
-// no score, has no rank there, and the order adds nothing to its sum.
+// Such an order is by reciprocal ranks (Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion",
+// 2009). In each order of OrderBy, the rank of an answer is 1 more than the number of answers that
+// are better there, so that equal ones share a rank. The answers come by the sum of 1 / (RankOffset
+// + rank) over the orders, the greatest first, and equal ones by ascending IDs. Orders compare
+// numbers, as float64. An answer that has no number in an order, or no score, has no rank there,
+// and the order adds nothing to its sum.
 const MaxFused = 8
 
-// RankOffset is what is added to a rank before its reciprocal is taken.
+// RankOffset is added to a rank before its reciprocal is taken.
 const RankOffset = 60
 
 // orders parses the order of a query.
@@ -83,7 +85,8 @@ func (p orders) fused(q *Query) error {
 	return nil
 }
 
-// ParseFused parses the text of an order by reciprocal ranks, such as FusedText makes. It returns false for another text.
+// ParseFused parses the text of an order by reciprocal ranks, such as FusedText makes. It returns
+// false for another text.
 func ParseFused(text string) (list []Order, is bool, err error) {
 	if !strings.HasPrefix(strings.ToLower(strings.TrimSpace(text[:min(len(text), 100)])), "rank") {
 		return nil, false, nil

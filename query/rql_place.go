@@ -74,7 +74,8 @@ func (p places) place() (Field, error) {
 	return Field{}, p.unknown("a field, spatial.point(Lat, Lng) or spatial.wkt(Field)")
 }
 
-// isQuoted reports whether tok is the text of a function of places: RavenDB's clients put it in quotes in spatial.distance('spatial.point(Lat, Lng)', ...).
+// isQuoted reports whether tok is the text of a function of places: RavenDB's clients put it in
+// quotes in spatial.distance('spatial.point(Lat, Lng)', ...).
 func (p places) isQuoted() bool {
 	if p.tok.kind != tokenText || !strings.HasPrefix(strings.ToLower(p.tok.text), "spatial.") {
 		return false
@@ -146,8 +147,9 @@ func (p places) unit() (string, error) {
 	return name, err
 }
 
-// shape = "spatial." ( "circle" "(" radius "," latitude "," longitude [ unit ] | "box" "(" south "," west "," north "," east |
-// "point" "(" latitude "," longitude | "wkt" "(" text [ unit ] ) ")" .
+// shape = "spatial." ( "circle" "(" radius "," latitude "," longitude [ unit ] | "box" "(" south
+// "," west "," north "," east | "point" "(" latitude "," longitude | "wkt" "(" text [ unit ] ) ")"
+// .
 func (p places) shape() (s Shape, err error) {
 	at := p.tok
 	const expected = "a shape: spatial.circle(radius, latitude, longitude), spatial.box(south, west, north, east), spatial.point(latitude, longitude) or spatial.wkt('...')"

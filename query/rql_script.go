@@ -109,8 +109,8 @@ func (s *scripts) load() error {
 	})
 }
 
-// named puts fields of documents that are loaded in the place of those that begin with a name of a load before the clause: with load o.Company as c,
-// the field c.Name is load(Company).Name.
+// named puts fields of documents that are loaded in the place of those that begin with a name of a
+// load before the clause: with load o.Company as c, the field c.Name is load(Company).Name.
 func (s *scripts) named(q *Query, clause clauseKind) (err error) {
 	at := s.p.tok.offset
 	field := func(f Field) (Field, error) {

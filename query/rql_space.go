@@ -5,10 +5,12 @@ import (
 	"strings"
 )
 
-// spaces parses what the functions of a space have together, such as those of spatial.within(...) and vector.search(...).
+// spaces parses what the functions of a space have together, such as those of spatial.within(...)
+// and vector.search(...).
 type spaces struct{ *parser }
 
-// at returns the name of the function of a space that tok begins, in lower case: "within" of spatial.within(. It is "" for none.
+// at returns the name of the function of a space that tok begins, in lower case: "within" of
+// spatial.within(. It is "" for none.
 func (p spaces) at(space string) string {
 	if p.tok.kind != tokenWord || !p.tok.is(space) {
 		return ""

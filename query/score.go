@@ -5,11 +5,13 @@ import (
 	"strconv"
 )
 
-// Boost is true if its condition is, and multiplies what the searches in it count for the score by By. A condition without a search
-// in it counts By where it is true, and nothing where it is not.
+// Boost is true if its condition is true. It multiplies the contribution of the searches in the
+// condition to the score by By. A condition without a search adds By to the score where it is true,
+// and nothing where it is false.
 //
-// The score of a document is the sum of what the searches count that are true of it, and of the boosts of other conditions; those in a
-// Not and in an ElemMatch count nothing.
+// The score of a document is the sum of the contributions of the searches that are true of it, and
+// of the boosts of other conditions that are true of it. Conditions in a Not and in an ElemMatch
+// add nothing.
 type Boost struct {
 	Expr Expr
 	By   float64 // above 0, up to MaxBoost
@@ -28,7 +30,7 @@ func (e Boost) Check() error {
 	return nil
 }
 
-// Boosts reports whether a condition has a Boost in it. The depth of e must be within the bounds.
+// Boosts reports whether a condition contains a Boost. The depth of e must be within the bounds.
 func Boosts(e Expr) bool {
 	return walk(e, func(e Expr, _ int) error {
 		if _, is := e.(Boost); is {
@@ -38,7 +40,8 @@ func Boosts(e Expr) bool {
 	}) != nil
 }
 
-// Unboosted returns e without the Boosts in it: what it means for documents is the same. The depth of e must be within the bounds.
+// Unboosted returns e without its Boosts. The result is true of the same documents. The depth of e
+// must be within the bounds.
 func Unboosted(e Expr) Expr {
 	if !Boosts(e) {
 		return e

@@ -11,12 +11,13 @@ import (
 	"github.com/jaydb/jay/internal/script"
 )
 
-// Script is a projection by JavaScript: it makes an object of each document that a query finds. [Parse] makes it of
+// Script is a projection by JavaScript: it makes an object from each document that a query finds.
+// [Parse] makes it from
 //
 //	declare function out(o, c) { return { Customer: o.Customer, Company: c.Name } }
 //	from Orders as o where o.Total > 5 load o.Company as c select out(o, c)
 //
-// or of select { ... }. It is immutable, and safe for concurrent use.
+// or from select { ... }. It is immutable, and safe for concurrent use.
 type Script struct {
 	functions []string // as they are declared: "function out(o, c) { ... }"
 	result    string   // behind select
@@ -26,7 +27,7 @@ type Script struct {
 	values    map[string]json.RawMessage // of parameters
 }
 
-// Load gives a name to documents that a projection by JavaScript reads beside its own: load Company as c.
+// Load names further documents that a projection by JavaScript reads: load Company as c.
 type Load struct {
 	Path jsonpath.Path // of the IDs
 	Name string
@@ -43,7 +44,8 @@ const (
 	MaxProjectionSteps = 2_000_000_000 // steps of one query
 )
 
-// ScriptError is why the JavaScript of a query fails for a document: where it does, in the text of the query, and what is wrong.
+// ScriptError says why the JavaScript of a query fails for a document, and where in the text of the
+// query.
 type ScriptError struct {
 	Line, Column int // from 1; 0 if unknown
 	Message      string
@@ -57,23 +59,25 @@ func (e *ScriptError) Error() string {
 	return fmt.Sprintf("JavaScript, line %d, column %d: %s", e.Line, e.Column, e.Message)
 }
 
-// Unwrap returns the error of what the script has called.
+// Unwrap returns the error of a function that the script has called.
 func (e *ScriptError) Unwrap() error { return e.cause }
 
-// Loads returns what the query loads for each document. It must not be changed.
+// Loads returns the Loads of the query, which it runs for each document. The result must not be
+// changed.
 func (s *Script) Loads() []Load { return s.loads }
 
 // Scripted is a document for [Script.Run].
 type Scripted struct {
 	ID       string
 	Document []byte              // JSON, with @metadata
-	IDs      [][]string          // parallel to Loads: the IDs at their paths, "" for what is none
+	IDs      [][]string          // parallel to Loads: the IDs at their paths, "" for a value that is not an ID
 	Steps    int64               // that are left to the query; those of the document are bounded as well
-	Take     func(n int64) error // is called before memory is taken; its error is returned as it is. nil is nobody
+	Take     func(n int64) error // called before memory is taken; its error is returned as it is. May be nil
 }
 
-// Run returns the object that the script makes of a document, and how many steps that has taken. load returns the JSON of a document with its
-// @metadata, or nil if there is none. The error is a *ScriptError, that of ctx, or one of Take.
+// Run returns the object that the script makes from a document, and the number of steps that the
+// script has run. load returns the JSON of a document with its @metadata, or nil if there is none.
+// The error is a *ScriptError, the error of ctx, or an error of Take.
 func (s *Script) Run(ctx context.Context, in Scripted, load func(id string) ([]byte, error)) (row []byte, steps int64, err error) {
 	limits := script.Limits{Steps: min(MaxScriptSteps, in.Steps), Bytes: MaxScriptBytes, Calls: MaxScriptLoads}
 	if limits.Steps <= 0 {

@@ -8,15 +8,15 @@ import (
 	"github.com/jaydb/jay/internal/text"
 )
 
-// Search is true if the texts that the field reaches have the words of Text: one of them, or with All each of them. Text is what
-// people type, such as
+// Search is true if the texts that the field reaches have a word of Text, or, with All, each word
+// of Text. Text is a search as users type it, such as
 //
 //	oak tre* "fallen leaves" -rotten
 //
-// where a word may also be "oak leaves"~5, w?nd*, maple~ or +ripe, as docs/search.md says. All texts of an array are one, but a phrase
-// does not reach from one element into the next.
+// where a word may also be "oak leaves"~5, w?nd*, maple~ or +ripe, as docs/search.md says. All
+// texts of an array are one, but a phrase does not reach from one element into the next.
 //
-// Words are those that the Analyzer makes of the texts and of Text, such as "english"; empty is "standard".
+// The Analyzer, such as "english", splits the texts and Text into words. Empty means "standard".
 type Search struct {
 	Field    Field
 	Text     string
@@ -111,8 +111,8 @@ func (e Search) write(b *strings.Builder) {
 	b.WriteString(")")
 }
 
-// Searches reports whether a condition searches for words, also in one on the elements of an array. The depth of e must be
-// within the bounds.
+// Searches reports whether a condition, or a condition in it on the elements of an array, searches
+// for words. The depth of e must be within the bounds.
 func Searches(e Expr) bool {
 	err := walk(e, func(e Expr, _ int) error {
 		switch e.(type) {
@@ -124,8 +124,8 @@ func Searches(e Expr) bool {
 	return err != nil
 }
 
-// SearchesIn returns the searches of a condition that documents are found by: those below not, and on the elements of an array, are left out. The
-// depth of e must be within the bounds.
+// SearchesIn returns the searches of a condition that find documents. It leaves out searches below
+// not, and searches on the elements of an array. The depth of e must be within the bounds.
 func SearchesIn(e Expr) (all []Search) {
 	switch e := e.(type) {
 	case And:
@@ -146,7 +146,8 @@ func SearchesIn(e Expr) (all []Search) {
 
 var errFound = errors.New("found")
 
-// searchCall parses the rest of "search" "(" field "," text [ "," ( "and" | "or" ) ] [ "," analyzer ] ")", behind the text.
+// searchCall parses the rest of "search" "(" field "," text [ "," ( "and" | "or" ) ] [ "," analyzer
+// ] ")", behind the text.
 func (p *parser) searchCall(field Field, words string, at token) (Expr, error) {
 	if p.exact {
 		return nil, p.fail(at.offset, "search() has no exact form").hinting("name an analyzer that knows case: search(Text, 'Oak', 'whitespace')")
@@ -183,7 +184,8 @@ func (p near) analyzer(expected string) (string, error) {
 	return strings.ToLower(strings.TrimSpace(name)), nil
 }
 
-// lucene parses the rest of "lucene" "(" field "," text [ "," analyzer ] ")", behind the text. In exact() the words are whole texts.
+// lucene parses the rest of "lucene" "(" field "," text [ "," analyzer ] ")", behind the text. In
+// exact() the words are whole texts.
 func (p near) lucene(field Field, words string, at token) (Expr, error) {
 	analyzer, err := p.analyzer("the name of an analyzer")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/jaydb/jay/internal/geo"
 )
 
-// Relation is how the place of a document lies to a shape.
+// Relation is a spatial relation of the place of a document to a shape.
 type Relation uint8
 
 const (
@@ -24,7 +24,7 @@ var relationNames = [...]string{PlaceWithin: "within", PlaceIntersects: "interse
 // MaxVertices is how many vertices a shape, and a place of a document, has at most.
 const MaxVertices = geo.MaxVertices
 
-// PlaceError says why numbers or a text are no place.
+// PlaceError says why numbers or a text are not a place.
 type PlaceError struct {
 	Rule  string // such as "a latitude is between -90 and 90"
 	Value string // what breaks it
@@ -41,13 +41,15 @@ func placeError(err error) error {
 	return err
 }
 
-// Shape is what a Place lies to. CircleShape, BoxShape, PointShape and WKTShape make it. It is immutable.
+// Shape is the shape of a Place condition. Make one with CircleShape, BoxShape, PointShape or
+// WKTShape. It is immutable.
 type Shape struct {
 	text  string // as RQL has it
 	place *geo.Place
 }
 
-// CircleShape returns all points that are up to radius from a point, in "kilometers", "miles" or "meters"; "" is kilometers. Errors are *PlaceError.
+// CircleShape returns all points that are up to radius from a point, in "kilometers", "miles" or
+// "meters"; "" is kilometers. Errors are *PlaceError.
 func CircleShape(latitude, longitude, radius float64, unit string) (Shape, error) {
 	name, length, err := unitNamed(unit)
 	if err != nil {
@@ -57,8 +59,8 @@ func CircleShape(latitude, longitude, radius float64, unit string) (Shape, error
 	return Shape{"spatial.circle(" + numberText(radius) + ", " + numberText(latitude) + ", " + numberText(longitude) + ", " + quote(name) + ")", p}, placeError(err)
 }
 
-// BoxShape returns all points between two parallels and two meridians: it goes east from west, over the antimeridian if that is where east
-// is. Errors are *PlaceError.
+// BoxShape returns all points between two parallels and two meridians. The box extends eastward
+// from west to east, across the antimeridian if east is less than west. Errors are *PlaceError.
 func BoxShape(south, west, north, east float64) (Shape, error) {
 	p, err := geo.Box(south, west, north, east)
 	return Shape{"spatial.box(" + numberText(south) + ", " + numberText(west) + ", " + numberText(north) + ", " + numberText(east) + ")", p}, placeError(err)
@@ -70,8 +72,8 @@ func PointShape(latitude, longitude float64) (Shape, error) {
 	return Shape{"spatial.point(" + numberText(latitude) + ", " + numberText(longitude) + ")", p}, placeError(err)
 }
 
-// WKTShape returns the shape of a text of WKT, longitude first. The unit is that of the radius of a CIRCLE in it; "" is kilometers. Errors are
-// *PlaceError.
+// WKTShape returns the shape of a text of WKT, longitude first. The unit is the unit of the radius
+// of a CIRCLE in the text; "" means kilometers. Errors are *PlaceError.
 func WKTShape(text, unit string) (Shape, error) {
 	name, length, err := unitNamed(unit)
 	if err != nil {
@@ -106,7 +108,8 @@ func numberText(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 // String returns the shape as RQL has it.
 func (s Shape) String() string { return s.text }
 
-// GoString is the shape as fmt prints it with %#v: by its text, as a hash that is kept with the result of a call is made of it.
+// GoString is the shape as fmt prints it with %#v: by its text, as a hash that is kept with the
+// result of a call is made of it.
 //
 // Part of the on-disk format. Must not change.
 func (s Shape) GoString() string { return "query.Shape(" + strconv.Quote(s.text) + ")" }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Shares finds what single documents give to groups, by the rules of [Groups]: in which groups they are, and the
-// numbers of sums. An index that keeps groups is made of it.
+// Shares computes the contribution of single documents to groups, by the rules of [Groups]: the
+// groups of a document, and the numbers of its sums. Indexes that keep groups use it.
 //
 // Shares is not safe for concurrent use.
 type Shares struct {
@@ -31,8 +31,8 @@ func NewShares(members, sums []Field) (*Shares, error) {
 	return s, nil
 }
 
-// Begin makes doc the present document, and returns in how many combinations of values it is, at least one. It returns
-// a *LimitError if there are more than 10,000.
+// Begin makes doc the current document, and returns the number of its combinations of values, at
+// least one. It returns a *LimitError if there are more than 10,000.
 func (s *Shares) Begin(doc Doc) (combinations int, err error) {
 	s.pace = Pace{}
 	s.count, err = s.groups.begin(doc)
@@ -42,9 +42,10 @@ func (s *Shares) Begin(doc Doc) (combinations int, err error) {
 	return s.count, err
 }
 
-// Each calls fn with the members of each combination, until it returns an error. A member is missing if
-// its field reaches nothing. Combinations with equal members are one group, and missing counts as null. The members are valid until fn
-// returns. Each returns a *LimitError if the expressions among the members compute too much. It can be called once for a document.
+// Each calls fn with the members of each combination, until it returns an error. A member is
+// missing if its field reaches nothing. Combinations with equal members are one group, and missing
+// counts as null. The members are valid until fn returns. Each returns a *LimitError if the
+// expressions among the members compute too much. It can be called once for a document.
 func (s *Shares) Each(fn func(members []Value) error) error {
 	defer clear(s.members) // they would keep the last document in memory
 	for range s.count {
@@ -62,8 +63,8 @@ func (s *Shares) Each(fn func(members []Value) error) error {
 	return nil
 }
 
-// Numbers calls fn with each number that the field of a sum reaches in the present document. It returns a *LimitError if
-// the expressions of the document compute too much.
+// Numbers calls fn with each number that the field of a sum reaches in the current document. It
+// returns a *LimitError if the expressions of the document compute too much.
 func (s *Shares) Numbers(sum int, fn func(number Value)) error {
 	s.groups.reader.Each(s.groups.by+sum, func(v Value) bool {
 		if v.kind == KindNumber {
@@ -74,8 +75,8 @@ func (s *Shares) Numbers(sum int, fn func(number Value)) error {
 	return s.pace.Err()
 }
 
-// Failed returns why the expression of a member, or of a sum behind the members, fails for the present document: see
-// Reader.Failed.
+// Failed returns why expression i fails for the current document: see Reader.Failed. i counts the
+// members, and then the sums.
 func (s *Shares) Failed(i int) error { return s.groups.reader.Failed(i) }
 
 // AppendMember appends a member of a group as a part of a key, as AppendKey does. Whole reports that DecodeKey returns
@@ -89,23 +90,24 @@ func AppendMember(dst []byte, v Value) (key []byte, whole bool) {
 	return dst, !truncated
 }
 
-// Share is what some documents give to one group.
+// Share is the contribution of some documents to one group.
 type Share struct {
 	Documents int64
 	Sums      []SumShare // parallel to the columns of Groups; those of other functions than sum and avg are not read
 }
 
-// SumShare is what documents give to a sum.
+// SumShare is the contribution of documents to a sum.
 type SumShare struct {
 	Count  int64    // of the numbers in Limbs
 	Limbs  Limbs    // their sum
 	Others [][]byte // further numbers, as JSON
 }
 
-// AddShare adds what was kept of documents to the group with these members, one for each field of the group by, as Add
-// adds a document to it. Of several calls for one group each adds to it. Columns with min, max, first, last, list and count(distinct), of which nothing can be
-// kept in sums, stay as they are: see Join. It returns a *LimitError if the groups exceed their memory, and ErrNumber for a
-// number beyond MaxExponent.
+// AddShare adds the share of documents to the group with these members, one for each field of the
+// group by, as Add adds a document. Several calls for one group add up. Columns with min, max,
+// first, last, list and count(distinct), which sums cannot represent, stay as they are: see Join.
+// It returns a *LimitError if the groups exceed their memory, and ErrNumber for a number beyond
+// MaxExponent.
 func (g *Groups) AddShare(members []Value, s Share) error {
 	to := g.chosen(func(i int) Value {
 		if members[i].IsMissing() {
@@ -137,9 +139,9 @@ func (g *Groups) AddShare(members []Value, s Share) error {
 	return g.pace.Err()
 }
 
-// Merge adds the groups of other, whose fields of the group by and columns are as many and have the same functions: what was
-// added to other counts as if it had been added to g. Other must not be used any more. It returns a *LimitError if the groups exceed their
-// memory.
+// Merge adds the groups of other to g, as if everything that was added to other had been added to
+// g. other must have as many fields of the group by and as many columns, with the same functions.
+// other must not be used any more. It returns a *LimitError if the groups exceed their memory.
 func (g *Groups) Merge(other *Groups) error {
 	for _, from := range other.ordered {
 		to := g.chosen(func(i int) Value { return from.keys[i] })
@@ -177,9 +179,10 @@ func (g *Groups) Merge(other *Groups) error {
 // errNotKept is why a condition cannot be decided by the members of groups.
 var errNotKept = errors.New("a condition that looks at more than the members of groups")
 
-// OfMembers returns a condition on documents as one on their group: mapped has the field of a row in place of each
-// member. It returns false for a condition that looks at something else, or that tells a missing member from
-// an empty array. What it returns decides the condition only for documents in which no member reaches several values.
+// OfMembers converts a condition on documents to a condition on their group. mapped returns the
+// field of a row for each member. OfMembers returns false for a condition that refers to other
+// fields, or that distinguishes a missing member from an empty array. The result is equivalent only
+// for documents in which no member reaches several values.
 func OfMembers(e Expr, mapped func(Field) (Field, bool)) (Expr, bool) {
 	if !looksAtValues(e) {
 		return nil, false

@@ -8,8 +8,10 @@ import (
 	"github.com/jaydb/jay/internal/vector"
 )
 
-// Similar is true if a vector that the field reaches is at least so similar to a vector: 1 less their distance, which is the cosine of the angle
-// between them for the metric cosine, and the share of equal bits for vectors of bits. What is no vector, has another number of dimensions, or only zeros, is passed over.
+// Similar is true if the field reaches a vector whose similarity to Vector is at least Minimum. The
+// similarity is 1 minus the distance of the two: for the metric cosine it is the cosine of the
+// angle between them, and for vectors of bits the share of equal bits. A value that is not a
+// vector, a vector with another number of dimensions, and a vector of zeros are ignored.
 type Similar struct {
 	Field   Field
 	Vector  Vector
@@ -84,22 +86,25 @@ func nearest(to *Vector, v Value, scratch *[]float32, pace *Pace) (distance floa
 // vectorFunction is how far the vectors of a document are from one: vector.distance(Embedding, $v, 'euclidean').
 var vectorFunction = &function{name: "vector.distance", least: 1, most: 1, choose: vectorDistance, last: ValueOf([]byte("1e100"))} // no distance of float32 is so great
 
-// exactVectorFunction is the same where no neighbour may be missed: exact(vector.distance(Embedding, $v)). An order by it is not answered by what is
-// likely to be near.
+// exactVectorFunction is the same where no neighbour may be missed:
+// exact(vector.distance(Embedding, $v)). An order by it is not answered by what is likely to be
+// near.
 var exactVectorFunction = &function{name: "vector.distance", least: 1, most: 1, choose: vectorDistance, last: vectorFunction.last, exact: true}
 
-// VectorDistance is how far the vectors of a document are from one. Of several vectors the nearest counts. A document without one has no distance,
-// and is further away than all others in an order.
+// VectorDistance is the distance from the vectors of a document to Vector. If there are several
+// vectors, the nearest counts. A document without a vector has no distance, and is further away
+// than all others in an order.
 type VectorDistance struct {
 	Field  Field
 	Vector Vector
 	Exact  bool // exact(vector.distance(...)): an order by it misses no neighbour
 
-	// Candidates is how many vectors an index looks at before it ends, at least; 0 for as many as it chooses. The more, the fewer neighbours are missed.
+	// Candidates is the least number of vectors that an index examines. 0 leaves the number to the
+	// index. A larger number misses fewer neighbours.
 	Candidates int
 }
 
-// VectorDistance returns the distance that a field is, if it is one.
+// VectorDistance returns the VectorDistance of f. is reports whether f is a distance of vectors.
 func (f Field) VectorDistance() (d VectorDistance, is bool) {
 	if f.Expression == nil || f.Func != FuncNone || f.Expression.root.function != vectorFunction && f.Expression.root.function != exactVectorFunction {
 		return d, false

@@ -2,11 +2,10 @@ package query
 
 import "fmt"
 
-// Sorter compares documents by the fields of an order. If a field reaches several
-// values, the least counts in ascending order and the greatest in descending
-// order. If it reaches none it is missing, which comes first in ascending and
-// last in descending order. Documents with the same values are equal; the caller
-// breaks ties.
+// Sorter compares documents by the fields of an order. If a field reaches several values, the least
+// counts in ascending order and the greatest in descending order. If a field reaches no value, it
+// is missing. Missing comes first in ascending order and last in descending order. Documents with
+// the same values are equal: the caller breaks ties.
 //
 // A Sorter is not safe for concurrent use; Clone makes another one cheaply.
 type Sorter struct {
@@ -217,7 +216,8 @@ func (c *caster) cast(as Cast, v Value) Value {
 	return v
 }
 
-// Picks returns what the order compares of a document, in memory of its own, for ComparePicks.
+// Picks returns the values of a document that the order compares, in memory of their own, for
+// ComparePicks.
 func (s *Sorter) Picks(doc Doc) []Value {
 	s.sides[0].reader.Reset(doc)
 	picks := make([]Value, len(s.orders))

@@ -9,7 +9,8 @@ import (
 	"github.com/jaydb/jay/internal/text"
 )
 
-// Suggest asks for words that an index of words has of a field: those that are spelled nearly as some words, or begin as one does.
+// Suggest asks for words of a field in an index of words: words that are spelled nearly like one of
+// Words, or that begin with one of Words.
 type Suggest struct {
 	Name     string   // of the result
 	Field    Field    // with the texts
@@ -18,11 +19,11 @@ type Suggest struct {
 	Options  SuggestOptions
 }
 
-// SuggestOptions choose suggestions. The zero value is that of none.
+// SuggestOptions choose suggestions. The zero value means the defaults.
 type SuggestOptions struct {
 	Size       int     // the greatest number of suggestions for a word; 0 is UsualSuggestions
-	Accuracy   float64 // what share of a word remains at least, from 0 to 1, but for a word to complete; 0 is UsualAccuracy
-	Alphabetic bool    // those with as many changes are in the order of the words; by default the most frequent ones are first
+	Accuracy   float64 // the least share of a word that remains, from 0 to 1; not for a word to complete; 0 is UsualAccuracy
+	Alphabetic bool    // suggestions with equal numbers of changes come in the order of the words; by default the most frequent ones come first
 }
 
 // Bounds of suggestions.
@@ -34,10 +35,10 @@ const (
 	UsualAccuracy    = 0.5
 )
 
-// ErrSuggest is returned for a suggest() or complete() that has no meaning.
+// ErrSuggest is returned for an invalid suggest() or complete().
 var ErrSuggest = errors.New("query: invalid suggestion")
 
-// Check returns ErrSuggest for what has no meaning.
+// Check returns ErrSuggest for an invalid Suggest.
 func (s *Suggest) Check() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s(%s): %s", ErrSuggest, s.function(), s.Field, fmt.Sprintf(format, args...))
@@ -75,8 +76,9 @@ type suggestOptions struct {
 	SortMode string   `json:",omitempty"`
 }
 
-// ParseSuggestOptions parses options as RavenDB's clients send them: PageSize, Accuracy, SortMode, which is Popularity or None, and Distance, which
-// is Levenshtein. It returns ErrSuggest for others.
+// ParseSuggestOptions parses options as RavenDB's clients send them: PageSize, Accuracy, SortMode,
+// which is Popularity or None, and Distance, which is Levenshtein. It returns ErrSuggest for
+// others.
 func ParseSuggestOptions(raw []byte) (o SuggestOptions, err error) {
 	var given suggestOptions
 	if err := decodeOptions(raw, &given); err != nil {
@@ -247,7 +249,7 @@ func (p suggests) words() (words []string, err error) {
 type Suggestion struct {
 	Word      string `json:"word"`
 	Documents int64  `json:"documents"` // that have it
-	Distance  int    `json:"distance"`  // how many changes make it of the given word; 0 of a word to complete
+	Distance  int    `json:"distance"`  // how many changes turn the given word into it; 0 for a word to complete
 }
 
 // suggested is the result of a Suggest: RavenDB's, and beside it what is known of the words.
@@ -258,8 +260,8 @@ type suggested struct {
 	Distances   []int
 }
 
-// AppendSuggestions appends the result of a Suggest as an object: its Name and its Suggestions, which are the words, and of each of them how many
-// Documents have it, and its Distances.
+// AppendSuggestions appends the result of a Suggest as an object: its Name and its Suggestions,
+// which are the words, and of each of them how many Documents have it, and its Distances.
 func AppendSuggestions(dst []byte, name string, all []Suggestion) []byte {
 	result := suggested{name, []string{}, []int64{}, []int{}}
 	for _, s := range all {

@@ -22,19 +22,19 @@ const (
 	MaxUpdateBytes = 64 << 20
 )
 
-// Update is what a text with update { } asks for: statements, and the query for the
-// documents that they are run on.
+// Update is a parsed text with update { }: statements, and the query for the documents on which
+// they run.
 type Update struct {
 	Query       *Query
 	Assignments []Assignment // in their order; at least one
 }
 
-// Assignment is one statement of an update. All of them are strict: it is an error if
-// an object or an array on the path is missing, as it is in JavaScript.
+// Assignment is one statement of an update. All assignments are strict: an object or an array that
+// is missing on the path is an error, as in JavaScript.
 type Assignment struct {
 	Op    AssignmentOp
-	Path  jsonpath.Path // what is changed
-	Value []byte        // of AssignValue any JSON, of AssignAdd a number, of AssignPush an array of what is pushed
+	Path  jsonpath.Path // of the changed value
+	Value []byte        // for AssignValue any JSON, for AssignAdd a number, for AssignPush an array of the values to push
 	From  jsonpath.Path // of AssignPath
 }
 
@@ -42,7 +42,7 @@ type Assignment struct {
 type AssignmentOp uint8
 
 const (
-	AssignValue  AssignmentOp = iota // this.A = 1: a value replaces what is there, if anything
+	AssignValue  AssignmentOp = iota // this.A = 1: a value replaces the present value, if there is one
 	AssignPath                       // this.A = this.B: a copy of a value, which must be there
 	AssignAdd                        // this.A += 1: a number is added to one that must be there, or to null
 	AssignPush                       // this.A.push(1): values become the last elements
@@ -63,9 +63,9 @@ const (
 //		delete this.City;
 //	}
 //
-// In the statements this and the alias are the document. docs/queries/updates.md lists what they
-// can be, and where they differ from JavaScript. Parameters and errors are as for
-// [Parse]; a value of a parameter in a statement is anything that encoding/json encodes.
+// In the statements this and the alias are the document. docs/queries/updates.md lists the
+// statements, and their differences from JavaScript. Parameters and errors are as for [Parse]; a
+// value of a parameter in a statement is anything that encoding/json encodes.
 func ParseUpdate(text string, params map[string]any) (*Update, error) {
 	p, err := newParser(text, params)
 	if err != nil {

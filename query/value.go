@@ -14,7 +14,7 @@ import (
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
-// Kind is the kind of a value. The constants are in the order of all values.
+// Kind is the kind of a value. The order of the constants is the order of all values.
 type Kind uint8
 
 const (

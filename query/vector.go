@@ -14,7 +14,7 @@ import (
 // MaxDimensions is how many numbers a vector has at most.
 const MaxDimensions = vector.MaxDimensions
 
-// VectorError says why numbers or a value are no vector.
+// VectorError says why numbers or a value are not a vector.
 type VectorError struct {
 	Rule  string // such as "a vector has at least one number"
 	Value string // what breaks it
@@ -31,7 +31,8 @@ func vectorError(err error) error {
 	return err
 }
 
-// Vector is what vectors of documents are compared with. NewVector makes it. It is immutable.
+// Vector is a vector that queries compare with the vectors of documents. Make one with NewVector.
+// It is immutable.
 type Vector struct {
 	target     *vector.Target
 	candidates int         // of a distance: see VectorDistance
@@ -39,7 +40,8 @@ type Vector struct {
 	packed     []byte      // of a form in bytes
 }
 
-// sources are functions that say what form the vectors of documents have. RavenDB names behind _ how it keeps them: Jay compares those of f32_i8 as they are.
+// sources are functions that say what form the vectors of documents have. RavenDB names behind _
+// how it keeps them: Jay compares those of f32_i8 as they are.
 var sources = map[string]vector.Form{
 	"f32": vector.Singles, "f32_i8": vector.Singles, "f32_i1": vector.Signs, "i8": vector.Int8, "i1": vector.Bits,
 }
@@ -54,7 +56,8 @@ func formOf(field string) vector.Form {
 	return sources[name]
 }
 
-// NewVector returns the vector with these numbers, which it copies. The metric is "cosine", "dot" or "euclidean"; "" is cosine. Errors are *VectorError.
+// NewVector returns the vector with these numbers, which it copies. The metric is "cosine", "dot"
+// or "euclidean"; "" is cosine. Errors are *VectorError.
 func NewVector(numbers []float32, metric string) (Vector, error) {
 	m, err := metricOf(vector.Singles, metric)
 	if err != nil {
@@ -64,7 +67,8 @@ func NewVector(numbers []float32, metric string) (Vector, error) {
 	return Vector{target: t}, vectorError(err)
 }
 
-// newVectorOf returns the vector of a value that has it in a form. The metric is that of NewVector; of bits it is "" or "hamming".
+// newVectorOf returns the vector of a value that has it in a form. The metric is that of NewVector;
+// of bits it is "" or "hamming".
 func newVectorOf(form vector.Form, raw []byte, metric string) (v Vector, err error) {
 	var numbers []float32
 	if v.form = form; form.IsPacked() {
@@ -88,7 +92,8 @@ func newVectorOf(form vector.Form, raw []byte, metric string) (v Vector, err err
 // Target returns the vector for package vector.
 func (v Vector) Target() *vector.Target { return v.target }
 
-// metricOf returns the metric of a name, "" for the one that vectors of a form have otherwise. Those of bits have no other.
+// metricOf returns the metric of a name, "" for the one that vectors of a form have otherwise.
+// Those of bits have no other.
 func metricOf(form vector.Form, name string) (vector.Metric, error) {
 	if form.IsOfBits() {
 		if name == "" || name == vector.Hamming.String() {
@@ -105,7 +110,8 @@ func metricOf(form vector.Form, name string) (vector.Metric, error) {
 	return 0, &VectorError{Rule: "a metric is " + strings.Join(vector.Metrics(), ", "), Value: name}
 }
 
-// In returns the vector, which is one of numbers, as one in the form of a name, such as "i8": its numbers are the bytes then. Errors are *VectorError.
+// In converts a vector of numbers to the named form, such as "i8". Then the numbers of v are the
+// bytes. Errors are *VectorError.
 func (v Vector) In(form string) (Vector, error) {
 	f, known := sources[form]
 	if !known || v.form != vector.Singles || v.target == nil {
@@ -124,7 +130,8 @@ func (v Vector) In(form string) (Vector, error) {
 // Form returns the form that the vectors of documents are read in, for package vector.
 func (v Vector) Form() vector.Form { return v.form }
 
-// opening returns what is in front of the field with the vectors of documents, and opens a parenthesis, in a form of its own.
+// opening returns what is in front of the field with the vectors of documents, and opens a
+// parenthesis, in a form of its own.
 func (v Vector) opening() string {
 	if v.form == vector.Singles {
 		return ""
@@ -151,7 +158,8 @@ func (v Vector) String() string {
 	return VectorText(v.target.Vector)
 }
 
-// GoString is the vector as fmt prints it with %#v: by its text, as a hash that is kept with the result of a call is made of it.
+// GoString is the vector as fmt prints it with %#v: by its text, as a hash that is kept with the
+// result of a call is made of it.
 //
 // Part of the on-disk format. Must not change.
 func (v Vector) GoString() string { return "query.Vector(" + v.source(v.String()) + ")" }
@@ -159,7 +167,7 @@ func (v Vector) GoString() string { return "query.Vector(" + v.source(v.String()
 // maxShown is how many numbers of a vector are written in brackets.
 const maxShown = 16
 
-// VectorText returns a vector as RQL has it. One that is none is refused where the text is parsed.
+// VectorText returns the RQL of a vector. The parser of the text refuses an invalid vector.
 func VectorText(v []float32) string {
 	if len(v) > maxShown || vector.Check(v) != nil {
 		return "'" + string(vector.AppendBase64(nil, v)) + "'"
@@ -197,7 +205,8 @@ func textIn(form vector.Form, v []float32) string {
 	return "'" + base64.StdEncoding.EncodeToString(form.Pack(v)) + "'"
 }
 
-// PackVector returns a vector in a form of RavenDB's that is of bytes: "i8" or "i1". It returns nil for another form, and for numbers that are no vector.
+// PackVector returns a vector in one of RavenDB's forms of bytes: "i8" or "i1". It returns nil for
+// another form, and for numbers that are not a vector.
 func PackVector(form string, v []float32) []byte {
 	f := sources[form]
 	if !f.IsPacked() || vector.Check(v) != nil {
@@ -206,13 +215,15 @@ func PackVector(form string, v []float32) []byte {
 	return f.Pack(v)
 }
 
-// SimilarText returns the RQL of a [Similar] of a field in a form of RavenDB's, such as embedding.i8(Embedding), to a vector of numbers.
+// SimilarText returns the RQL of a [Similar] of a field in a form of RavenDB's, such as
+// embedding.i8(Embedding), to a vector of numbers.
 func SimilarText(field string, v []float32, minimum float64) string {
 	return "vector.search(" + field + ", " + textIn(formOf(field), v) + ", " + numberText(minimum) + ")"
 }
 
-// VectorDistanceText returns the RQL of how far the vector of a document is from one: an order, a column, or an operand of a condition. Who parses the text
-// refuses a vector that is none. The metric "" is cosine.
+// VectorDistanceText returns the RQL of the distance from the vector of a document to v: an order,
+// a column, or an operand of a condition. The parser of the text refuses an invalid vector. The
+// metric "" means cosine.
 func VectorDistanceText(field string, v []float32, metric string) string {
 	text := "vector.distance(" + field + ", " + textIn(formOf(field), v)
 	if metric != "" {

@@ -8,11 +8,11 @@ import (
 	"github.com/jaydb/jay/internal/instant"
 )
 
-// Zone is a time zone in which a query asks for parts of instants: day(At, 'Europe/Zurich') is the day that it was there. LoadZone
-// makes it. It is immutable.
+// Zone is a time zone for parts of instants: day(At, 'Europe/Zurich') is the day of At in Zurich.
+// Make one with LoadZone. It is immutable.
 //
-// The rules of a zone come from the database of the Go program: the system's, the one that ZONEINFO names, or that of an imported
-// time/tzdata. They change, so no index holds parts of instants.
+// The rules of a zone come from the database of the Go program: the system's, the one that ZONEINFO
+// names, or that of an imported time/tzdata. They change, so no index holds parts of instants.
 type Zone struct {
 	name     string
 	location *time.Location
@@ -30,9 +30,9 @@ var zones = struct {
 	byName map[string]*Zone
 }{byName: make(map[string]*Zone)}
 
-// LoadZone returns the zone with a name of the IANA database, such as Europe/Zurich or UTC. It returns
-// ErrCondition for a name that the program's database does not have, for one of more than 64 bytes, and for "Local", which depends on the machine.
-// LoadZone is safe for concurrent use.
+// LoadZone returns the zone with a name of the IANA database, such as Europe/Zurich or UTC. It
+// returns ErrCondition for a name that the program's database does not have, for one of more than
+// 64 bytes, and for "Local", which depends on the machine. LoadZone is safe for concurrent use.
 func LoadZone(name string) (*Zone, error) {
 	if name == "" || name == "Local" || len(name) > maxZoneBytes {
 		return nil, fmt.Errorf("%w: %.100q is no time zone: it is one of the IANA database, such as Europe/Zurich, of at most %d bytes", ErrCondition, name, maxZoneBytes)
@@ -64,8 +64,8 @@ func (z *Zone) String() string {
 	return z.name
 }
 
-// appendLocal appends an instant, in its canonical spelling, as the clocks of the zone show it. It returns false if that is outside of
-// the years 0 to 9999.
+// appendLocal appends an instant, in its canonical spelling, as the clocks of the zone show it. It
+// returns false if that is outside of the years 0 to 9999.
 func (z *Zone) appendLocal(dst, canonical []byte) ([]byte, bool) {
 	t, ok := instant.Parse(canonical)
 	if !ok {

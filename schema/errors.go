@@ -7,13 +7,13 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 )
 
-// Error is returned for a document that violates the schema of its collection, whose rule refuses it. Nothing was changed. It is
-// jay.ErrSchema.
+// Error is returned for a document that violates the schema of its collection, if the Mode of the
+// rule is Refuse. Nothing was changed. errors.Is(err, jay.ErrSchema) is true.
 type Error struct {
-	ID         string      `json:"id,omitempty"` // of the document; "" if none was made yet
+	ID         string      `json:"id,omitempty"` // of the document; "" if no ID was made yet
 	Collection string      `json:"collection"`   // as the rule names it
 	Count      int         `json:"count"`        // of all violations
-	Violations []Violation `json:"violations"`   // the first of them, at most MaxViolations
+	Violations []Violation `json:"violations"`   // the first violations, at most MaxViolations
 }
 
 // shown is how many violations the text of an Error has.
@@ -40,11 +40,12 @@ func (e *Error) Error() string {
 // Is reports whether target is jay.ErrSchema.
 func (e *Error) Is(target error) bool { return target == errs.ErrSchema }
 
-// RuleError is returned for a rule that cannot be: a schema that is not valid, a reference to another document, a pattern that Go's regular
-// expressions do not have, a bound. Nothing was changed. It is jay.ErrSchemaRule.
+// RuleError is returned for an invalid rule: a schema that is not valid, a reference to another
+// document, a pattern that Go's regular expressions do not support, or a rule beyond a bound.
+// Nothing was changed. errors.Is(err, jay.ErrSchemaRule) is true.
 type RuleError struct {
 	Collection string `json:"collection,omitempty"`
-	Path       string `json:"path,omitempty"`  // JSON pointer into the schema; "" for the whole, or if it is not known
+	Path       string `json:"path,omitempty"`  // JSON pointer into the schema; "" for the whole schema, or if the place is not known
 	Rule       string `json:"rule"`            // what must hold
 	Value      string `json:"value,omitempty"` // what was given, shortened
 }
@@ -69,9 +70,10 @@ func (e *RuleError) Error() string {
 // Is reports whether target is jay.ErrSchemaRule.
 func (e *RuleError) Is(target error) bool { return target == errs.ErrSchemaRule }
 
-// CompilerError is returned for a write into a collection with a rule that the program cannot run: it was opened without a Compiler, or its
-// Compiler refuses the schema, which another one has accepted. Nothing was changed. The documents can be read and deleted, and other collections
-// written. It is jay.ErrSchemaRule.
+// CompilerError is returned for a write into a collection whose rule the program cannot run: the
+// database was opened without a Compiler, or the Compiler refuses a schema that another Compiler
+// has accepted. Nothing was changed. The documents of the collection can be read and deleted, and
+// other collections can be written. errors.Is(err, jay.ErrSchemaRule) is true.
 type CompilerError struct {
 	Collection string `json:"collection"`
 	Cause      string `json:"cause,omitempty"` // why the Compiler refuses the schema; "" without a Compiler

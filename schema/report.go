@@ -4,10 +4,10 @@ import "time"
 
 // Bounds of a Report. docs/limits.md has them.
 const (
-	MaxReported           = 100      // documents that are listed
+	MaxReported           = 100      // documents in Report.First
 	MaxReportedViolations = 3        // of each of them
 	MaxReportedText       = 200      // bytes of a path and of a message; longer ones are cut
-	MaxReportedBytes      = 64 << 10 // of all that is listed: more documents are not listed, though there are fewer than MaxReported
+	MaxReportedBytes      = 64 << 10 // of all of First: beyond it no documents are listed, even if there are fewer than MaxReported
 )
 
 // Report says which documents of a collection violate a schema.
@@ -15,7 +15,8 @@ type Report struct {
 	Collection string `json:"collection"`
 	Number     uint64 `json:"number,omitempty"` // Rule.Number; 0 for a schema that is not a rule
 
-	// Running is true as long as the documents are being validated: the figures are of those that were.
+	// Running is true while documents are being validated. Then the figures count the documents that
+	// were validated so far.
 	Running   bool  `json:"running,omitempty"`
 	Documents int64 `json:"documents"` // that were validated
 	Violating int64 `json:"violating"` // of these
@@ -23,7 +24,8 @@ type Report struct {
 	Begun time.Time `json:"begun"`
 	Ended time.Time `json:"ended,omitzero"`
 
-	// First are the first documents that violate the schema, by ID, within the bounds above.
+	// First are the first documents that violate the schema, in the order of their IDs, within
+	// MaxReported and the other bounds.
 	First []Reported `json:"first,omitempty"`
 }
 
@@ -34,8 +36,8 @@ type Reported struct {
 	Violations []Violation `json:"violations"`
 }
 
-// Add counts a document that was validated, and lists it if there is room. found is nil for one that violates nothing. The Report keeps
-// nothing of found.
+// Add counts a document that was validated, and lists it if it violates the schema and there is
+// room. found is nil for a document without violations. The Report keeps nothing of found.
 func (r *Report) Add(id string, found *Error) {
 	r.Documents++
 	if found == nil {

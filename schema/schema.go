@@ -1,6 +1,8 @@
-// Package schema decides what a rule about the shape of documents is: a JSON Schema for the documents of a collection, and what a database
-// does with a document that violates it. It has the types that package jay, a compiler and the tools share, and knows nothing of JSON Schema
-// itself: package github.com/jaydb/jay/schema/jsonschema, a module of its own, is the Compiler.
+// Package schema defines rules about the shape of documents. A rule is a JSON Schema for the
+// documents of a collection, and a Mode, which says what the database does with a document that
+// violates the schema. The package has the types that package jay, a compiler and the tools share.
+// It does not implement JSON Schema: package github.com/jaydb/jay/schema/jsonschema, a module of
+// its own, is the Compiler.
 //
 //	db, err := jay.Open("shop.jay", &jay.Options{Schemas: jsonschema.New()})
 //	...
@@ -10,7 +12,7 @@
 //		Schema:     []byte(`{"required": ["total"], "properties": {"total": {"type": "number"}}}`),
 //	})
 //
-// Values of the types here are not changed by the database, and may be shared between goroutines.
+// The database does not change values of these types, and goroutines may share them.
 package schema
 
 import (
@@ -22,7 +24,8 @@ import (
 type Mode string
 
 const (
-	// Off stores the rule and does not run it: writes are as if there were none, also in programs without a Compiler.
+	// Off stores the rule and does not run it. Writes work as without a rule, also in programs without
+	// a Compiler.
 	Off Mode = "off"
 
 	// Warn carries out the write, counts it and logs it.
@@ -49,15 +52,16 @@ type Rule struct {
 	// Mode is what happens to a write that violates Schema.
 	Mode Mode `json:"mode"`
 
-	// Schema is a JSON Schema, of the draft 2020-12: the text as it was given. It sees the body of a document without its @metadata.
+	// Schema is a JSON Schema of draft 2020-12: the text as it was given. It applies to the body of a
+	// document without @metadata.
 	Schema json.RawMessage `json:"schema"`
 
-	// Number is the number of the change that has stored the rule. It grows with every change, and never repeats. It is ignored
-	// where a rule is given.
+	// Number is the number of the change that stored the rule. It grows with every change, and never
+	// repeats. Calls that take a rule ignore it.
 	Number uint64 `json:"number,omitempty"`
 }
 
-// Violation is a place of a document that violates a schema.
+// Violation is a place in a document that violates a schema.
 type Violation struct {
 	// Path is the JSON pointer (RFC 6901) of the value, "" for the whole document.
 	Path string `json:"path"`
@@ -69,7 +73,7 @@ type Violation struct {
 	Message string `json:"message"`
 }
 
-// String returns the violation for people.
+// String returns the violation as text for people.
 func (v Violation) String() string {
 	if v.Path == "" {
 		return "the document: " + v.Message
@@ -77,22 +81,24 @@ func (v Violation) String() string {
 	return v.Path + ": " + v.Message
 }
 
-// Compiler compiles the schemas of a database. It must be safe for concurrent use. package jay calls it when the database is opened and when a
-// rule changes, on any goroutine; it must not call the database.
+// Compiler compiles the schemas of a database. It must be safe for concurrent use. Package jay
+// calls it when the database is opened and when a rule changes, on any goroutine. The Compiler must
+// not call the database.
 type Compiler interface {
-	// Compile returns the Validator of a schema. It must not keep text. An error refuses the schema: a *RuleError whose Collection package
-	// jay fills in, or any other one.
+	// Compile returns the Validator of a schema. It must not keep text. An error refuses the schema.
+	// It may be a *RuleError, whose Collection package jay sets, or any other error.
 	Compile(text []byte) (Validator, error)
 }
 
 // Validator validates documents against a schema. It must be safe for concurrent use, and must not call the database.
 type Validator interface {
-	// Validate returns how many places of a body, a JSON object without @metadata, violate the schema, and the first of them, at most most.
-	// It must neither change nor keep body. The same body has the same answer.
+	// Validate returns how many places of a body violate the schema, and the first violations, at most
+	// most. The body is a JSON object without @metadata. Validate must neither change nor keep body.
+	// It must return the same answer for the same body.
 	Validate(body []byte, most int) (violations []Violation, count int)
 }
 
-// Check returns a *RuleError for a mode that is none.
+// Check returns a *RuleError if m is not a mode.
 func (m Mode) Check() error {
 	switch m {
 	case Off, Warn, Refuse:

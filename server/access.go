@@ -7,7 +7,7 @@ import (
 	"github.com/jaydb/jay/server/internal/serve"
 )
 
-// Right is what a token or a certificate may do in a database. Each includes those
+// Right is what a token or a certificate may do in a database. Each right includes the rights
 // before it.
 type Right uint8
 
@@ -27,8 +27,8 @@ func (r Right) MarshalText() ([]byte, error) { return serve.Right(r).MarshalText
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (r *Right) UnmarshalText(text []byte) error { return (*serve.Right)(r).UnmarshalText(text) }
 
-// Rights maps names of databases to rights; "*" stands for all databases, future ones
-// included. Names are compared without regard to case. If both apply, the greater right
+// Rights maps names of databases to rights; "*" stands for all databases, future ones included.
+// Names are compared without regard to case. If the name and "*" both apply, the greater right
 // counts. AdminRight for "*" is the right to administer the server.
 type Rights map[string]Right
 
@@ -41,8 +41,8 @@ func (r Rights) inner() serve.Rights {
 	return out
 }
 
-// Grant gives rights to a token or a client certificate. It is listed and withdrawn by its
-// name.
+// Grant gives rights to a token or a client certificate. List shows grants by name, and Withdraw
+// takes the name.
 type Grant struct {
 	Name    string    `json:"name"`
 	Created time.Time `json:"created"`
@@ -59,16 +59,16 @@ type Grant struct {
 	Subject    string `json:"subject,omitempty"`
 }
 
-// Access is the file access.json of a data directory, which has the tokens and
-// certificates with rights there. A running server notices changes of the file within a
-// second, and within seconds it ends streams and sockets whose senders have lost their
-// rights. Several processes may call the methods; changes are made one at a time.
+// Access is the file access.json of a data directory. It lists the tokens and certificates that
+// have rights there. A running server notices changes of the file within a second. Within seconds
+// it ends streams and sockets whose senders have lost their rights. Several processes may call the
+// methods at the same time: changes are made one at a time.
 type Access struct{ inner serve.Access }
 
 // AccessOf returns the access file of a data directory.
 func AccessOf(data string) Access { return Access{serve.AccessOf(data)} }
 
-// List returns all grants in the order of their creation. Without a file there are none.
+// List returns all grants in the order of their creation. It returns none if there is no file.
 func (a Access) List() ([]Grant, error) {
 	all, err := a.inner.List()
 	var out []Grant
@@ -82,8 +82,8 @@ func (a Access) List() ([]Grant, error) {
 	return out, err
 }
 
-// CreateToken creates a token with these rights and returns it. Only its hash is stored,
-// so it cannot be shown again. A zero time means that it does not expire.
+// CreateToken creates a token with these rights and returns it. Only the hash of the token is
+// stored, so the token cannot be shown again. A token with a zero time does not expire.
 func (a Access) CreateToken(name string, rights Rights, expires time.Time) (token string, err error) {
 	return a.inner.CreateToken(name, rights.inner(), expires)
 }
@@ -93,12 +93,12 @@ func (a Access) AllowCertificate(name string, certificate *x509.Certificate, rig
 	return a.inner.AllowCertificate(name, certificate, rights.inner())
 }
 
-// AllowSubject gives rights to the client certificates with this common name that
-// Options.ClientCAs has signed.
+// AllowSubject gives rights to client certificates that have this common name and are signed by one
+// of Options.ClientCAs.
 func (a Access) AllowSubject(name, commonName string, rights Rights) error {
 	return a.inner.AllowSubject(name, commonName, rights.inner())
 }
 
-// Withdraw ends the rights of a token or a certificate. It returns jay.ErrNotFound if there
-// is none of the name.
+// Withdraw ends the rights of a token or a certificate. It returns jay.ErrNotFound if no grant has
+// the name.
 func (a Access) Withdraw(name string) error { return a.inner.Withdraw(name) }

@@ -10,7 +10,7 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// ReadCertificates reads the certificates in a file of PEM, for Options.ClientCAs and
+// ReadCertificates reads the certificates in a PEM file, for Options.ClientCAs and
 // Access.AllowCertificate.
 func ReadCertificates(file string) ([]*x509.Certificate, error) {
 	text, err := os.ReadFile(file)

@@ -1,5 +1,6 @@
-// Package standby keeps a copy of a database that follows it: each commit is applied as it was, a moment later. The
-// copy can be read while it follows, and promoted to a database of its own when its source is lost.
+// Package standby keeps a copy of a database, which follows its source: it applies each commit of
+// the source a moment later. A program can read the copy while it follows, and promote it to a
+// database of its own when the source is lost.
 //
 //	s, err := standby.Open("copy.db", standby.From(db), standby.Options{})
 //	if err != nil {
@@ -10,16 +11,20 @@
 //
 // # What it has
 //
-// The standby has exactly what its source had after one of its commits: documents, attachments, revisions, indexes, counters,
-// subscriptions, configuration. Status says which moment that was. It never has what a crash of the source could undo.
+// The standby has exactly the state of its source after one of the source's commits: documents,
+// attachments, revisions, indexes, counters, subscriptions, configuration. Status says of which
+// moment. The standby never has a commit that a crash of the source could undo.
 //
-// A source remembers its newest commits, up to 64 MiB, while standbys read them. A standby that was away for longer, and each after
-// its source was opened anew, compares its keys with those of the source by checksums: both read all that they
-// have, and what differs is sent. It is taken in at once, so that readers never see half of it.
+// A source keeps its newest commits in memory, up to 64 MiB, while standbys read them. A standby
+// that was away for longer compares its keys with those of the source by checksums. So does every
+// standby after its source was opened again. Both sides read all of their keys, and the source
+// sends what differs. The standby commits the differences at once, so that readers never see half
+// of them.
 //
-// The source writes nothing for its standbys, and needs no room on its disk.
+// The source writes nothing for its standbys, and needs no disk space for them.
 //
 // # Promotion
 //
-// jay.Promote makes a database of the directory of a closed standby. IDs continue as those of a restored backup do.
+// jay.Promote turns the directory of a closed standby into a database. IDs continue as after the
+// restore of a backup.
 package standby

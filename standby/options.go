@@ -15,13 +15,14 @@ import (
 
 // Options configure Open. The zero value is a good default.
 type Options struct {
-	// Database are the options that the standby is read under: FS, CacheBytes, Logger, Observer, MaxQueryBytes and the like. With EncryptionKeys, the files
-	// of the standby are encrypted, with keys of its own; whether those of its source are does not matter. Engine,
-	// ReadOnly and all that says how IDs are made must not be set. Nil means the defaults.
+	// Database are the options with which the standby opens its database: FS, CacheBytes, Logger,
+	// Observer, MaxQueryBytes and the like. EncryptionKeys encrypt the files of the standby, with keys
+	// of its own, whether or not the files of the source are encrypted. Engine, ReadOnly and all
+	// options that say how IDs are made must not be set. Nil means the defaults.
 	Database *jay.Options
 
-	// Retry is the longest pause before the source is asked again after an error. The first pause is a hundredth of it, and each is twice as long as the
-	// one before. The default is 10 s.
+	// Retry is the longest pause of the back-off after an error of the source. The first pause is a
+	// hundredth of it, and each pause is twice as long as the one before. The default is 10 s.
 	Retry time.Duration
 }
 
@@ -47,7 +48,8 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// engine takes the options of the engine out of those of the database, with its shares of the memory. The caller must end the claim.
+// engine takes the options of the engine out of those of the database, with its shares of the
+// memory. The caller must end the claim.
 func (o *Options) engine() (lsm.Options, *budget.Claim, error) {
 	d := o.Database
 	asked := budget.Asked{Bound: d.MaxMemory, Blocks: d.CacheBytes, MemTable: d.MemTableBytes, Documents: d.DocumentCacheBytes, Query: int64(d.MaxQueryBytes)}

@@ -13,18 +13,22 @@ import (
 	"github.com/jaydb/jay/internal/recovery"
 )
 
-// Source is a database that a standby follows, in this process or elsewhere. It is called by one goroutine at a time.
+// Source is a database that a standby follows, in this process or elsewhere. The standby calls it
+// from one goroutine at a time.
 type Source interface {
-	// Stream has the source answer a request, by Serve, and returns what that writes. The caller closes it. When ctx
-	// ends, reading from it returns an error.
+	// Stream sends a request to the source, which answers it by Serve, and returns what Serve writes.
+	// The caller closes the reader. When ctx ends, reads return an error.
 	Stream(ctx context.Context, request []byte) (io.ReadCloser, error)
 }
 
-// Serve answers the request of a standby on the side of its source: it writes to w until ctx ends, w returns an error, db is closed, or the
-// standby has to ask anew, for which it returns nil. After each call of Write there may be none for long: w must not keep bytes back.
+// Serve answers the request of a standby on the side of the source. It writes to w until ctx ends,
+// w returns an error, or db is closed. It returns nil when the standby has to send a new request.
+// There may be a long time between two calls of Write, so w must not buffer bytes.
 //
-// The request may come from a stranger: it is checked, and bounded by 256 MiB, which are held in memory. An invalid one is ErrUsage. A member of a cluster,
-// a database on a shared store and one that is only read cannot be followed: ErrStandby or ErrReadOnly.
+// The request may come from an untrusted sender: Serve checks it, and bounds it by 256 MiB, which
+// it holds in memory. Serve returns ErrUsage for an invalid request. It returns ErrStandby or
+// ErrReadOnly for a database that cannot be followed: a member of a cluster, a database on a shared
+// store, or one that is open for reading only.
 func Serve(ctx context.Context, db *jay.DB, w io.Writer, request io.Reader) error {
 	if err := recovery.Stream(ctx, parts.Of(db), w, request); err != nil {
 		return fmt.Errorf("serve a standby: %w", err)
@@ -60,8 +64,9 @@ func (s *stream) Close() error {
 	return s.PipeReader.Close()
 }
 
-// Dir returns the database in a directory of this machine that another program of the same user has open as a Source. That program needs not know of it: it answers through
-// the socket by which jay.Look looks, unless its Options.NoLook is set.
+// Dir returns a Source for the database in a directory of this machine that another program of the
+// same user has open. The other program needs no code for that: it answers through the socket that
+// jay.Look uses, unless its Options.NoLook is set.
 func Dir(dir string) Source { return directory(dir) }
 
 type directory string
@@ -71,8 +76,9 @@ func (d directory) Stream(ctx context.Context, request []byte) (io.ReadCloser, e
 	return look.Follow(ctx, string(d), request)
 }
 
-// URL returns a Source at an address to which requests are posted, such as that of a database of jay serve:
-// https://host/jay/v1/databases/NAME/follow. A nil client is http.DefaultClient; it must have no Timeout, as a reply has no end.
+// URL returns a Source that posts requests to an address, such as the address of a database of jay
+// serve: https://host/jay/v1/databases/NAME/follow. A nil client means http.DefaultClient. The
+// client must have no Timeout, because a reply has no end.
 func URL(client *http.Client, address string) Source {
 	if client == nil {
 		client = http.DefaultClient

@@ -45,35 +45,40 @@ type Standby struct {
 	over      error          // why following has ended; nil before. Guarded by mu.
 }
 
-// Status says how a standby is.
+// Status is the state of a standby.
 type Status struct {
-	// Readable says that there is a first copy, and that DB does not wait.
+	// Readable is true when there is a first copy. Then DB does not wait.
 	Readable bool `json:"readable"`
 
-	// Moment is the instant, by the source's clock, whose state the standby has. It advances while the source is idle, too. The zero
-	// value means that there is no copy yet.
+	// Moment is the instant, by the source's clock, of the state that the standby has. It advances
+	// while the source is idle, too. The zero value means that there is no copy yet.
 	Moment time.Time `json:"moment,omitzero"`
 
-	// Lag is how long ago Moment is, by the clock of this machine: a difference of the clocks counts. A promotion loses at most what
-	// the source has committed in this time. It is 0 without a copy.
+	// Lag is the time since Moment, by the clock of this machine, and so includes the difference of
+	// the two clocks. A promotion loses at most what the source has committed in this time. Lag is 0
+	// without a copy.
 	Lag time.Duration `json:"lagNs"`
 
-	// Connected says that the source is answering; if not, Err says why, and the standby tries again.
+	// Connected is true while the source answers. Otherwise Err says why not, and the standby tries
+	// again.
 	Connected bool   `json:"connected"`
 	Err       error  `json:"-"`
 	Error     string `json:"error,omitempty"` // the text of Err
 
-	// Copies is how often keys were compared since Open: once after each start of the source, and after each long interruption.
+	// Copies is how often the standby has compared keys since Open: once after each start of the
+	// source, and after each long interruption.
 	Copies int64 `json:"copies"`
 }
 
-// Open opens the standby in directory dir, or makes one if there is nothing, and follows the source until Close. The directory belongs to this
-// process, as that of a database does. It returns ErrStandby for the directory of a database that is no standby, ErrOption for invalid
-// options, and the errors of jay.Open.
+// Open opens the standby in directory dir, or makes one if there is nothing, and follows the source
+// until Close. The directory belongs to this process, as the directory of a database does. Open
+// returns ErrStandby if dir has a database that is not a standby, ErrOption for invalid options,
+// and the errors of jay.Open.
 //
-// Errors of the source do not end it: it tries again, as Options.Retry says. Following ends, and Wait returns why, when the standby cannot follow
-// this source, needs a newer version of Jay, or its own disk fails. While the disk of the standby is full it can be read, and when there is room it goes on by itself: its
-// database is then another one, as DB says.
+// Errors of the source do not end the standby: it tries again, as Options.Retry says. Following
+// ends, and Wait returns why, when the standby cannot follow this source, when it needs a newer
+// version of Jay, or when its own disk fails. While its disk is full, the standby can be read. It
+// continues when there is room again: then DB returns another database.
 func Open(dir string, source Source, opts Options) (*Standby, error) {
 	s, err := open(dir, source, opts)
 	if err != nil {
@@ -140,10 +145,12 @@ func (s *Standby) closeStore() error {
 	return errors.Join(s.closeDB(), engine.Close())
 }
 
-// roomBytes is what must be free before a store whose disk was full is opened again: room for its log, and for what that holds.
+// roomBytes is what must be free before a store whose disk was full is opened again: room for its
+// log, and for what that holds.
 const roomBytes = 64 << 20
 
-// ready makes the store take commits again: it is opened anew when its disk was full and has room. Until then it can be read.
+// ready makes the store take commits again: it is opened anew when its disk was full and has room.
+// Until then it can be read.
 func (s *Standby) ready(ctx context.Context) error {
 	if s.full == nil && s.engine != nil {
 		return s.reopenDB()
@@ -235,13 +242,17 @@ func (s *Standby) wakeLocked() {
 	s.changed = make(chan struct{})
 }
 
-// DB returns the database to read from, and waits until there is a first copy. Its writes are ErrStandby and ErrReadOnly, and it shows
-// new commits as they come; what an earlier call has returned stays as it was. It belongs to the Standby, which closes it, and
-// returns another from then on, when the source has another node tag or other fixed settings than before, and after the disk was full: its calls are then ErrClosed, and
-// DB is to be called again.
+// DB waits until there is a first copy, and returns the database to read from. The database shows
+// new commits as they come. Results of earlier calls do not change. Its writes return an error that
+// is both ErrStandby and ErrReadOnly.
 //
-// It works as a database on a shared store: documents are not cached, and subscriptions have no workers. DB returns what Wait returns when following has ended
-// without a copy, and ErrClosed after Close.
+// The database belongs to the Standby. The Standby closes it, and DB returns another one from then
+// on, when the node tag or other fixed settings of the source change, and after the disk was full.
+// Then calls of the old database return ErrClosed: call DB again.
+//
+// The database works like one on a shared store: it does not cache documents, and its subscriptions
+// have no workers. DB returns the error of Wait when following has ended without a copy, and
+// ErrClosed after Close.
 func (s *Standby) DB(ctx context.Context) (*jay.DB, error) {
 	for {
 		s.mu.Lock()
@@ -261,7 +272,7 @@ func (s *Standby) DB(ctx context.Context) (*jay.DB, error) {
 	}
 }
 
-// Status returns how the standby is.
+// Status returns the state of the standby.
 func (s *Standby) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -275,8 +286,8 @@ func (s *Standby) Status() Status {
 	return status
 }
 
-// Wait returns when following has ended, with the reason: ErrClosed after Close. The standby can still be read until Close. It returns the error of ctx
-// if that ends first.
+// Wait waits until following has ended, and returns the reason: ErrClosed after Close. The standby
+// can still be read until Close. Wait returns the error of ctx if ctx ends first.
 func (s *Standby) Wait(ctx context.Context) error {
 	select {
 	case <-s.ended:
@@ -288,7 +299,8 @@ func (s *Standby) Wait(ctx context.Context) error {
 	}
 }
 
-// Close ends following, closes the database that DB returned, and releases the directory. It is idempotent.
+// Close ends following, closes the database that DB has returned, and releases the directory. It is
+// idempotent.
 func (s *Standby) Close() error {
 	s.cancel()
 	<-s.ended
@@ -338,7 +350,8 @@ func (s *Standby) run(ctx context.Context) {
 	}
 }
 
-// cause returns the error of an engine that takes no commits since its disk was full in place of that of the commit which found out.
+// cause returns the error of an engine that takes no commits since its disk was full in place of
+// that of the commit which found out.
 func (s *Standby) cause(ctx context.Context, err error) error {
 	if s.engine == nil || errors.As(err, new(sourceError)) || !errors.Is(err, jay.ErrFailed) && !errors.Is(err, jay.ErrUnknownOutcome) {
 		return err

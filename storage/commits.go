@@ -8,12 +8,13 @@ import (
 // CommitWatcher is an Engine that shows what each commit writes, to keep a copy of the store. An Engine need
 // not be one.
 type CommitWatcher interface {
-	// WatchCommits has see called with each commit from now on, in their order, until the engine is closed. It
-	// returns a Snapshot of all commits before the first that see gets, and the number of the last of them; all
-	// that the Snapshot shows is on disk. A later call replaces see.
+	// WatchCommits makes the engine call see with each later commit, in order, until the engine is
+	// closed. It returns a Snapshot of all commits before the first that see gets, and the number of
+	// the last of these commits. Everything that the Snapshot shows is on disk. A later call replaces
+	// see.
 	//
-	// see is called while no other commit can begin: it must not block, nor call the engine. What it sees may not
-	// be on disk yet, and is never on disk if the engine fails.
+	// The engine calls see while no other commit can begin: see must not block or call the engine. A
+	// commit that see gets may not be on disk yet, and if the engine fails, it may never be.
 	WatchCommits(ctx context.Context, see func(Commit)) (before Snapshot, number uint64, err error)
 
 	// DurableCommit returns the number of a commit that is on disk with all before it. It is cheap.
@@ -22,7 +23,8 @@ type CommitWatcher interface {
 
 // Commit is one commit, as a CommitWatcher shows it. It is valid during the call that gets it.
 type Commit struct {
-	// Number is one more than that of the commit before. The numbers of an engine are lost when it is closed.
+	// Number is one more than the number of the commit before. The numbers of an engine are lost when
+	// it is closed.
 	Number uint64
 
 	// Writes are the keys that the commit has set or deleted. The last write of a key counts.

@@ -5,20 +5,19 @@ import (
 	"strings"
 )
 
-// DamageError describes a directory that is not opened, because it does not
-// hold what the engine has written and synced. It is an ErrCorrupt. No file was
-// changed.
+// DamageError describes a directory that Open refuses, because it lacks data that the engine has
+// written and synced. It is an ErrCorrupt. No file was changed.
 type DamageError struct {
 	Dir     string // as Open was given it
 	File    string // name of the file in Dir
 	Offset  int64  // of the damage in the file; -1 if the file is missing or has another length
 	Problem string // what is wrong
 	Loss    string // what opening without it would lose; empty for nothing
-	Remedy  string // what to do, where that is not to restore a backup or to repair
+	Remedy  string // what to do, if the remedy is not to restore a backup or to repair
 }
 
-// Error names the file, the place, what opening it anyway would lose, and what to do: the
-// Remedy, or the command that saves the rest into a new directory.
+// Error names the file, the place, the loss of opening it anyway, and what to do: the Remedy, or
+// the command that saves the rest into a new directory.
 func (e *DamageError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v: %s", ErrCorrupt, e.File)

@@ -16,17 +16,18 @@ var (
 	// of a Jay database.
 	ErrNotDatabase = errors.New("directory is not a jay database")
 
-	// ErrNoDatabase is returned when there is no database in the directory and
-	// none may be created.
+	// ErrNoDatabase is returned when there is no database in the directory and Open must not create
+	// one.
 	ErrNoDatabase = errors.New("no database in this directory")
 
 	// ErrNewerFormat is returned when the directory was written by a newer
 	// version of the engine. Nothing in it was changed.
 	ErrNewerFormat = errors.New("database has a newer format")
 
-	// ErrKey is returned when an encryption key is missing or wrong, when an encrypted database is opened without
-	// keys, and when keys are given for one that is not encrypted. Nothing was changed. A file that was
-	// encrypted with a key that is not among those given is refused with it, too.
+	// ErrKey is returned when an encryption key is missing or wrong, when an encrypted database is
+	// opened without keys, and when keys are given for a database that is not encrypted. It is also
+	// returned for a file that was encrypted with a key that is not among the given keys. Nothing was
+	// changed.
 	ErrKey = errs.ErrKey
 
 	// ErrNotWritable is returned when the directory, or the disk it is on,
@@ -52,7 +53,7 @@ var (
 	ErrUnreadable = errors.New("file of the database cannot be read")
 
 	// ErrSnapshotExpired is returned by reads of a Snapshot, and by Iterator.Error, when the engine
-	// cannot show the moment any more: see Limits.SnapshotAge. A new Snapshot can be taken.
+	// can no longer show the moment: see Limits.SnapshotAge. A new Snapshot can be taken.
 	ErrSnapshotExpired = errors.New("the storage engine shows one moment for a short time only, and this read has taken longer: read less at a time")
 )
 
@@ -66,9 +67,8 @@ var (
 	// read. Nothing was changed.
 	ErrConflict = errs.ErrConflict
 
-	// ErrUnknownOutcome is returned when the log could not be written or
-	// synced. The commit may or may not be there after the database is
-	// reopened.
+	// ErrUnknownOutcome is returned when the log could not be written or synced. The commit is in
+	// doubt: it may or may not be there after the database is reopened.
 	ErrUnknownOutcome = errors.New("outcome of the commit is unknown")
 
 	// ErrFailed is returned after an ErrUnknownOutcome, or after the engine
@@ -88,7 +88,7 @@ var (
 	// DiskFullError. Nothing was changed.
 	ErrDiskFull = errors.New("disk is almost full")
 
-	// ErrMemory is returned when work finds too little memory: see MemoryError.
+	// ErrMemory is returned when an operation finds too little memory: see MemoryError.
 	ErrMemory = errors.New("not enough memory for this work")
 
 	// ErrSequenceExhausted is returned when the commit sequence has no number

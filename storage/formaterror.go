@@ -5,14 +5,15 @@ import (
 	"strings"
 )
 
-// FormatError is the error of something that a newer version of Jay wrote, in a format
-// that this one does not know. It is an ErrNewerFormat. Nothing was changed.
+// FormatError is returned for data that a newer version of Jay has written, in a format that this
+// version does not know. It is an ErrNewerFormat. Nothing was changed.
 type FormatError struct {
 	What   string // "database", or what else has a format number, such as "backup" or "export"
 	Found  int    // the format that it has; 0 if it does not say
 	Newest int    // the newest that this program reads
 
-	// Features are the names of what it uses that this program does not know, as far as it says.
+	// Features are the names of the used features that this program does not know, as far as the data
+	// names them.
 	Features []string
 }
 

@@ -5,43 +5,41 @@ import (
 	"io"
 )
 
-// Ingester is an Engine that takes in keys that its caller has sorted, as tables of its
-// own. For many keys that takes a fraction of the time of transactions. An Engine need
-// not be one.
+// Ingester is an Engine that takes in sorted keys as tables of its own. For many keys that takes a
+// fraction of the time of transactions. An Engine need not be one.
 type Ingester interface {
-	// NewTemporary makes an empty file beside those of the engine, for a sort of more than
-	// memory holds. One that a crash leaves behind is removed when the store is next opened.
+	// NewTemporary makes an empty file next to the files of the engine, for a sort of more data than
+	// memory holds. If a crash leaves the file, the next Open of the store removes it.
 	NewTemporary() (Temporary, error)
 
-	// NewTable begins a table. With lookups, the table answers fast that it has not got a
-	// key: Tx.Get of its keys is to be expected, and not only walks over them.
+	// NewTable begins a table. With lookups, the table answers fast that it does not have a key: set
+	// it if Tx.Get of keys is expected, and not only iteration.
 	NewTable(lookups bool) (TableWriter, error)
 
-	// Ingest commits the keys of the tables, which must be in ascending order and not
-	// overlap, in one commit that has no sequence number. They replace or remove what was committed at these keys
-	// before. The commit, and all before it, are on disk when Ingest returns.
+	// Ingest commits the keys of the tables, which must be in ascending order and not overlap, in one
+	// commit that has no sequence number. They replace or remove earlier committed values of these
+	// keys. The commit, and all before it, are on disk when Ingest returns.
 	//
-	// taken, if it is not nil, is called when the tables are in, and before any
-	// transaction begins that comes after them. before is the state that the tables were
-	// put on top of; the callee owns it and closes it, before the engine is closed. taken
-	// must not call the engine.
+	// taken, if not nil, is called after the tables are in, and before any later transaction begins.
+	// before is the state just before the tables. taken owns before, which must be closed before the
+	// engine is closed. taken must not call the engine.
 	//
-	// Everything that the engine remembers of these keys, or of their absence, is
-	// forgotten: Tx.Unchanged is false for them.
+	// The engine forgets everything that it remembers of these keys, or of their absence: Tx.Unchanged
+	// is false for them.
 	//
 	// The tables are used up, whatever the result. ErrUnknownOutcome means that they may
 	// be in; taken says whether they are. With any other error they are not. Ingest
 	// follows ctx as Update does.
 	Ingest(ctx context.Context, tables []Table, taken func(before Snapshot)) error
 
-	// GiveWay lets other goroutines run first, above all those whose commits wait for the
-	// disk: they need a processor for a few microseconds, again and again. Code that
-	// computes for long to make tables calls it every few hundred microseconds.
+	// GiveWay lets other goroutines run first, above all goroutines whose commits wait for the disk:
+	// these need a processor for a few microseconds, again and again. Code that makes tables with long
+	// computations calls GiveWay every few hundred microseconds.
 	GiveWay()
 }
 
-// Temporary is a file for the time of a sort. Its methods are called one at a time, but
-// for Open and the readers.
+// Temporary is a file for the duration of a sort. Its methods must be called one at a time, except
+// Open and the methods of the readers.
 type Temporary interface {
 	io.Writer
 
@@ -67,7 +65,8 @@ type TableWriter interface {
 	// Bytes returns about how large the table is.
 	Bytes() uint64
 
-	// Finish ends the table, whose bytes are on disk then. It must not be empty. With an error there is no table.
+	// Finish ends the table, and returns when its bytes are on disk. The table must not be empty.
+	// After an error there is no table.
 	Finish() (Table, error)
 
 	// Abandon removes it.
@@ -76,6 +75,6 @@ type TableWriter interface {
 
 // Table is a finished table.
 type Table interface {
-	// Remove removes it, unless Ingest was called with it.
+	// Remove removes the table, unless Ingest was called with it.
 	Remove() error
 }

@@ -10,19 +10,21 @@ import (
 // engine's batch, and a small machine must bear that. Pebble's limit is 4 GiB.
 const MaxTxBytes = 1 << 30
 
-// Limits are what an engine can store at most, and how long it can show one moment. 0 is no limit of its own.
+// Limits say how much an engine can store, and how long it can show one moment. 0 means that the
+// engine has no limit of its own.
 type Limits struct {
 	KeyBytes   int   // of a key
 	ValueBytes int   // of a value
 	TxBytes    int64 // of the keys and values of a transaction; at most MaxTxBytes, which 0 means
 
-	// SnapshotAge is how long a Snapshot shows what it has shown first, and an Iterator of a Reader, at least. Later
-	// each of its reads, and of the moves of its iterators, may return ErrSnapshotExpired: never something else than it has shown before. 0 is as long as
-	// it is open. It does not concern the reads of a transaction.
+	// SnapshotAge is the least time for which a Snapshot, or an Iterator of a Reader, shows its
+	// moment. After that each read, and each move of an iterator, may return ErrSnapshotExpired, but
+	// never another state. 0 means as long as it is open. SnapshotAge does not apply to the reads of a
+	// transaction.
 	SnapshotAge time.Duration
 }
 
-// Sizes are those of what a transaction stages.
+// Sizes are the sizes of the keys and values that a transaction stages.
 type Sizes struct {
 	Key, Value int   // the longest ones
 	Tx         int64 // all keys and values
@@ -51,11 +53,11 @@ func (l Limits) Check(s Sizes) error {
 	return nil
 }
 
-// LimitError is the error of a transaction that stages more than its engine can store. It is an ErrTooLarge. Nothing was
-// changed.
+// LimitError is the error of a transaction that stages more than its engine can store. It is an
+// ErrTooLarge. Nothing was changed.
 type LimitError struct {
 	What  string // "key", "value" or "transaction"
-	Bytes int64  // of it; of a transaction those that were staged until then
+	Bytes int64  // its size; for a transaction, the bytes that were staged until then
 	Most  int64
 }
 

@@ -2,7 +2,7 @@ package storage
 
 import "fmt"
 
-// MemoryError is returned for work that found too little memory. It is an ErrMemory.
+// MemoryError is returned for an operation that found too little memory. It is an ErrMemory.
 type MemoryError struct {
 	What   string // that was to be done, such as "query"
 	Wanted int64  // bytes that it asked for
@@ -11,7 +11,8 @@ type MemoryError struct {
 	Most   int64  // bytes that all work may have
 }
 
-// MemoryOfDatabase is What of a database that is opened, and finds too little memory for its caches.
+// MemoryOfDatabase is MemoryError.What when Open finds too little memory for the caches of a
+// database.
 const MemoryOfDatabase = "database"
 
 // Error has the numbers, and says what to do.

@@ -1,16 +1,16 @@
 package storage
 
-// FreeSpacer is implemented by an engine that knows how much room its disk has.
+// FreeSpacer is implemented by an engine that knows the free space of its disk.
 type FreeSpacer interface {
-	// FreeBytes returns how many bytes are free on the disk for this process. It asks the
-	// system, and may take as long as that does.
+	// FreeBytes returns how many bytes are free on the disk for this process. It makes a system call,
+	// and may take as long as the call.
 	FreeBytes() (uint64, error)
 }
 
 // SpaceMeasurer is implemented by an engine that knows how much space keys take.
 type SpaceMeasurer interface {
-	// DiskBytes returns about how many bytes the keys in [lo, hi) and their values take on
-	// disk, after compression and with what was deleted and overwritten and is not freed
-	// yet. What was committed last may be missing: Stats.MemTableBytes bounds it.
+	// DiskBytes returns about how many bytes the keys in [lo, hi) and their values take on disk, after
+	// compression, and including deleted and overwritten values that are not freed yet. The newest
+	// commits may be missing: Stats.MemTableBytes bounds their size.
 	DiskBytes(lo, hi []byte) (uint64, error)
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// MaxCSVColumns is the largest number of columns of a file, and maxMapKeys that of
-// different keys of one nested object: one with more becomes a column with JSON.
+// MaxCSVColumns is the greatest number of columns of a file. maxMapKeys is the greatest number of
+// different keys of one nested object: an object with more keys becomes a column of JSON.
 const (
 	MaxCSVColumns = 10_000
 	maxMapKeys    = 1_000
@@ -159,13 +159,13 @@ const (
 	hasJSON   // what only a column of JSON can hold: an array, {}, or a text of a kind
 )
 
-// CSVColumns finds the columns that documents need: Add looks at each document, and
-// [NewCSVWriter] takes the result. It keeps the names of fields, and no documents.
+// CSVColumns finds the columns that documents need. Call Add with each document, and pass the
+// result to [NewCSVWriter]. CSVColumns keeps the names of fields, and no documents.
 //
-// A field that is a string, a number or a boolean wherever it is there has a column of that
-// type, and an object one for each of its fields. Any other field has a column of JSON:
-// arrays, empty objects, texts beside nulls, values of several types, objects with more
-// than 1,000 different keys, and texts with control characters or half a surrogate pair.
+// A field that is always a string, always a number or always a boolean where it exists has a column
+// of that type. An object has a column for each of its fields. Any other field has a column of
+// JSON: arrays, empty objects, a mix of strings and nulls, values of several types, objects with
+// more than 1,000 different keys, and strings with control characters or half a surrogate pair.
 type CSVColumns struct {
 	root     columnNode
 	custom   bool
@@ -191,7 +191,7 @@ func (n *columnNode) isJSON() bool {
 	return true
 }
 
-// Add looks at a document.
+// Add adds the fields of a document.
 func (c *CSVColumns) Add(d *Document) error {
 	c.custom = c.custom || len(d.Custom) > 2
 	if len(d.Body) == 0 || d.Body[0] != '{' {

@@ -11,18 +11,18 @@ import (
 // separates cells depends on the country of the reader: where a semicolon does, a quoted
 // "x;=1+1" in a file with commas is two cells, the second of which is a formula.
 
-// NewSpreadsheetWriter is like [NewCSVWriter], for a file that a spreadsheet opens: no cell
-// becomes a formula. Texts are guarded by [GuardText] and JSON by [GuardJSON], so that an
-// import of the file finds apostrophes in texts that had none.
+// NewSpreadsheetWriter is like [NewCSVWriter], for a file that a spreadsheet opens: no cell becomes
+// a formula. The writer guards texts with [GuardText] and JSON with [GuardJSON]. So an import of
+// the file finds apostrophes in texts that had none.
 func NewSpreadsheetWriter(w io.Writer, columns *CSVColumns, comma byte) (*CSVWriter, error) {
 	return newCSVWriter(w, columns, comma, true)
 }
 
-// GuardText appends text to dst, with an apostrophe in front of each place that a
-// spreadsheet may take for the beginning of a formula. These are the beginning of the text,
-// and those after a line break, a comma, a semicolon, a tab and a bar, except for comma,
-// which separates the cells of the file. A spreadsheet shows a text with the apostrophe or
-// without it, and does not evaluate it.
+// GuardText appends text to dst, with an apostrophe before each place that a spreadsheet may take
+// for the beginning of a formula. These places are the beginning of the text, and the places after
+// a line break, a comma, a semicolon, a tab and a bar, but not after the character comma, which
+// separates the cells of the file. A spreadsheet shows the text with or without the apostrophe, and
+// does not evaluate it.
 func GuardText(dst, text []byte, comma byte) []byte {
 	if len(text) > 0 && (text[0] == '\t' || text[0] == '\r' || text[0] == '\n') {
 		dst = append(dst, '\'')
@@ -35,9 +35,9 @@ func GuardText(dst, text []byte, comma byte) []byte {
 	return append(dst, text[done:]...)
 }
 
-// GuardJSON is like [GuardText] for a cell that holds the JSON raw: in place of an
-// apostrophe it writes the character that would begin a formula as an escape sequence. The
-// value of the JSON stays the same.
+// GuardJSON is like [GuardText] for a cell that holds the JSON raw. Instead of writing an
+// apostrophe, it escapes the character that would begin a formula. The value of the JSON stays the
+// same.
 func GuardJSON(dst, raw []byte, comma byte) []byte {
 	done, quoted, at := 0, false, 0
 	inString := func(i int) bool { // whether i, which never falls, is in a string

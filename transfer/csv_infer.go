@@ -21,11 +21,11 @@ const (
 	kindText                   // anything else
 )
 
-// CSVKinds are the types that [ScanCSV] has inferred of the columns of a file.
+// CSVKinds are the types of columns that [ScanCSV] has inferred from a file.
 type CSVKinds struct{ kinds []csvKind }
 
-// ScanCSV reads a CSV file to its end and infers the types of the columns without one, for
-// CSVOptions.Kinds. It passes over bad rows, which the import reports.
+// ScanCSV reads a CSV file to its end and infers the types of columns without a type, for
+// CSVOptions.Kinds. It skips invalid rows, which the import reports.
 func ScanCSV(src io.Reader, o CSVOptions) (*CSVKinds, error) {
 	o.Infer, o.Kinds = true, &CSVKinds{} // nothing to look at in advance
 	c := NewCSVReader(src, o)

@@ -14,15 +14,15 @@ type CSVOptions struct {
 	Comma byte
 	// MaxBytes is the size of the largest row. The default is 32 MiB.
 	MaxBytes int
-	// Infer gives each column without a type the one that its cells look like: number if
-	// all unquoted cells are numbers or null, boolean if they are true, false or null, and
-	// else string. Without it they are strings.
+	// Infer infers the type of each column without a type from its cells: number if all unquoted cells
+	// are numbers or null, boolean if all are true, false or null, and otherwise string. Without Infer
+	// these columns are strings.
 	Infer bool
-	// Kinds are the types that [ScanCSV] has inferred of the whole file. Without them, the
-	// first MiB decides, which is read in advance; then a later cell of another type makes
-	// its row an error, as a column has one type in all documents.
+	// Kinds are the types that [ScanCSV] has inferred from the whole file. Without Kinds, Infer reads
+	// the first MiB in advance, which decides. Then a later cell of another type makes its row an
+	// error, because a column has one type in all documents.
 	Kinds *CSVKinds
-	// IDColumn is the column with the IDs; "@id" always is one.
+	// IDColumn is the column with the IDs. The column "@id" always has IDs.
 	IDColumn string
 }
 
@@ -32,14 +32,13 @@ type CSVOptions struct {
 //	@id,@collection,Name,Age:number,Address.City,Tags:json
 //	users/1,Users,Ann,41,Bern,"[""a"",""b""]"
 //
-// Behind a name stands the type: string, which is the default, number, boolean or json.
-// Dots are between the keys of nested fields; a backslash in front of a dot, a colon, a
-// backslash or a leading @ makes it a part of the key. @id, @collection and @metadata:json are
-// the document's metadata.
+// The type follows the name: string, which is the default, number, boolean or json. Dots separate
+// the keys of nested fields. A backslash before a dot, a colon, a backslash or a leading @ makes
+// the character a part of the key. @id, @collection and @metadata:json are the document's metadata.
 //
-// An empty cell is a field that is not there, and "" in a column of strings is the empty
-// string. In columns of numbers and booleans null is null. Every row has as many cells as the
-// header. Blank lines are skipped.
+// An empty cell means that the document lacks the field. "" in a column of strings is the empty
+// string. In columns of numbers and booleans null is null. Every row must have as many cells as the
+// header. The reader skips blank lines.
 type CSVReader struct {
 	src     io.Reader
 	options CSVOptions
@@ -84,8 +83,8 @@ func NewCSVReader(src io.Reader, options CSVOptions) *CSVReader {
 	return &CSVReader{src: src, options: options, buf: make([]byte, 0, 256<<10), line: 1}
 }
 
-// Next returns the next document, or io.EOF. Behind an *Error with Raw it can be called
-// again. Any other error is final.
+// Next returns the next document, or io.EOF at the end. After an *Error with Raw, Next can be
+// called again. Any other error is final.
 func (c *CSVReader) Next() (Record, error) {
 	if c.failed != nil {
 		return c.record, c.failed

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// CSVWriter writes documents as rows of RFC 4180, with lines that end in a line feed.
+// CSVWriter writes documents as rows of CSV (RFC 4180). Lines end in a line feed.
 type CSVWriter struct {
 	w     io.Writer
 	root  *csvNode
@@ -17,9 +17,9 @@ type CSVWriter struct {
 	safe  []byte
 }
 
-// NewCSVWriter writes the header. A comma of 0 is ','. An import of the file makes the same
-// documents; a spreadsheet may take texts of it for formulas, which [NewSpreadsheetWriter]
-// prevents.
+// NewCSVWriter writes the header. A comma of 0 means ','. An import of the file makes the same
+// documents. A spreadsheet may take texts in the file for formulas: [NewSpreadsheetWriter] prevents
+// that.
 func NewCSVWriter(w io.Writer, columns *CSVColumns, comma byte) (*CSVWriter, error) {
 	return newCSVWriter(w, columns, comma, false)
 }
@@ -46,7 +46,7 @@ func newCSVWriter(w io.Writer, columns *CSVColumns, comma byte, guard bool) (*CS
 	return c, c.endRow()
 }
 
-// Write writes a document, which the columns must have seen.
+// Write writes a document, which must have been added to the columns.
 func (c *CSVWriter) Write(d *Document) error {
 	clear(c.cells)
 	if len(d.Body) == 0 || d.Body[0] != '{' {

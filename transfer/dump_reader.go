@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// Sections of RavenDB's dumps that have a meaning for Jay. Others are read, too, and up to
-// the caller.
+// Sections of RavenDB's dumps that have a meaning for Jay. A DumpReader returns the items of other
+// sections, too, and the caller decides about them.
 const (
 	DumpBuildVersion    = "BuildVersion"
 	DumpDatabaseRecord  = "DatabaseRecord"
@@ -30,23 +30,23 @@ type DumpOptions struct {
 	// MaxBytes is the size of the largest value, such as a document, without
 	// attachments. The default is 32 MiB.
 	MaxBytes int
-	// MaxDepth is how deeply it may be nested. The default is 256.
+	// MaxDepth is the greatest depth of nesting of a value. The default is 256.
 	MaxDepth int
 }
 
-// DumpItem is an item of a dump: an element of a section that is an array, or the value
-// of one that is none.
+// DumpItem is an item of a dump: an element of a section that is an array, or the value of a
+// section that is not an array.
 type DumpItem struct {
 	Record
 	// Section is where the item is, such as "Docs".
 	Section string
-	// Attachment is the content of an attachment, for the documents behind it that
-	// name its hash. Else it is nil.
+	// Attachment is the content of an attachment, for later documents that name its hash. It is nil
+	// for other items.
 	Attachment *DumpAttachment
 }
 
-// DumpAttachment is the content of an attachment in a dump. It can be read until the next
-// call of Next, which skips what is left.
+// DumpAttachment is the content of an attachment in a dump. It can be read until the next call of
+// Next, which skips the rest of the content.
 type DumpAttachment struct {
 	Hash string // base64 of its SHA-256
 	Size int64
@@ -69,16 +69,16 @@ func (a *DumpAttachment) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// DumpReader reads a dump of RavenDB (.ravendbdump), unpacked: one JSON object, whose
-// members are the sections:
+// DumpReader reads a decompressed dump of RavenDB (.ravendbdump): one JSON object, whose members
+// are the sections:
 //
 //	{"BuildVersion":54000,"DatabaseRecord":{…},
 //	 "Docs":[{"@metadata":{"@export-type":"Attachment"},"Hash":"…","Size":5,"Tag":"…"}hello,
 //	         {"Name":"Ann","@metadata":{"@collection":"Users","@id":"users/1-A","@attachments":[…],…}}],
 //	 "RevisionDocuments":[…],"Identities":[{"Key":"users|","Value":"3"}],…}
 //
-// A content follows its description as it is, byte for byte, so that a dump is no JSON
-// where there are attachments. Documents name it by its hash.
+// The content of an attachment follows its description, byte for byte, so a dump with attachments
+// is not valid JSON. Documents name an attachment by its hash.
 type DumpReader struct {
 	s       *scanner
 	state   dumpState
@@ -110,8 +110,8 @@ func NewDumpReader(src io.Reader, options DumpOptions) *DumpReader {
 	return &DumpReader{s: newScanner(src, options.MaxBytes, options.MaxDepth)}
 }
 
-// Next returns the next item, or io.EOF behind the end of a whole dump. Any error is
-// final. An item's text is not validated: its brackets match, and nothing else.
+// Next returns the next item, or io.EOF after the end of a complete dump. Any error is final. Next
+// does not validate the text of an item, except that its brackets match.
 func (d *DumpReader) Next() (DumpItem, error) {
 	if d.failed != nil {
 		return d.item, d.failed

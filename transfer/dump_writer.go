@@ -10,8 +10,8 @@ import (
 // the format of their build, and that of 5.4 is the newest that says nothing Jay lacks.
 const dumpBuild = 54_000
 
-// DumpWriter writes a dump of RavenDB, as DumpReader reads it, without compression:
-// RavenDB packs its dumps with gzip, [NewPacked] does the same.
+// DumpWriter writes a dump of RavenDB, as DumpReader reads it, without compression. RavenDB
+// compresses its dumps with gzip: [NewPacked] does the same.
 type DumpWriter struct {
 	w       io.Writer
 	section string
@@ -42,7 +42,7 @@ func (d *DumpWriter) flush() error {
 	return d.failed
 }
 
-// Section ends the section before, and begins an array of items.
+// Section ends the current section, and begins a new one, an array of items.
 func (d *DumpWriter) Section(name string) error {
 	d.endSection()
 	d.buf = append(AppendString(append(d.buf, ','), name), ':', '[')
@@ -82,8 +82,8 @@ func (d *DumpWriter) Identity(prefix string, value int64) error {
 	return d.flush()
 }
 
-// Attachment writes the content of an attachment, size bytes of r, in front of the
-// documents that name its hash. The tag says where it is from, and means nothing to Jay.
+// Attachment writes the content of an attachment: size bytes of r. Call it before the documents
+// that name its hash are written. The tag says where the attachment is from. Jay ignores it.
 func (d *DumpWriter) Attachment(hash, tag string, size int64, r io.Reader) error {
 	d.comma()
 	d.buf = AppendString(append(d.buf, `{"@metadata":{"@export-type":"Attachment"},"Hash":`...), hash)
@@ -100,7 +100,7 @@ func (d *DumpWriter) Attachment(hash, tag string, size int64, r io.Reader) error
 	return err
 }
 
-// Close ends the dump. It does not close what is written to.
+// Close ends the dump. It does not close the underlying writer.
 func (d *DumpWriter) Close() error {
 	d.endSection()
 	d.buf = append(d.buf, '}')

@@ -5,22 +5,22 @@ import (
 	"fmt"
 )
 
-// ErrInvalid is every *Error: the input is not what its format demands, or a document
-// cannot be written in the format.
+// ErrInvalid matches every *Error: the input violates its format, or a document cannot be written
+// in the format.
 var ErrInvalid = errors.New("invalid record")
 
-// Error says where an input is wrong, and which rule it breaks.
+// Error says where an input is invalid, and which rule it breaks.
 type Error struct {
 	Rule   string // such as "a number must be one of JSON's"
 	Detail string // what was found, or ""
 
-	Record int64 // from 1; 0 for no particular one, such as the header of CSV
+	Record int64 // from 1; 0 if the error is not in a record, such as in the header of CSV
 	Line   int64 // of the record's first byte, from 1; 0 if the format has no lines
 	Offset int64 // of the record's first byte, from 0
 
-	// Raw is the record as JSON on one line, to be kept with other rejects: a document,
-	// or an array of the cells of a row. It is valid until the next call of the reader,
-	// and nil if the reader cannot go on behind the error.
+	// Raw is the record as JSON on one line, for a file of rejected records: a document, or an array
+	// of the cells of a row. It is valid until the next call of the reader. It is nil if the reader
+	// cannot continue after the error.
 	Raw []byte
 }
 

@@ -23,11 +23,12 @@ const maxExtendedDepth = 10_000
 //	{"$undefined":true}                      null
 //
 // Any other object whose first key begins with $, such as $binary, $timestamp and
-// $regularExpression, stays as it is. Infinity and NaN are no JSON, and an *Error.
+// $regularExpression, stays as it is. Infinity and NaN are not JSON: FromExtended returns an *Error
+// for them.
 //
-// _id becomes the document's ID, with the prefix of to in front: a string as it is, an
-// ObjectId as its 24 digits, a UUID or a whole number as its text. Any other _id is an *Error.
-// A member @metadata, as ToExtended writes it, stays.
+// _id becomes the ID of the document, after the IDPrefix of to: a string as it is, an ObjectId as
+// its 24 digits, a UUID or a whole number as its text. Any other _id is an *Error. A member
+// @metadata, as ToExtended writes it, stays.
 func FromExtended(dst, src []byte, to Placing) ([]byte, error) {
 	if !json.Valid(src) {
 		return dst, invalid("a document must be well-formed JSON", "%q", cutText(src))
@@ -268,8 +269,8 @@ func dateOf(raw []byte) (text string, ok bool) {
 	return at.Format("2006-01-02T15:04:05.000Z"), true
 }
 
-// LooksExtended reports whether a document has members that MongoDB's Extended JSON has in
-// place of ObjectIds, dates and numbers.
+// LooksExtended reports whether a document has the members with which MongoDB's Extended JSON
+// represents ObjectIds, dates and numbers.
 func LooksExtended(text []byte) bool {
 	for _, key := range []string{`"$oid"`, `"$date"`, `"$numberLong"`, `"$numberDecimal"`, `"$numberInt"`, `"$numberDouble"`} {
 		if bytes.Contains(text, []byte(key)) {
@@ -279,13 +280,13 @@ func LooksExtended(text []byte) bool {
 	return false
 }
 
-// ToExtended appends a document as Extended JSON v2, in the relaxed form: its ID is _id, and
-// its collection and custom metadata are in @metadata. A number that an int64 or a double does
-// not give back digit for digit is a $numberDecimal with these digits, which Mongo takes up to
-// 34 of them.
+// ToExtended appends a document as Extended JSON v2, in the relaxed form. The ID of the document is
+// _id. Its collection and its custom metadata are in @metadata. A number that an int64 or a double
+// cannot represent digit for digit is a $numberDecimal with the same digits, of which MongoDB takes
+// up to 34.
 //
-// It returns an *Error for a document with a member _id, and for one with an object that
-// FromExtended would take for another value, such as {"$oid":"…"}.
+// ToExtended returns an *Error for a document with a member _id, and for a document with an object
+// that FromExtended would take for another value, such as {"$oid":"…"}.
 func ToExtended(dst []byte, d *Document) ([]byte, error) {
 	if len(d.Body) == 0 || d.Body[0] != '{' {
 		return dst, errNoObject(d.Body)

@@ -7,9 +7,9 @@ import (
 	"io"
 )
 
-// NewInput is like [NewUnpacked], for a stream of documents. If the content, unpacked, is of
-// a kind that none of the formats can be, such as a SQLite database or text in UTF-16, the
-// first Read returns an *Error that says which kind it is and what reads it.
+// NewInput is like [NewUnpacked], for a stream of documents. If the decompressed content cannot be
+// of any of the formats, such as a SQLite database or text in UTF-16, the first Read returns an
+// *Error, which says what the content is and what reads it.
 func NewInput(r io.Reader) io.Reader { return &input{r: bufio.NewReaderSize(NewUnpacked(r), 4<<10)} }
 
 // input looks at the first bytes of a stream.

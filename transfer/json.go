@@ -198,8 +198,8 @@ func half(raw []byte, i int) byte {
 
 const hexDigits = "0123456789abcdef"
 
-// AppendString appends text as a JSON string. Bytes that are no UTF-8 stay as they are:
-// the database refuses them.
+// AppendString appends text as a JSON string. Bytes that are not UTF-8 stay as they are: the
+// database refuses them.
 func AppendString[T string | []byte](dst []byte, text T) []byte {
 	dst = append(dst, '"')
 	start := 0

@@ -2,10 +2,10 @@ package transfer
 
 import "bytes"
 
-// Placing says where documents go that a foreign format has without an ID or a collection
-// as Jay knows them. The zero value leaves both to the database.
+// Placing gives IDs and collections to documents of formats that have no IDs or collections as Jay
+// knows them. The zero value leaves both to the database.
 type Placing struct {
-	// IDPrefix is put in front of the IDs that the input gives, such as "users/".
+	// IDPrefix is prepended to the IDs of the input, such as "users/".
 	IDPrefix string
 	// Collection is the collection of the documents that have an ID and name no collection.
 	Collection string
@@ -61,7 +61,7 @@ func appendComma(dst []byte, start int) []byte {
 	return dst
 }
 
-// Document is a document that a writer writes.
+// Document is a document for a writer.
 type Document struct {
 	ID         string
 	Collection string // "@empty" for none

@@ -16,9 +16,9 @@ import (
 // bounds the memory that a stream can ask for.
 const MaxWindowBytes = 32 << 20
 
-// NewUnpacked returns a reader of r that decompresses gzip and zstd, which it knows by
-// their first bytes, and passes other input through. The first Read looks at the input. A
-// zstd stream with a window of more than [MaxWindowBytes] is an *Error.
+// NewUnpacked returns a reader of r that decompresses gzip and zstd, and passes other input
+// through. It recognizes the two by their first bytes, at the first Read. A zstd stream with a
+// window of more than [MaxWindowBytes] is an *Error.
 func NewUnpacked(r io.Reader) io.Reader {
 	return &unpacked{raw: bufio.NewReaderSize(r, 64<<10)}
 }
@@ -87,8 +87,8 @@ func Compressed(name string) (compression, rest string) {
 	return "", name
 }
 
-// NewPacked returns a writer to w with a compression that Compressed names. Close ends the
-// compressed stream, and does not close w.
+// NewPacked returns a writer that compresses to w. The compression is a name that Compressed
+// returns. Close ends the compressed stream, and does not close w.
 func NewPacked(w io.Writer, compression string) (io.WriteCloser, error) {
 	switch compression {
 	case "gzip":

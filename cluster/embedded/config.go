@@ -63,10 +63,10 @@ type Config struct {
 	// directory has data, the member resumes with it, and Peers and Join are ignored.
 	Dir string
 
-	// ClientURL is the URL for coordinators, and PeerURL the one for other members; both
-	// as those reach them. The member listens on their ports, at their addresses if these
-	// belong to this machine, or else at ListenClient and ListenPeer. Port 0 takes a free
-	// port, except in Peers.
+	// ClientURL is the URL at which coordinators reach the member, and PeerURL the URL at which other
+	// members reach it. The member listens on the ports of the URLs, at their addresses if these
+	// belong to this machine, or else at ListenClient and ListenPeer. Port 0 takes a free port, except
+	// in Peers.
 	//
 	// The defaults are http://127.0.0.1:2379 and http://127.0.0.1:2380.
 	ClientURL string
@@ -87,9 +87,8 @@ type Config struct {
 	// first.
 	Join bool
 
-	// Token distinguishes clusters whose members have the same URLs, for example a cluster
-	// that is created anew: members with different tokens reject each other. The default
-	// is "jay".
+	// Token distinguishes clusters whose members have the same URLs, for example a cluster that is
+	// created again: members with different tokens reject each other. The default is "jay".
 	Token string
 
 	// PeerTLS and ClientTLS are for URLs with https, which need them.
@@ -98,8 +97,7 @@ type Config struct {
 
 	// Insecure allows http for addresses that other machines can reach.
 	//
-	// Danger: whoever can reach the ports can change everything in etcd and stop the
-	// cluster.
+	// Danger: anyone who can reach the ports can change everything in etcd and stop the cluster.
 	Insecure bool
 
 	// QuotaBytes bounds the size of etcd's database. Beyond it writes are refused
@@ -108,8 +106,8 @@ type Config struct {
 	// The default is 2 GiB.
 	QuotaBytes int64
 
-	// Keep is the time after which etcd compacts old revisions. Jay needs those of the
-	// last seconds. From 1 minute to 24 hours.
+	// Keep is the time after which etcd compacts old revisions. Jay needs the revisions of the last
+	// seconds. From 1 minute to 24 hours.
 	//
 	// The default is 5 minutes.
 	Keep time.Duration

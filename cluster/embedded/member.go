@@ -182,8 +182,8 @@ func (m *Member) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Peers returns the names and PeerURLs of the cluster's members, as far as this one knows
-// them. The name of a member that was added and has not started yet is its URL.
+// Peers returns the names and PeerURLs of the cluster's members, as far as this member knows them.
+// The name of a member that was added and has not started yet is its URL.
 func (m *Member) Peers() map[string]string {
 	return peers(m.etcd.Server.Cluster().Members())
 }

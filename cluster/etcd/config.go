@@ -40,8 +40,8 @@ type Config struct {
 	// The default is "jay/".
 	Prefix string
 
-	// Username and Password are those of a user of etcd with the permission to read and
-	// write the keys that begin with Prefix. Both or neither.
+	// Username and Password belong to a user of etcd who may read and write the keys that begin with
+	// Prefix. Set both or neither.
 	Username string
 	Password string
 

@@ -15,7 +15,7 @@ import (
 	"github.com/jaydb/jay/cluster"
 )
 
-// Errors that an *Error may match with errors.Is, beside those of package cluster.
+// Errors that an *Error may match with errors.Is, in addition to the errors of package cluster.
 var (
 	// ErrUnreachable is returned when no endpoint answers: a wrong address, an etcd
 	// that is down, a firewall. It is a cluster.ErrNoMajority: the call succeeds when etcd can be

@@ -7,7 +7,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Endpoint is the state of one member of etcd, as the member reports it.
+// Endpoint is the state of one member of etcd, as reported by the member.
 type Endpoint struct {
 	URL     string
 	Version string

@@ -1,4 +1,4 @@
-//go:build nosqlite || nomember || nopostgres
+//go:build nosqlite || nomember || nopostgres || noetcd
 
 package main
 

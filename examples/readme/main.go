@@ -42,7 +42,7 @@ func main() {
 		fmt.Println(book.Title, book.Copies) // Dune 2
 	}
 
-	// Transaction: all of it is committed, or nothing. If another one changed the
+	// Transaction: all of it is committed, or nothing. If another write changed the
 	// book meanwhile, the function runs again.
 	err = db.Update(ctx, func(tx *jay.Tx) error {
 		book, err := books.In(tx).Get(ctx, dune.ID)

@@ -1,18 +1,23 @@
-// Package jsonschema is the schema.Compiler of JSON Schema, draft 2020-12, for jay.Options.Schemas. It also makes schemas of
-// documents that are there ([Infer]).
+// Package jsonschema is the schema.Compiler of JSON Schema, draft 2020-12, for jay.Options.Schemas.
+// It also makes schemas from existing documents ([Inference]) and from Go types ([For]).
 //
 //	db, err := jay.Open("shop.jay", &jay.Options{Schemas: jsonschema.New()})
 //
-// What JSON Schema means is decided by github.com/santhosh-tekuri/jsonschema. This package decides what that library may be asked:
+// Module github.com/santhosh-tekuri/jsonschema validates documents. This package restricts the
+// schemas that the module gets:
 //
-//   - A schema is whole in itself. A reference to another document is refused; the metaschemas of JSON Schema are known.
-//   - Patterns are Go's regular expressions (RE2), of bounded length and size. What RE2 does not have, such as lookahead, is refused by name.
-//   - format is asserted: date-time, date, time, duration, email, hostname, ipv4, ipv6, uri, uri-reference, uri-template, uuid, json-pointer,
-//     relative-json-pointer, regex and the like. A format that is not known is an annotation, as JSON Schema has it.
+//   - A schema is self-contained. Compile refuses a reference to another document. The metaschemas of
+//     JSON Schema are known.
+//   - Patterns are Go's regular expressions (RE2), of bounded length and size. Compile refuses syntax
+//     that RE2 does not support, such as lookahead, and names it.
+//   - format is asserted: date-time, date, time, duration, email, hostname, ipv4, ipv6, uri,
+//     uri-reference, uri-template, uuid, json-pointer, relative-json-pointer, regex and the like. An
+//     unknown format is an annotation, as JSON Schema defines.
 //   - contentEncoding, contentMediaType and contentSchema are annotations.
 //   - The work of one validation is bounded, however a schema refers to itself.
 //
-// Everything here is safe for concurrent use.
+// A Compiler, its Validators and For are safe for concurrent use. An Inference is for one
+// goroutine.
 package jsonschema
 
 import (
@@ -27,13 +32,13 @@ import (
 	lib "github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Compiler compiles JSON Schemas. New makes it.
+// Compiler compiles JSON Schemas. Make one with New.
 type Compiler struct{}
 
-// New returns the Compiler.
+// New returns a Compiler.
 func New() Compiler { return Compiler{} }
 
-// Dialect is the value of $schema. A schema may also leave it out.
+// Dialect is the value of $schema. A schema may leave $schema out.
 const Dialect = "https://json-schema.org/draft/2020-12/schema"
 
 // The addresses under which a schema, and its negation, are compiled. Nothing is loaded from them.
@@ -150,7 +155,8 @@ func decode(text []byte) (any, error) {
 	return lib.UnmarshalJSON(bytes.NewReader(text))
 }
 
-// checkCycles refuses a schema that refers to itself without going into the value: it would accept nothing, and not say why.
+// checkCycles refuses a schema that refers to itself without going into the value: it would accept
+// nothing, and not say why.
 func (c *compiled) checkCycles() error {
 	for _, sample := range []any{map[string]any{}, []any{}, "", json.Number("0"), true, nil} {
 		err, _ := c.steps.run(maxSampleSteps, func() error { return c.rule.Validate(sample) })

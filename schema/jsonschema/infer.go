@@ -17,9 +17,11 @@ const (
 	leastEnum     = 20  // texts that must have been seen for an enum, and each of its texts twice
 )
 
-// Inference proposes a schema that the documents which it was given fit: types, the members that all of them have, texts of which there are
-// few, and formats of dates. Read it before you make it a rule: what is missing in these documents may be right in the next one. The zero value is
-// ready. It is for one goroutine, and takes memory for the shape of the documents and not for their number.
+// Inference proposes a schema that a set of documents fits. The schema has the types of members,
+// the members that all documents have, enums of strings with few different values, and formats of
+// dates. Read the schema before you make it a rule: the next document may rightly have what these
+// documents lack. The zero value is ready to use. An Inference is for one goroutine. Its memory
+// depends on the shape of the documents, not on their number.
 type Inference struct {
 	documents int64
 	root      shape
@@ -39,7 +41,7 @@ type shape struct {
 	notTime  bool
 }
 
-// Add looks at the body of a document. It keeps nothing of it.
+// Add reads the body of a document. It does not keep body.
 func (in *Inference) Add(body []byte) error {
 	doc, err := decode(body)
 	if err != nil {
@@ -134,7 +136,8 @@ func (s *shape) addText(text string) {
 	s.texts[text]++
 }
 
-// Schema returns the schema, indented, with a line break at its end. Without documents it accepts every document.
+// Schema returns the schema, indented, with a line break at its end. If no document was added, the
+// schema accepts every document.
 func (in *Inference) Schema() []byte {
 	described := map[string]any{"type": "object"}
 	if in.documents > 0 {

@@ -9,17 +9,18 @@ const (
 	baseSteps  = 100_000 // schemas that are applied to values, for any document
 	stepsValue = 50      // and for each value in it
 
-	// maxListed is the most values of a document whose violations are listed one by one. A larger one that violates its schema is refused as a
-	// whole.
+	// maxListed is the most values of a document whose violations are listed one by one. A larger one
+	// that violates its schema is refused as a whole.
 	maxListed = 100_000
 
 	maxSampleSteps = 10_000
 )
 
-// steps counts how often schemas are applied to values, and ends a validation that takes too many. Of one goroutine at a time.
+// steps counts how often schemas are applied to values, and ends a validation that takes too many.
+// Of one goroutine at a time.
 //
-// The library offers no place for it. It checks the format of a schema before it applies what lies in the schema, so every schema gets a format:
-// its own, or one that accepts everything.
+// The library offers no place for it. It checks the format of a schema before it applies what lies
+// in the schema, so every schema gets a format: its own, or one that accepts everything.
 type steps struct{ left int }
 
 // tooMany is what a validation panics with that has no steps left.

@@ -16,14 +16,17 @@ import (
 	"github.com/jaydb/jay/schema"
 )
 
-// For returns a schema that every value of T fits as a collection of T stores it (docs/json.md): the names are those of JSON; fields for
-// the ID, the version and other metadata are left out; a member is required unless its field has omitempty or omitzero, or is embedded by a pointer;
-// a nil pointer, slice or map may be null; a time.Time is a text with the format "date-time". What decides itself what its JSON is, by
-// MarshalJSON, and what is an interface, may be anything. Members that T lacks are allowed, at each level. The text is indented, ends with a
-// line break, and names the types of fields that are structs in $defs.
+// For returns a schema that every value of T fits, in the form in which a collection of T stores it
+// (docs/json.md). The schema uses the JSON names of fields. It leaves out fields for the ID, the
+// version and other metadata. A member is required unless its field has omitempty or omitzero, or
+// is embedded by a pointer. A pointer, slice or map that can be nil may be null. A time.Time is a
+// string with the format "date-time". An interface, and a type with a MarshalJSON of its own, may
+// be any value. Members that T lacks are allowed, at each level. The text is indented, ends with a
+// line break, and has the types of struct fields in $defs.
 //
-// It returns jay.ErrType for a type that jay.CollectionOf refuses, that encoding/json cannot encode, or that has more than
-// 16 levels without a named struct, or a schema of more than schema.MaxBytes.
+// For returns jay.ErrType for a type that jay.CollectionOf refuses, for a type that encoding/json
+// cannot encode, for a type with more than 16 levels without a named struct, and for a schema of
+// more than schema.MaxBytes.
 func For[T any]() ([]byte, error) {
 	t := reflect.TypeFor[T]()
 	if t.Kind() != reflect.Struct || marshals(t) {
@@ -61,7 +64,8 @@ func indented(described map[string]any) []byte {
 	return out.Bytes()
 }
 
-// generator makes a schema of a type. Struct types with a name are described once each, in defs, so that types may refer to themselves.
+// generator makes a schema of a type. Struct types with a name are described once each, in defs, so
+// that types may refer to themselves.
 type generator struct {
 	defs  map[string]any
 	names map[reflect.Type]string // of what is in defs, or is being described
@@ -264,8 +268,9 @@ type level struct {
 	optional bool
 }
 
-// fieldsOf returns the members that encoding/json makes of a struct, by its rules: of several with a name, the one that is embedded least deep
-// counts; among these the only one whose tag gives the name; and else none.
+// fieldsOf returns the members that encoding/json makes of a struct, by its rules: of several with
+// a name, the one that is embedded least deep counts; among these the only one whose tag gives the
+// name; and else none.
 func fieldsOf(t reflect.Type) (all []member) {
 	decided := make(map[string]bool)
 	visited := make(map[reflect.Type]bool)
@@ -320,7 +325,8 @@ func fieldsOf(t reflect.Type) (all []member) {
 	return all
 }
 
-// memberOf returns the member that a field makes, whose name is "" for none, or the struct whose members take its place.
+// memberOf returns the member that a field makes, whose name is "" for none, or the struct whose
+// members take its place.
 func memberOf(f reflect.StructField) (m member, inner reflect.Type) {
 	of := f.Type
 	if of.Name() == "" && of.Kind() == reflect.Pointer {

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/text/message"
 )
 
-// validator implements schema.Validator. It compiles the schema again for each goroutine that validates at the same time, and keeps some of the
-// results.
+// validator implements schema.Validator. It compiles the schema again for each goroutine that
+// validates at the same time, and keeps some of the results.
 type validator struct {
 	text []byte
 	idle chan *compiled
@@ -93,7 +93,8 @@ const (
 
 var numberRule = fmt.Sprintf("a number has at most %d characters, and an exponent of at most %d", maxNumberBytes, maxExponent)
 
-// survey counts the values in a value, with itself, and returns the first number that cannot be computed with, shortened, or "".
+// survey counts the values in a value, with itself, and returns the first number that cannot be
+// computed with, shortened, or "".
 func survey(v any) (values int, number string) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -16,9 +16,9 @@ import (
 
 var _ storage.Checkpointer = (*Engine)(nil)
 
-// Checkpoint implements storage.Checkpointer. Pebble links its tables, which never
-// change, and copies its log. Opening the copy once writes what is in the log to
-// tables, and shows that it opens; it is closed when it gets its name.
+// Checkpoint implements storage.Checkpointer. Pebble links its tables, which never change, and
+// copies its log. Checkpoint opens the copy once, which writes the log to tables and proves that
+// the copy opens. It closes the copy before it gives it its name.
 func (e *Engine) Checkpoint(ctx context.Context, dir string) (err error) {
 	if e.readOnly {
 		return storage.ErrReadOnly

@@ -19,15 +19,19 @@ import (
 // convertTemporary is the copy of the file that is being converted.
 const convertTemporary = convertFile + ".tmp"
 
-// Convert encrypts a closed database, decrypts it, or encrypts all its files anew with the newest key. opts are those with which
-// the database is opened; opts.EncryptionKeys are nil for one that is not encrypted. to are the keys with which it is opened from then on; nil for
-// none. To encrypt anew, both return the older keys and the newest one.
+// Convert encrypts a closed database, decrypts it, or encrypts all of its files again with the
+// newest key. opts are the options with which the database is opened. opts.EncryptionKeys is nil
+// for a database that is not encrypted. to are the keys with which the database is opened from then
+// on. Nil means none. To encrypt the files again, both must return the older keys and the newest
+// key.
 //
-// Each file is copied, and the copy takes its place; so the disk needs room for the largest file, and a checkpoint that shares files with the database
-// stays as it is. When Convert has failed, or its process has ended, the database is refused until
-// Convert is called again with the same arguments; it goes on where it was. progress, if not nil, is called after each file.
+// Convert copies each file, and replaces the file by the copy. So the disk needs room for the
+// largest file, and a checkpoint that shares files with the database stays as it is. If Convert has
+// failed, or its process has ended, Open refuses the database until Convert is called again with
+// the same arguments. Then Convert continues where it stopped. Convert calls progress, if not nil,
+// after each file.
 //
-// What a file system or a disk keeps of the files that were replaced is not erased.
+// Convert does not erase the bytes of replaced files that a file system or a disk keeps.
 func Convert(ctx context.Context, dir string, opts Options, to sealed.Keys, progress func(ConvertProgress)) error {
 	c := &conversion{target: convertedPlain, to: to, opts: opts, progress: progress}
 	if to != nil {
@@ -44,7 +48,7 @@ func Convert(ctx context.Context, dir string, opts Options, to sealed.Keys, prog
 	return nil
 }
 
-// ConvertProgress is how far a Convert is.
+// ConvertProgress is the progress of a Convert.
 type ConvertProgress struct {
 	Files  int   // that are as they are to be
 	Copied int   // of them, by this call

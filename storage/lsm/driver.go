@@ -6,8 +6,8 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Driver opens engines of this package: a name is that of a directory. The fields of Options
-// that storage.OpenOptions has, too, are taken from those.
+// Driver opens engines of this package. The name of a store is a directory. Fields that Options and
+// storage.OpenOptions share are taken from storage.OpenOptions.
 type Driver struct {
 	Options Options
 }
@@ -29,8 +29,7 @@ func (d Driver) Open(dir string, o storage.OpenOptions) (storage.Engine, error) 
 	return e, nil
 }
 
-// Prepare implements storage.Driver. Until it is whole, a directory has a name with Unfinished
-// behind it.
+// Prepare implements storage.Driver. Until a directory is complete, its name ends in Unfinished.
 func (d Driver) Prepare(dir string) (storage.NewStore, error) {
 	n, err := PrepareDirectory(d.Options.FS, dir)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package lsm is the storage engine on Pebble, a log-structured merge tree.
 //
-// [Open] makes an [Engine] on one directory. Pebble gives it ordered keys, atomic
-// batches and a log; the package adds what storage.Engine asks for beyond that:
+// [Open] makes an [Engine] on one directory. Pebble provides ordered keys, atomic batches and a
+// log. The package adds the rest of storage.Engine:
 //
 //   - transactions that read what they write, and share batches and syncs:
 //     queue.go, commit.go, in that order;
@@ -15,7 +15,7 @@
 // Between Pebble and the disk are file systems that wrap one another, from the
 // top: optionsFS, checkpointFS, freezeFS, logFS, controlFS, progressFS, sealFS, modeFS.
 //
-// The files in a directory keep their format: docs/format.md. The Go API serves
+// docs/format.md describes the files in a directory, whose format is stable. The Go API serves
 // package jay and the tests, and may change in any release.
 package lsm
 
@@ -104,9 +104,8 @@ type Engine struct {
 
 var _ storage.Engine = (*Engine)(nil)
 
-// Open opens the database in dir, creating dir and the database if they are
-// not there. The errors are those that package storage lists under opening, or
-// the file system's; all name dir.
+// Open opens the database in dir, and creates dir and the database if they do not exist. The errors
+// are those that package storage lists under opening, or the file system's; all name dir.
 func Open(dir string, opts Options) (*Engine, error) {
 	e, err := open(dir, opts)
 	if err != nil {
@@ -292,7 +291,7 @@ func (e *Engine) StartSequence(n uint64) {
 	}
 }
 
-// Limits implements storage.Engine: there are none but that of a transaction.
+// Limits implements storage.Engine. There is only a limit for a transaction.
 func (e *Engine) Limits() storage.Limits { return storage.Limits{TxBytes: storage.MaxTxBytes} }
 
 // Shared implements storage.Engine: a directory belongs to one engine.

@@ -20,9 +20,9 @@ import (
 // Part of the on-disk format. Must not change.
 const formatFileName = "JAY"
 
-// identityFile is there in the directory of an encrypted database, and of no other. It says which database it is, and shows whether a key
-// is the right one: see sealed.OpenIdentity. It is written before any other file of a new database.
-// Part of the on-disk format. Must not change.
+// identityFile is there in the directory of an encrypted database, and of no other. It says which
+// database it is, and shows whether a key is the right one: see sealed.OpenIdentity. It is written
+// before any other file of a new database. Part of the on-disk format. Must not change.
 const identityFile = "JAY.keys"
 
 // Part of the on-disk format. Must not change.
@@ -172,8 +172,8 @@ func writeFormatFile(fs vfs.FS, dir string, format storage.StoreFormat) error {
 	return replaceFile(fs, dir, formatFileName, []byte(formatFileText(format)))
 }
 
-// replaceFile creates or replaces a small file, and syncs it and the directory. A crash leaves what was there before, or the
-// new one.
+// replaceFile creates or replaces a small file, and syncs it and the directory. A crash leaves what
+// was there before, or the new one.
 func replaceFile(fs vfs.FS, dir, name string, text []byte) error {
 	path := fs.PathJoin(dir, name)
 	temporary := path + ".tmp"

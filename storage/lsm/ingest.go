@@ -117,8 +117,7 @@ type tableWriter struct {
 	first, last []byte
 }
 
-// NewTable implements storage.Ingester. A table becomes one of the last level, if
-// nothing overlaps it.
+// NewTable implements storage.Ingester. A table goes to the last level if nothing overlaps it.
 func (e *Engine) NewTable(lookups bool) (storage.TableWriter, error) {
 	path, f, err := e.createTemporary()
 	if err != nil {

@@ -2,13 +2,13 @@ package lsm
 
 import "github.com/cockroachdb/crlib/fifo"
 
-// Loads bounds the blocks of tables that are loaded at a time, which is to say read from the disk and
-// decompressed, by all engines that have it in their Options; further loads wait in line. It is
-// safe for concurrent use.
+// Loads bounds the blocks of tables that are loaded at the same time, that is, read from the disk
+// and decompressed, by all engines that have it in their Options. Further loads wait in line. A
+// Loads is safe for concurrent use.
 //
-// A block holds at least one document, however long that is, and is in memory twice while it is
-// decompressed. How long it is shows only when it is looked for: so a process that has
-// little memory bounds the number of blocks.
+// A block holds at least one document, however long, and is in memory twice while it is
+// decompressed. The length of a block is unknown before it is loaded, so a process with little
+// memory bounds the number of blocks.
 type Loads struct{ semaphore *fifo.Semaphore }
 
 // NewLoads returns a bound of n blocks. n must be above 0.

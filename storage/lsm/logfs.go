@@ -59,8 +59,9 @@ func (l *logFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCat
 	return l.file(newname, f, err)
 }
 
-// nothing returns a log that takes nothing, in the place of one that follows a broken log; nil for other files. With a later log
-// on the disk the part of a record at which the broken one ends would be damage to the next Open, and not the end.
+// nothing returns a log that takes nothing, in the place of one that follows a broken log; nil for
+// other files. With a later log on the disk the part of a record at which the broken one ends would
+// be damage to the next Open, and not the end.
 func (l *logFS) nothing(name string) vfs.File {
 	before := l.current.Load()
 	if !isLog(name) || before == nil || !before.broken.Load() {

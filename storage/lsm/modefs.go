@@ -36,8 +36,9 @@ func withModes(fs vfs.FS, group bool) vfs.FS {
 	return modeFS{FS: fs, group: group}
 }
 
-// OS returns the file system of the machine, as databases use it. New files and directories have the modes
-// 0600 and 0700, or 0640 and 0750 if the group may read them; files that are there keep theirs.
+// OS returns the file system of the machine, as databases use it. New files and directories have
+// the modes 0600 and 0700, or 0640 and 0750 if the group may read them. Existing files keep their
+// modes.
 func OS(groupReadable bool) FS { return withModes(vfs.Default, groupReadable) }
 
 // Unwrap implements vfs.FS, and so do those that follow.

@@ -9,20 +9,20 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Unfinished is behind the name of a directory that is being made.
+// Unfinished is the suffix of the name of a directory that is being made.
 const Unfinished = ".unfinished"
 
-// NewDirectory is a directory that appears in one step: it is made under another name,
-// Name, and renamed by Commit.
+// NewDirectory is a directory that appears in one step: it is made under another name, Name, and
+// Commit renames it.
 type NewDirectory struct {
 	path string // of the directory while it is made
 	fs   vfs.FS
 	dir  string
 }
 
-// PrepareDirectory returns the directory under which dir is to be made. It makes
-// nothing. Both must not exist: the error is an fs.ErrExist otherwise. A nil file
-// system is that of the machine.
+// PrepareDirectory returns the directory under whose name dir is to be made. It makes nothing.
+// Neither may exist: otherwise the error is an fs.ErrExist. A nil file system means the file system
+// of the machine.
 func PrepareDirectory(files FS, dir string) (*NewDirectory, error) {
 	if files == nil {
 		files = vfs.Default
@@ -47,8 +47,7 @@ func PrepareDirectory(files FS, dir string) (*NewDirectory, error) {
 // Name returns the path of the directory while it is made.
 func (d *NewDirectory) Name() string { return d.path }
 
-// Commit gives the directory its name, durably, or removes it. Nothing in it may be
-// open.
+// Commit gives the directory its final name, durably, or removes it. No file in it may be open.
 func (d *NewDirectory) Commit() error {
 	_, err := d.fs.Stat(d.dir)
 	if err == nil {
@@ -62,5 +61,5 @@ func (d *NewDirectory) Commit() error {
 	return openError(syncDir(d.fs, d.fs.PathDir(d.dir)))
 }
 
-// Abandon removes what was made.
+// Abandon removes the unfinished directory.
 func (d *NewDirectory) Abandon() error { return d.fs.RemoveAll(d.path) }

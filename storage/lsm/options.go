@@ -16,23 +16,24 @@ type FS = vfs.FS
 
 // Options configure Open. The zero value is a good default.
 type Options struct {
-	// InMemory keeps everything in memory; dir is then only a name.
+	// InMemory keeps everything in memory. Then dir is only a name.
 	InMemory bool
 
-	// ReadOnly opens a database that is there, or ErrNoDatabase, and changes no file of
-	// it. Several engines, also of other processes, can have it open so, but none that writes.
-	// Update returns ErrReadOnly. AcceptLoss is not used.
+	// ReadOnly opens an existing database, and changes no file of it. Open returns ErrNoDatabase if
+	// there is none. Several engines, also of other processes, can have the database open with
+	// ReadOnly, but then no engine can have it open for writing. Update returns ErrReadOnly.
+	// AcceptLoss is not used.
 	ReadOnly bool
 
 	// MustExist makes Open return ErrNoDatabase instead of creating one.
 	MustExist bool
 
-	// AcceptLoss, if not nil, makes Open repair a directory for which it would
-	// return a *storage.DamageError: it is called with each damage, and Open then
-	// cuts logs and removes files as far as is needed.
+	// AcceptLoss, if not nil, makes Open repair a directory for which Open would otherwise return a
+	// *storage.DamageError. Open calls AcceptLoss with each damage, and then cuts logs and removes
+	// files as far as is needed.
 	//
-	// Danger: what is damaged, and what was written after it, is deleted. Use a
-	// copy of the directory.
+	// Danger: Open deletes the damaged data, and data that was written after it. Use a copy of the
+	// directory.
 	AcceptLoss func(*storage.DamageError)
 
 	// DurableReads makes reads show only commits that are on disk. A read does
@@ -43,8 +44,8 @@ type Options struct {
 	// CacheBytes bounds the block cache. The default is DefaultCacheBytes.
 	CacheBytes int64
 
-	// Loads bounds the blocks that are loaded at a time, together with other engines. The
-	// default, nil, is no bound.
+	// Loads bounds the blocks that are loaded at the same time, together with other engines. The
+	// default, nil, means no bound.
 	Loads *Loads
 
 	// MemTableBytes is the size at which committed data in memory is written
@@ -67,13 +68,13 @@ type Options struct {
 	// to the next.
 	TableBounds [][]byte
 
-	// EncryptionKeys makes everything on disk encrypted, with the newest of these keys. The default, nil, is a database that is not encrypted. Open
-	// does not change whether a database is encrypted: it returns ErrKey for keys that are missing, wrong, or not needed. Convert
-	// changes it.
+	// EncryptionKeys encrypt everything on disk, with the newest of these keys. The default, nil,
+	// means a database that is not encrypted. Open does not change whether a database is encrypted: it
+	// returns ErrKey for keys that are missing, wrong, or not needed. Convert changes it.
 	EncryptionKeys sealed.Keys
 
-	// Features are those that the engine knows. The default is storage.AllFeatures; others are
-	// for tests of what an older or a newer version does.
+	// Features are the features that the engine knows. The default is storage.AllFeatures. Tests set
+	// others to act as an older or a newer version.
 	Features storage.Features
 
 	// Logger receives the engine's messages. The default discards them.

@@ -18,14 +18,14 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Salvage reads a directory that is not in use, as far as it can be read, and changes
-// nothing in it but the lock. It is for directories that Open refuses, and for checks that
-// must leave no trace. Its methods are safe for concurrent use, but for Close.
+// Salvage reads a directory that is not in use, as far as it can be read, and changes only the lock
+// in it. It is for directories that Open refuses, and for checks that must leave no trace. Its
+// methods are safe for concurrent use, except Close.
 //
-// Tables are read where they are. All other files are copied into memory, and repaired
-// there as Open repairs a directory with Options.AcceptLoss: of logs and manifests the records up to the first that is
-// not whole, of others at most largestOther bytes. So a Salvage takes twice the memory of the records in
-// the logs, however large the files are.
+// A Salvage reads tables in place. It copies all other files into memory, and repairs the copies as
+// Open repairs a directory with Options.AcceptLoss. From logs and manifests it takes the records up
+// to the first incomplete one, and from other files at most largestOther bytes. So a Salvage takes
+// twice the memory of the records in the logs, however large the files are.
 type Salvage struct {
 	path   string
 	disk   vfs.FS // the directory
@@ -43,8 +43,8 @@ type Salvage struct {
 	stores []*pebble.DB           // open. Guarded by mu.
 }
 
-// OpenSalvage opens a directory. It returns the errors of Open, but for damage: Damage
-// has that. The caller must close the result.
+// OpenSalvage opens a directory. It returns the errors of Open, except damage: Salvage.Damage
+// returns the damage. The caller must close the result.
 func OpenSalvage(dir string, opts Options) (*Salvage, error) {
 	s := &Salvage{disk: opts.FS, log: opts.Logger}
 	if s.disk == nil {
@@ -143,8 +143,7 @@ func (s *Salvage) open(dir string, opts Options) error {
 // Format implements storage.Salvage.
 func (s *Salvage) Format() storage.StoreFormat { return s.format }
 
-// Damage returns what is wrong with the directory, but for the blocks of tables: see
-// CheckFile.
+// Damage returns the damage of the directory, except in the blocks of tables: see CheckFile.
 func (s *Salvage) Damage() []*storage.DamageError {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,8 +166,8 @@ func (s *Salvage) CheckFile(ctx context.Context, f storage.File, pace func(int) 
 	return d.damage, err
 }
 
-// Reader returns a Reader of what is there, without the named tables, or nil if nothing
-// can be opened. Reads of damaged blocks fail.
+// Reader returns a Reader of the readable data, without the named tables, or nil if nothing can be
+// opened. Reads of damaged blocks fail.
 func (s *Salvage) Reader(without ...string) (storage.Reader, error) {
 	if s.files.manifest == "" {
 		return nil, nil

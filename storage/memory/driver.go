@@ -1,11 +1,11 @@
-// Package memory is a storage engine in memory that several databases can have open at
-// once, as they would a store on a server: for tests of what is written for such stores. It is the
-// contract of package storage in its plainest form. Nothing is on a disk, and nothing
-// is left when the process ends; for tests of a program, jay.OpenMemory is faster.
+// Package memory is a storage engine in memory. Several databases can have one of its stores open
+// at the same time, like a store on a server: it is for tests of code for such stores. It
+// implements the contract of package storage in the plainest form. It writes nothing to a disk, and
+// nothing is left when the process ends. For tests of a program, jay.OpenMemory is faster.
 //
-// A transaction runs on what was committed when it began. When it commits, everything that it has
-// read must still be as it was; otherwise it runs again. Each key has its versions, for as long as
-// a snapshot shows them.
+// A transaction reads the state that was committed when it began. It commits only if everything
+// that it has read is unchanged. Otherwise it runs again. A key keeps old versions for as long as a
+// snapshot shows them.
 package memory
 
 import (
@@ -18,29 +18,30 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Driver opens stores in memory, by name. A store is there for as long as its Driver is. The
-// zero value has no store. It is safe for concurrent use and must not be copied.
+// Driver opens stores in memory, by name. A store exists for as long as its Driver. The zero value
+// has no store. A Driver is safe for concurrent use and must not be copied.
 type Driver struct {
-	// Shared lets several engines have a store open at once. Without it, the second Open returns
-	// ErrLocked. It must not change once a store was opened.
+	// Shared lets several engines have a store open at the same time. If it is not set, the second
+	// Open returns ErrLocked. It must not change once a store was opened.
 	Shared bool
 
-	// Limits are those that each engine has. It must not change once a store was opened.
+	// Limits are the limits of each engine. They must not change once a store was opened.
 	Limits storage.Limits
 
-	// Now tells the age of snapshots, for Limits.SnapshotAge; nil is time.Now. It must not change once a store was opened.
+	// Now is the clock that measures the age of snapshots, for Limits.SnapshotAge. Nil means time.Now.
+	// It must not change once a store was opened.
 	Now func() time.Time
 
-	// Features are those that the engines know which are opened from then on, so that tests can have an
-	// older and a newer version on one store. Nil is storage.AllFeatures.
+	// Features are the features that later opened engines know, so that tests can open one store with
+	// an older and a newer version. Nil means storage.AllFeatures.
 	Features storage.Features
 
 	mu     sync.Mutex
 	stores map[string]*store // Guarded by mu.
 }
 
-// Open implements storage.Driver. Every commit is durable at once, so that DurableReads is met;
-// nothing is ever damaged, so that AcceptLoss is not called.
+// Open implements storage.Driver. Every commit is durable at once, so DurableReads always holds.
+// Nothing is ever damaged, so AcceptLoss is never called.
 func (d *Driver) Open(name string, o storage.OpenOptions) (storage.Engine, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

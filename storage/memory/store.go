@@ -127,8 +127,8 @@ func (s *store) put(key string, v version) {
 	s.versions[key] = s.needed(append(all, v))
 }
 
-// needed returns the versions that somebody can still read, or must know of: the newest, and for each reader the one that
-// it sees. Its caller holds mu.
+// needed returns the versions that somebody can still read, or must know of: the newest, and for
+// each reader the one that it sees. Its caller holds mu.
 func (s *store) needed(all []version) []version {
 	oldest := s.last
 	for at := range s.shown {

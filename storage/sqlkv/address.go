@@ -18,7 +18,8 @@ const defaultSchema = "jay"
 // unfinished is behind the schema of a store that is being made.
 const unfinished = "_unfinished"
 
-// schemaRule is for names of schemas that need no quotes in any tool, with room for what is behind them while a store is made.
+// schemaRule is for names of schemas that need no quotes in any tool, with room for what is behind
+// them while a store is made.
 var schemaRule = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,39}$`)
 
 // address says where a store is.
@@ -28,8 +29,9 @@ type address struct {
 	name   string // as it was given; may hold a password
 }
 
-// newAddress parses the name of a store: a URL such as postgres://ada@db.example.com:5432/app?jay_schema=jay, or the same as key=value
-// pairs. What it leaves out comes from the environment variables and files of PostgreSQL's own clients.
+// newAddress parses the name of a store: a URL such as
+// postgres://ada@db.example.com:5432/app?jay_schema=jay, or the same as key=value pairs. What it
+// leaves out comes from the environment variables and files of PostgreSQL's own clients.
 func newAddress(name string) (address, error) {
 	config, err := pgx.ParseConfig(name)
 	if err != nil {

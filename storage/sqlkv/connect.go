@@ -40,8 +40,9 @@ func (o *options) connect(ctx context.Context, config *pgx.ConnConfig, idle time
 	return c, nil
 }
 
-// set makes the settings of a new connection. The server ends a statement only when the client has stopped to wait for it: so a process
-// that stands still, or is cut off, does not hold a lock for longer.
+// set makes the settings of a new connection. The server ends a statement only when the client has
+// stopped to wait for it: so a process that stands still, or is cut off, does not hold a lock for
+// longer.
 func (o *options) set(ctx context.Context, c *pgx.Conn, idle time.Duration) error {
 	settings := append([]string{
 		fmt.Sprintf("set statement_timeout = %d", (o.timeout + time.Second).Milliseconds()),

@@ -9,55 +9,60 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Driver opens stores on servers: jay.Options.Engine takes one. The zero value is for PostgreSQL, with the defaults. It is safe
-// for concurrent use, and must not change once a store was opened.
+// Driver opens stores on servers. Set it in jay.Options.Engine. The zero value is for PostgreSQL,
+// with the defaults. A Driver is safe for concurrent use, and must not change once a store was
+// opened.
 //
 // The name of a store is a URL, such as
 //
 //	postgres://ada@db.example.com:5432/app?sslmode=verify-full&jay_schema=jay
 //
-// or the same as key=value pairs. jay_schema is the schema in which the tables are; the default is jay. What the name leaves out,
-// the password above all, comes from the environment variables and files of PostgreSQL's clients: PGPASSWORD, ~/.pgpass,
-// PGSSLROOTCERT and others.
+// or the same as key=value pairs. jay_schema is the schema of the tables. The default is jay.
+// Settings that the name leaves out, above all the password, come from the environment variables
+// and files of PostgreSQL's clients: PGPASSWORD, ~/.pgpass, PGSSLROOTCERT and others.
 //
-// A name can have several hosts, of which the primary server may be any: postgres://ada@db1,db2,db3/app. Those that only read are passed over, unless the
-// store is opened read-only or the name says target_session_attrs.
+// A name can have several hosts, and any of them may be the primary server:
+// postgres://ada@db1,db2,db3/app. Open skips read-only servers, unless the store is opened
+// read-only or the name has target_session_attrs.
 type Driver struct {
 	// Profile is the kind of server. The default is Postgres.
 	Profile Profile
 
-	// Connections is how many connections a store has to its server at most, but for the one that commits. A Snapshot that is
-	// open takes one. When all but two are taken, the next Snapshot waits until one is closed, for at most Timeout.
+	// Connections is the greatest number of connections from a store to its server, without the
+	// connection that commits. An open Snapshot takes one. When all but two are taken, the next
+	// Snapshot waits until another one is closed, for at most Timeout.
 	//
-	// The default is 16. The least is 3.
+	// The default is 16. The minimum is 3.
 	Connections int
 
-	// Timeout is how long a call waits for an answer of the server, if its context does not end before: to
-	// connect, to read, and to commit. Several hosts share the time to connect. Then it returns a storage.ErrUnavailable, or, if the outcome of a commit cannot be known,
-	// a storage.ErrUnknownOutcome.
+	// Timeout is how long a call waits for an answer of the server, to connect, to read, and to
+	// commit, if its context does not end before. Several hosts share the time to connect. After
+	// Timeout the call returns a storage.ErrUnavailable, or, for a commit in doubt, a
+	// storage.ErrUnknownOutcome.
 	//
 	// The default is 30 seconds.
 	Timeout time.Duration
 
-	// SnapshotAge is how long a Snapshot shows its moment. A longer one keeps the server from freeing the space of what was
-	// overwritten meanwhile.
+	// SnapshotAge is how long a Snapshot shows its moment. While a Snapshot is open, the server cannot
+	// free the space of values that were overwritten since.
 	//
-	// The default is 5 minutes on PostgreSQL, and 1 minute on the others.
+	// The default is 5 minutes on PostgreSQL, and 1 minute on the other servers.
 	SnapshotAge time.Duration
 
-	// PollInterval is how often a store for whose next commit a caller waits is asked for the commits of other processes.
+	// PollInterval is how often the engine asks the store for commits of other processes while a
+	// caller waits for the next commit.
 	//
 	// The default is 50 milliseconds.
 	PollInterval time.Duration
 
-	// Retention is for how long the store knows what its commits wrote. The function of a transaction that takes longer
-	// runs again.
+	// Retention is how long the store keeps the keys that its commits wrote. If the function of a
+	// transaction takes longer, it runs again.
 	//
 	// The default is 10 minutes.
 	Retention time.Duration
 
-	// Features are those that the engines know, so that tests can have an older and a newer version on one store. Nil is
-	// storage.AllFeatures.
+	// Features are the features that the engines know, so that tests can open one store with an older
+	// and a newer version. Nil means storage.AllFeatures.
 	Features storage.Features
 }
 
@@ -110,7 +115,7 @@ func (d *Driver) options(o storage.OpenOptions) (options, error) {
 	return opts, nil
 }
 
-// StoreLimits implements storage.Limiter. A Driver whose options are refused has no limits.
+// StoreLimits implements storage.Limiter. A Driver with invalid options has no limits.
 func (d *Driver) StoreLimits() storage.Limits {
 	opts, err := d.options(storage.OpenOptions{})
 	if err != nil {
@@ -119,9 +124,10 @@ func (d *Driver) StoreLimits() storage.Limits {
 	return opts.limits
 }
 
-// Open implements storage.Driver. With DurableReads every commit of this engine waits for the server's disk, as the
-// server shows others before; engines of other processes must be opened so, too. AcceptLoss is not called: a server checks and repairs its
-// files itself. Bounds are not needed. CloseTimeout is not used: see Driver.Timeout.
+// Open implements storage.Driver. With DurableReads every commit of this engine waits for the
+// server's disk, because the server shows other commits before they are on disk. The engines of
+// other processes must be opened with DurableReads, too. AcceptLoss is never called: a server
+// checks and repairs its own files. Bounds and CloseTimeout are not used: see Driver.Timeout.
 func (d *Driver) Open(name string, o storage.OpenOptions) (storage.Engine, error) {
 	a, err := newAddress(name)
 	if err != nil {

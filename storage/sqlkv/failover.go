@@ -28,9 +28,10 @@ func (a address) hosts() []string {
 	return all
 }
 
-// overHosts returns the configuration of connections to an address. If the address names several servers, of which the primary one may be any, a
-// server that does not answer gets only a part of Driver.Timeout, so that the others are tried, too; and one that only reads, such as a
-// standby, is passed over, unless the address says target_session_attrs or the store is opened read-only.
+// overHosts returns the configuration of connections to an address. If the address names several
+// servers, of which the primary one may be any, a server that does not answer gets only a part of
+// Driver.Timeout, so that the others are tried, too; and one that only reads, such as a standby, is
+// passed over, unless the address says target_session_attrs or the store is opened read-only.
 func (o *options) overHosts(a address) *pgx.ConnConfig {
 	config := a.config.Copy()
 	n := len(a.hosts())
@@ -46,9 +47,10 @@ func (o *options) overHosts(a address) *pgx.ConnConfig {
 	return config
 }
 
-// notBehind returns the check of a new connection: it refuses a server that lacks commits which this process has seen, so that the next host is
-// tried. Such a server was the primary one before a failover, and does not know yet that it is not any more; or it has become the primary one without having
-// been synchronous. before is the check that comes first, or nil.
+// notBehind returns the check of a new connection: it refuses a server that lacks commits which
+// this process has seen, so that the next host is tried. Such a server was the primary one before a
+// failover, and does not know yet that it is not any more; or it has become the primary one without
+// having been synchronous. before is the check that comes first, or nil.
 func (e *Engine) notBehind(before pgconn.ValidateConnectFunc) pgconn.ValidateConnectFunc {
 	return func(ctx context.Context, c *pgconn.PgConn) error {
 		if before != nil {
@@ -91,9 +93,11 @@ var errCommitting = errors.New("sqlkv: a commit is not cancelled")
 
 // on returns the configuration of a connection that is watched.
 //
-// A client of PostgreSQL that does not want to wait any more asks the server to cancel what the connection does. If that is a commit which waits for a
-// synchronous standby, the server stops to wait and shows the commit to all readers, although a failover would lose it. So while a connection commits, no
-// request to cancel is made. The server says by a warning that this has happened nevertheless, as an administrator can cancel, too.
+// A client of PostgreSQL that does not want to wait any more asks the server to cancel what the
+// connection does. If that is a commit which waits for a synchronous standby, the server stops to
+// wait and shows the commit to all readers, although a failover would lose it. So while a
+// connection commits, no request to cancel is made. The server says by a warning that this has
+// happened nevertheless, as an administrator can cancel, too.
 func (w *watch) on(config *pgx.ConnConfig) *pgx.ConnConfig {
 	config = config.Copy()
 	dial := config.DialFunc
@@ -111,8 +115,8 @@ func (w *watch) on(config *pgx.ConnConfig) *pgx.ConnConfig {
 	return config
 }
 
-// begin is called before a commit is sent, and end when its answer is there, which is err. If the server has not waited for a standby, the outcome is as
-// if the answer had been lost.
+// begin is called before a commit is sent, and end when its answer is there, which is err. If the
+// server has not waited for a standby, the outcome is as if the answer had been lost.
 func (w *watch) begin() {
 	w.cancelled.Store(false)
 	w.committing.Store(true)

@@ -14,7 +14,8 @@ type pager interface {
 	value(key []byte) ([]byte, error)
 }
 
-// The first page after a seek has few rows, as many iterators are asked for one, and each page that follows in turn has more.
+// The first page after a seek has few rows, as many iterators are asked for one, and each page that
+// follows in turn has more.
 const (
 	firstPageRows = 16
 	maxPageRows   = 2048

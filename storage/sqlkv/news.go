@@ -24,8 +24,8 @@ func (n *news) tell() {
 	}
 }
 
-// NextCommit implements storage.Engine. It hears of the commits of this process at once, and asks the server for those of others every
-// Driver.PollInterval, as long as a caller waits.
+// NextCommit implements storage.Engine. It reports the commits of this process at once. While a
+// caller waits, it asks the server for the commits of other processes every Driver.PollInterval.
 func (e *Engine) NextCommit() (<-chan struct{}, error) {
 	n := &e.news
 	n.mu.Lock()

@@ -10,7 +10,8 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Prepare implements storage.Driver. The store is made in a schema of its own, which is renamed when it is whole.
+// Prepare implements storage.Driver. It makes the store in a schema of its own. Commit renames the
+// schema when the store is complete.
 func (d *Driver) Prepare(name string) (storage.NewStore, error) {
 	a, err := newAddress(name)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// prune deletes rows of commits that are older than Driver.Retention, until the engine is closed. Each process that has the store open does so; the last
-// row stays.
+// prune deletes rows of commits that are older than Driver.Retention, until the engine is closed.
+// Each process that has the store open does so; the last row stays.
 func (e *Engine) prune() {
 	tick := time.NewTicker(max(e.retention/10, time.Millisecond))
 	defer tick.Stop()
@@ -34,7 +34,8 @@ func (e *Engine) prune() {
 // prunedAtOnce is how many rows one statement deletes at most.
 const prunedAtOnce = 10_000
 
-// pruneAfter deletes rows with higher numbers. It returns the highest number of a row that it has deleted, or number, and how many they were.
+// pruneAfter deletes rows with higher numbers. It returns the highest number of a row that it has
+// deleted, or number, and how many they were.
 func (e *Engine) pruneAfter(number int64) (last int64, count int, err error) {
 	last = number
 	ctx, cancel := e.bounded()

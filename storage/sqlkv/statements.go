@@ -12,8 +12,9 @@ import (
 // Part of the on-disk format. Must not change.
 const layout = 1
 
-// statements are the SQL for the store in one schema. The parameters of a page are its lower bound, then the upper one if there is
-// one, then how many rows it has at most and after how many bytes of values it ends.
+// statements are the SQL for the store in one schema. The parameters of a page are its lower bound,
+// then the upper one if there is one, then how many rows it has at most and after how many bytes of
+// values it ends.
 type statements struct {
 	create []string // tables of a new store
 
