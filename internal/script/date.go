@@ -1,6 +1,7 @@
 package script
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"time"
@@ -51,7 +52,15 @@ func (d *date) text() string {
 	if !d.valid {
 		return "Invalid Date"
 	}
-	return d.at.Format("2006-01-02T15:04:05.000Z")
+	text := d.at.Format("-01-02T15:04:05.000Z")
+	switch year := d.at.Year(); {
+	case year < 0:
+		return fmt.Sprintf("-%06d", -year) + text
+	case year > 9999:
+		return fmt.Sprintf("+%06d", year) + text
+	default:
+		return fmt.Sprintf("%04d", year) + text
+	}
 }
 
 // append appends the date as JSON.

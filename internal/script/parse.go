@@ -12,6 +12,7 @@ import (
 type Program struct {
 	source     string
 	statements []node
+	vars       []string // declared by var outside functions
 }
 
 // node is a statement or an expression. eval of an expression returns its value, that of a
@@ -25,6 +26,9 @@ type parser struct {
 	i       int
 	nesting int
 	loops   int // enclosing loops in the function
+
+	vars     []string // that var has declared in the function
+	closures int      // functions so far
 }
 
 // Parse parses a script. Its error is an *Error.
@@ -50,6 +54,7 @@ func parse(source string) (*Program, error) {
 		}
 		out.statements = append(out.statements, n)
 	}
+	out.vars = p.vars
 	return out, nil
 }
 
@@ -175,7 +180,7 @@ func (p *parser) statement() (node, error) {
 				name := p.tok().text
 				p.i++
 				f, err := p.functionRest(t)
-				return &declare{place: t.place, name: name, value: f}, err
+				return &declare{place: t.place, name: name, value: f, kind: "function"}, err
 			}
 		}
 	}
@@ -231,7 +236,10 @@ func (p *parser) declaration(at token) (node, error) {
 		if err != nil {
 			return nil, err
 		}
-		d := &declare{place: at.place, name: name}
+		d := &declare{place: at.place, name: name, kind: at.text}
+		if at.text == "var" {
+			p.vars = append(p.vars, name)
+		}
 		if p.accept("=") {
 			if d.value, err = p.assignment(); err != nil {
 				return nil, err
@@ -284,13 +292,17 @@ func (p *parser) forStatement() (node, error) {
 		return nil, err
 	}
 	l := &loop{place: at.place}
+	closures := p.closures
 	var err error
 	if t := p.tok(); t.kind == word && (t.text == "var" || t.text == "let" || t.text == "const") {
 		if p.peek(2).kind == word && (p.peek(2).text == "of" || p.peek(2).text == "in") {
 			p.i++
-			e := &each{place: at.place}
+			e := &each{place: at.place, kind: t.text}
 			if e.name, err = p.name(); err != nil {
 				return nil, err
+			}
+			if e.kind == "var" {
+				p.vars = append(p.vars, e.name)
 			}
 			e.keys = p.tok().text == "in"
 			p.i++
@@ -334,6 +346,8 @@ func (p *parser) forStatement() (node, error) {
 		return nil, err
 	}
 	l.body, err = p.loopBody()
+	d, is := l.init.(*declarations)
+	l.each = is && d.list[0].(*declare).kind == "let" && p.closures > closures
 	return l, err
 }
 
@@ -427,13 +441,18 @@ func (p *parser) arrow() (node, error) {
 		return nil, err
 	}
 	if p.is("{") {
-		return p.functionBody(at, parameters, defaults)
+		body, err := p.functionBody(at, parameters, defaults)
+		if f, is := body.(*functionNode); is {
+			f.arrow = true
+		}
+		return body, err
 	}
 	loops := p.loops
 	p.loops = 0
+	p.closures++
 	defer func() { p.loops = loops }()
 	body, err := p.assignment()
-	return &functionNode{place: at.place, parameters: parameters, defaults: defaults, body: body}, err
+	return &functionNode{place: at.place, parameters: parameters, defaults: defaults, body: body, arrow: true}, err
 }
 
 func (p *parser) parameters() (names []string, defaults map[string]node, err error) {
@@ -475,14 +494,15 @@ func (p *parser) functionRest(at token) (node, error) {
 }
 
 func (p *parser) functionBody(at token, parameters []string, defaults map[string]node) (node, error) {
-	loops := p.loops
-	p.loops = 0
-	defer func() { p.loops = loops }()
+	loops, vars := p.loops, p.vars
+	p.loops, p.vars = 0, nil
+	p.closures++
+	defer func() { p.loops, p.vars = loops, vars }()
 	body, err := p.block()
 	if err != nil {
 		return nil, err
 	}
-	return &functionNode{place: at.place, parameters: parameters, defaults: defaults, body: body}, nil
+	return &functionNode{place: at.place, parameters: parameters, defaults: defaults, body: body, vars: p.vars}, nil
 }
 
 func (p *parser) conditional() (node, error) {
@@ -591,13 +611,20 @@ func (p *parser) postfix() (node, error) {
 	if err != nil {
 		return nil, err
 	}
-	nested := 0
+	nested, optional := 0, false
 	defer func() { p.nesting -= nested }()
+	end := func() (node, error) {
+		if optional {
+			return &chain{n}, nil
+		}
+		return n, nil
+	}
 	for {
 		t := p.tok()
 		if t.kind != symbol {
-			return n, nil
+			return end()
 		}
+		optional = optional || t.text == "?."
 		if t.text == "." || t.text == "?." || t.text == "[" || t.text == "(" {
 			nested++
 			if err := p.nest(); err != nil {
@@ -624,7 +651,7 @@ func (p *parser) postfix() (node, error) {
 				return nil, err
 			}
 		default:
-			return n, nil
+			return end()
 		}
 	}
 }

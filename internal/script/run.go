@@ -7,10 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"strconv"
 	"strings"
-	"unicode/utf16"
 )
 
 // Input is what a script is run on.
@@ -84,7 +84,14 @@ func (p *Program) run(ctx context.Context, in Input, host Host) (Result, error) 
 	for name, o := range namespaces {
 		top.names[name] = o
 	}
-	if err := r.all(p.statements, &scope{outer: top, names: make(map[string]value)}); err != nil {
+	program := &scope{outer: top, names: make(map[string]value)}
+	for _, name := range p.vars { // those that the script was given are its parameters
+		if given, found := top.names[name]; found {
+			program.names[name] = given
+		}
+	}
+	program.hoist(p.vars)
+	if err := r.all(p.statements, program); err != nil {
 		return Result{}, err
 	}
 	after, err := r.encode(nil, this, 0)
@@ -99,8 +106,10 @@ type run struct {
 	limits  Limits
 	calls   int  // depth of nested calls
 	lenient bool // what is not there has no members, and no methods: see Projection.Run
-	output  []string
-	last    int // place of the last step that has one
+
+	stringify bool // JSON.stringify encodes
+	output    []string
+	last      int // place of the last step that has one
 
 	take       func(n int64) error // nil if nobody pays for memory
 	used, paid int64               // bytes for which take was called, or will be
@@ -169,8 +178,36 @@ func at(place int, err error) error {
 }
 
 type scope struct {
-	outer *scope
-	names map[string]value
+	outer    *scope
+	names    map[string]value
+	fixed    map[string]bool // names of constants; nil for none
+	function bool            // of the script or of the body of a function: var declares here
+}
+
+// fix makes a name of the scope a constant.
+func (s *scope) fix(name string) {
+	if s.fixed == nil {
+		s.fixed = make(map[string]bool)
+	}
+	s.fixed[name] = true
+}
+
+// ofFunction returns the scope in which var declares.
+func (s *scope) ofFunction() *scope {
+	for !s.function && s.outer != nil {
+		s = s.outer
+	}
+	return s
+}
+
+// hoist declares the variables of a function, which are there before its statements run. Parameters keep their values.
+func (s *scope) hoist(vars []string) {
+	s.function = true
+	for _, name := range vars {
+		if _, found := s.names[name]; !found {
+			s.names[name] = undefined
+		}
+	}
 }
 
 func (s *scope) find(name string) (*scope, bool) {
@@ -244,6 +281,7 @@ type (
 		place int
 		name  string
 		value node
+		kind  string // var, let, const or function
 	}
 	jumpStatement struct {
 		kind  string
@@ -258,10 +296,11 @@ type (
 		place                       int
 		init, condition, step, body node
 		after                       bool // the condition is checked after the body
+		each                        bool // each round has variables of its own, as functions keep them
 	}
 	each struct {
 		place      int
-		name       string
+		name, kind string
 		keys       bool
 		over, body node
 	}
@@ -298,6 +337,7 @@ type (
 		before bool
 	}
 	deleteNode struct{ member *member }
+	chain      struct{ node node } // of members and calls with a ?.
 	unary      struct {
 		place    int
 		operator string
@@ -313,6 +353,8 @@ type (
 		parameters []string
 		defaults   map[string]node // of parameters
 		body       node
+		arrow      bool
+		vars       []string // declared by var in the body, outside other functions
 	}
 	arrayNode struct {
 		place    int
@@ -356,7 +398,16 @@ func (n *declare) eval(r *run, s *scope) (value, error) {
 			return nil, err
 		}
 	}
+	if n.kind == "var" {
+		if n.value == nil {
+			return nil, nil // the function has it already
+		}
+		s = s.ofFunction()
+	}
 	s.names[n.name] = v
+	if n.kind == "const" {
+		s.fix(n.name)
+	}
 	return nil, r.allocate(n.place, 32)
 }
 
@@ -421,6 +472,13 @@ func (n *loop) eval(r *run, s *scope) (value, error) {
 				return j, nil
 			}
 		}
+		if n.each {
+			names := maps.Clone(inner.names)
+			if inner, err = r.inner(s); err != nil {
+				return nil, err
+			}
+			inner.names = names
+		}
 		if n.step != nil {
 			if _, err := n.step.eval(r, inner); err != nil {
 				return nil, err
@@ -434,43 +492,28 @@ func (n *each) eval(r *run, s *scope) (value, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []value
-	switch over := over.(type) {
-	case *array:
-		if err := r.allocate(n.place, 16*int64(len(over.elements))); err != nil {
-			return nil, err
-		}
-		for i, v := range over.elements {
-			if n.keys {
-				v = strconv.Itoa(i)
-			}
-			list = append(list, v)
-		}
-	case *object:
-		if !n.keys {
-			return nil, fail(n.place, "an object cannot be walked with of: use Object.keys(), Object.values() or in")
-		}
-		if err := r.allocate(n.place, 16*int64(len(over.names))); err != nil {
-			return nil, err
-		}
-		for _, name := range over.names {
-			list = append(list, name)
-		}
-	case nil, undefinedType:
-		if !n.keys {
-			return nil, fail(n.place, "what is walked is not there")
-		}
-	default:
-		return nil, fail(n.place, "a %s cannot be walked", typeOf(over))
+	next, err := n.next(r, over)
+	if err != nil {
+		return nil, err
 	}
-	for _, v := range list {
+	for {
+		v, more := next()
+		if !more {
+			return nil, nil
+		}
 		inner, err := r.inner(s)
 		if err != nil {
 			return nil, err
 		}
-		inner.names[n.name] = v
-		v, err := n.body.eval(r, inner)
-		if err != nil {
+		if n.kind == "var" {
+			inner.ofFunction().names[n.name] = v
+		} else {
+			inner.names[n.name] = v
+		}
+		if n.kind == "const" {
+			inner.fix(n.name)
+		}
+		if v, err = n.body.eval(r, inner); err != nil {
 			return nil, err
 		}
 		if j, is := v.(*jump); is {
@@ -481,7 +524,64 @@ func (n *each) eval(r *run, s *scope) (value, error) {
 			}
 		}
 	}
-	return nil, nil
+}
+
+// next returns a function that returns what is walked, one after the other: with in the names that were there, but for those that are
+// removed before their turn; with of the elements, also those that come meanwhile.
+func (n *each) next(r *run, over value) (func() (value, bool), error) {
+	i := -1
+	if a, is := over.(*array); is && !n.keys {
+		return func() (value, bool) {
+			if i++; i < len(a.elements) {
+				return a.elements[i], true
+			}
+			return nil, false
+		}, nil
+	}
+	var list []value
+	still := func(value) bool { return true }
+	switch o := over.(type) {
+	case *object:
+		if !n.keys {
+			return nil, fail(n.place, "an object cannot be walked with of: use Object.keys(), Object.values() or in")
+		}
+		still = func(name value) bool { _, found := o.members[name.(string)]; return found }
+		if err := r.eachMember(n.place, o, func(name string, _ value) { list = append(list, name) }); err != nil {
+			return nil, err
+		}
+	case *array:
+		still = func(name value) bool { i, _ := position(name); return i < len(o.elements) }
+		if err := r.eachMember(n.place, o, func(name string, _ value) { list = append(list, name) }); err != nil {
+			return nil, err
+		}
+	case string:
+		elements, err := r.elements(n.place, o)
+		if err != nil {
+			return nil, err
+		}
+		for i, v := range elements {
+			if n.keys {
+				v = strconv.Itoa(i)
+			}
+			list = append(list, v)
+		}
+	case nil, undefinedType:
+		if !n.keys {
+			return nil, fail(n.place, "what is walked is not there")
+		}
+	default:
+		if !n.keys {
+			return nil, fail(n.place, "%s cannot be walked", article(typeOf(over)))
+		}
+	}
+	return func() (value, bool) {
+		for i++; i < len(list); i++ {
+			if still(list[i]) {
+				return list[i], true
+			}
+		}
+		return nil, false
+	}, nil
 }
 
 func (n *literal) eval(r *run, s *scope) (value, error) { return n.value, r.step(0) }
@@ -502,8 +602,8 @@ func (n *member) evalKey(r *run, s *scope) (object value, name value, err error)
 	if object, err = n.object.eval(r, s); err != nil {
 		return nil, nil, err
 	}
-	if n.optional && (object == nil || object == undefined) {
-		return undefined, nil, nil
+	if object == ended || n.optional && (object == nil || object == undefined) {
+		return ended, nil, nil
 	}
 	name, err = n.name.eval(r, s)
 	return object, name, err
@@ -514,10 +614,23 @@ func (n *member) eval(r *run, s *scope) (value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n.optional && object == undefined {
-		return undefined, nil
+	if object == ended {
+		return ended, nil
 	}
 	return r.member(n.place, object, name)
+}
+
+// ended is the value of the rest of a chain whose ?. stands after what is not there. The chain is undefined then.
+var ended value = endedType{}
+
+type endedType struct{}
+
+func (n *chain) eval(r *run, s *scope) (value, error) {
+	v, err := n.node.eval(r, s)
+	if v == ended {
+		v = undefined
+	}
+	return v, err
 }
 
 // member reads a member of a value.
@@ -566,7 +679,7 @@ func (r *run) member(place int, of, name value) (value, error) {
 				return nil, err
 			}
 			if i < len(units) {
-				return string(utf16.Decode(units[i : i+1])), nil
+				return textOf(units[i : i+1]), nil
 			}
 			return undefined, nil
 		}
@@ -623,17 +736,6 @@ func (r *run) member(place int, of, name value) (value, error) {
 	return undefined, nil
 }
 
-// units returns the UTF-16 units of a string, by which JavaScript counts.
-func (r *run) units(place int, text string) ([]uint16, error) {
-	if err := r.allocate(place, 2*int64(len(text))); err != nil {
-		return nil, err
-	}
-	if err := r.pay(4 * int64(len(text))); err != nil { // the runes
-		return nil, err
-	}
-	return utf16.Encode([]rune(text)), nil
-}
-
 // position returns the index of an element that a value stands for.
 func position(v value) (int, bool) {
 	switch v := v.(type) {
@@ -673,6 +775,8 @@ func (r *run) store(place int, target node, s *scope, v value) error {
 			}
 		case in.outer == nil:
 			return fail(place, "%s cannot be assigned to", t.name)
+		case in.fixed[t.name]:
+			return fail(place, "%s is a constant", t.name)
 		}
 		in.names[t.name] = v
 		return nil
@@ -730,7 +834,7 @@ func (r *run) setMember(place int, of, name, v value) error {
 			if err := r.allocate(place, 16); err != nil {
 				return err
 			}
-			o.elements = append(o.elements, nil)
+			o.elements = append(o.elements, undefined)
 		}
 		o.elements[i] = v
 		return nil
@@ -766,8 +870,8 @@ func (n *increment) eval(r *run, s *scope) (value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, is := integer(before); !is || before == nil {
-		before = number(before)
+	if !isNumber(before) {
+		before = tidy(number(before))
 	}
 	after, err := r.calculate(n.place, n.by[:1], before, int64(1))
 	if err != nil {
@@ -803,7 +907,7 @@ func (n *deleteNode) eval(r *run, s *scope) (value, error) {
 		return true, nil
 	case *array:
 		if i, is := position(name); is && i < len(o.elements) {
-			o.elements[i] = nil
+			o.elements[i] = undefined
 		}
 		return true, nil
 	case nil, undefinedType:
@@ -889,11 +993,13 @@ func (r *run) calculate(place int, operator string, a, b value) (value, error) {
 	case "!==":
 		same, err := r.same(place, a, b, identical)
 		return !same, err
-	case "==":
-		return r.same(place, a, b, equal)
-	case "!=":
+	case "==", "!=":
+		a, b, err := r.comparable(a, b)
+		if err != nil {
+			return nil, err
+		}
 		same, err := r.same(place, a, b, equal)
-		return !same, err
+		return same == (operator == "=="), err
 	case "in":
 		key, err := r.key(place, a)
 		if err != nil {
@@ -921,7 +1027,7 @@ func (r *run) calculate(place int, operator string, a, b value) (value, error) {
 			if err := r.allocate(place, int64(len(x)+len(y))); err != nil {
 				return nil, err
 			}
-			return x + y, nil
+			return glue(x, y), nil
 		}
 	case "<", ">", "<=", ">=":
 		return r.compare(place, operator, a, b)
@@ -1004,7 +1110,38 @@ func whole(operator string, x, y int64) (value, bool) {
 	return nil, false
 }
 
+// comparable returns the operands of ==, of which one that is an object becomes a text if the other one is none.
+func (r *run) comparable(a, b value) (value, value, error) {
+	kind := func(v value) int {
+		switch v.(type) {
+		case nil, undefinedType:
+			return 0
+		case bool, string, json.Number, int64, float64:
+			return 1
+		}
+		return 2
+	}
+	var err error
+	switch {
+	case kind(a) == 1 && kind(b) == 2:
+		b, err = r.text(b)
+	case kind(a) == 2 && kind(b) == 1:
+		a, err = r.text(a)
+	}
+	return a, b, err
+}
+
 func (r *run) compare(place int, operator string, a, b value) (value, error) {
+	for _, v := range []*value{&a, &b} {
+		switch (*v).(type) {
+		case *array, *object, *function:
+			text, err := r.text(*v)
+			if err != nil {
+				return nil, err
+			}
+			*v = text
+		}
+	}
 	x, xt := a.(string)
 	y, yt := b.(string)
 	less, more := false, false
@@ -1012,7 +1149,8 @@ func (r *run) compare(place int, operator string, a, b value) (value, error) {
 		if err := r.steps(place, int64(min(len(x), len(y)))/64); err != nil {
 			return nil, err
 		}
-		less, more = x < y, x > y
+		order := compareTexts(x, y)
+		less, more = order < 0, order > 0
 	} else if i, is := integer(a); is {
 		if j, is := integer(b); is {
 			less, more = i < j, i > j
@@ -1038,7 +1176,7 @@ func (r *run) compare(place int, operator string, a, b value) (value, error) {
 }
 
 func (n *functionNode) eval(r *run, s *scope) (value, error) {
-	return &function{parameters: n.parameters, defaults: n.defaults, body: n.body, scope: s}, r.allocate(n.place, 64)
+	return &function{parameters: n.parameters, defaults: n.defaults, body: n.body, arrow: n.arrow, vars: n.vars, scope: s}, r.allocate(n.place, 64)
 }
 
 func (n *arrayNode) eval(r *run, s *scope) (value, error) {
@@ -1050,11 +1188,9 @@ func (n *arrayNode) eval(r *run, s *scope) (value, error) {
 		}
 		more := []value{v}
 		if n.spread[i] {
-			from, is := v.(*array)
-			if !is {
-				return nil, fail(n.place, "... needs an array")
+			if more, err = r.elements(n.place, v); err != nil {
+				return nil, err
 			}
-			more = from.elements
 		}
 		if err := r.allocate(n.place, 16*int64(len(more))+16); err != nil {
 			return nil, err
@@ -1101,7 +1237,13 @@ func (r *run) assignAll(place int, to *object, from value) error {
 		}
 		return nil
 	}
-	return fail(place, "the members of a %s cannot be copied", typeOf(from))
+	var failed error
+	err := r.eachMember(place, from, func(name string, v value) {
+		if failed == nil {
+			failed = r.setMember(place, to, name, v)
+		}
+	})
+	return cmp.Or(err, failed)
 }
 
 func (n *templateNode) eval(r *run, s *scope) (value, error) {
@@ -1118,19 +1260,22 @@ func (n *templateNode) eval(r *run, s *scope) (value, error) {
 		if err := r.allocate(n.place, int64(len(out)+len(text))); err != nil {
 			return nil, err
 		}
-		out += text
+		out = glue(out, text)
 	}
 	return out, nil
 }
 
 func (n *call) eval(r *run, s *scope) (value, error) {
-	f, nothing, err := n.callee(r, s)
+	f, of, nothing, err := n.callee(r, s)
 	if err != nil || nothing {
 		return undefined, err
 	}
+	if f == ended {
+		return ended, nil
+	}
 	if f == undefined || f == nil {
 		if n.optional {
-			return undefined, nil
+			return ended, nil
 		}
 		name := "it"
 		if m, is := n.function.(*member); is {
@@ -1148,26 +1293,29 @@ func (n *call) eval(r *run, s *scope) (value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.call(n.place, fn, args)
+	return r.callOn(n.place, of, fn, args)
 }
 
-// callee evaluates what is called. It reports whether that is a method of something that is not there, which gives undefined: behind
+// callee evaluates what is called, and of what it is a member. It reports whether that is a method of something that is not there, which gives undefined: behind
 // a ?., and in a lenient run.
-func (n *call) callee(r *run, s *scope) (f value, nothing bool, err error) {
+func (n *call) callee(r *run, s *scope) (f, of value, nothing bool, err error) {
 	m, is := n.function.(*member)
 	if !is {
 		f, err = n.function.eval(r, s)
-		return f, false, err
+		return f, undefined, false, err
 	}
 	of, name, err := m.evalKey(r, s)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, false, err
 	}
-	if (of == nil || of == undefined) && (m.optional || r.lenient) {
-		return nil, true, nil
+	if of == ended {
+		return ended, nil, false, nil
+	}
+	if (of == nil || of == undefined) && r.lenient {
+		return nil, nil, true, nil
 	}
 	f, err = r.member(m.place, of, name)
-	return f, false, err
+	return f, of, false, err
 }
 
 // values evaluates the arguments.
@@ -1182,20 +1330,25 @@ func (n *call) values(r *run, s *scope) ([]value, error) {
 			args = append(args, v)
 			continue
 		}
-		list, is := v.(*array)
-		if !is {
-			return nil, fail(n.place, "... needs an array")
+		list, err := r.elements(n.place, v)
+		if err == nil {
+			err = r.allocate(n.place, 16*int64(len(list)))
 		}
-		if err := r.allocate(n.place, 16*int64(len(list.elements))); err != nil {
+		if err != nil {
 			return nil, err
 		}
-		args = append(args, list.elements...)
+		args = append(args, list...)
 	}
 	return args, nil
 }
 
-// call calls a function.
+// call calls a function of no object: in it, this is what it is around the function.
 func (r *run) call(place int, f *function, args []value) (value, error) {
+	return r.callOn(place, undefined, f, args)
+}
+
+// callOn calls a function that is a member of an object, which is this in it unless it is an arrow.
+func (r *run) callOn(place int, of value, f *function, args []value) (value, error) {
 	if err := r.allocate(place, 64); err != nil {
 		return nil, err
 	}
@@ -1211,6 +1364,9 @@ func (r *run) call(place int, f *function, args []value) (value, error) {
 	if err != nil {
 		return nil, err
 	}
+	if of != undefined && !f.arrow {
+		inner.names["this"] = of
+	}
 	for i, name := range f.parameters {
 		inner.names[name] = undefined
 		if i < len(args) {
@@ -1222,6 +1378,7 @@ func (r *run) call(place int, f *function, args []value) (value, error) {
 			}
 		}
 	}
+	inner.hoist(f.vars)
 	v, err := f.body.eval(r, inner)
 	if err != nil {
 		return nil, err

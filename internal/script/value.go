@@ -32,6 +32,8 @@ type function struct {
 	parameters []string
 	defaults   map[string]node
 	body       node // a block or an expression
+	arrow      bool
+	vars       []string
 	scope      *scope
 	native     func(r *run, place int, args []value) (value, error)
 }
@@ -179,7 +181,7 @@ func (r *run) encode(dst []byte, v value, depth int) ([]byte, error) {
 	case int64:
 		return strconv.AppendInt(dst, v, 10), nil
 	case float64:
-		if (math.IsNaN(v) || math.IsInf(v, 0)) && r.lenient {
+		if (math.IsNaN(v) || math.IsInf(v, 0)) && (r.lenient || r.stringify) {
 			return append(dst, "null"...), nil
 		}
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -245,25 +247,6 @@ func appendText(dst []byte, text string) ([]byte, error) {
 	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...), nil
 }
 
-// numberText returns a number as JavaScript spells it.
-func numberText(f float64) string {
-	switch {
-	case math.IsNaN(f):
-		return "NaN"
-	case math.IsInf(f, 1):
-		return "Infinity"
-	case math.IsInf(f, -1):
-		return "-Infinity"
-	case f == 0:
-		return "0"
-	case math.Abs(f) < 1e21 && math.Abs(f) >= 1e-6:
-		return strconv.FormatFloat(f, 'f', -1, 64)
-	}
-	text := strconv.FormatFloat(f, 'e', -1, 64)
-	text = strings.Replace(text, "e-0", "e-", 1)
-	return strings.Replace(text, "e+0", "e+", 1)
-}
-
 // truth reports whether a value is truthy.
 func truth(v value) bool {
 	switch v := v.(type) {
@@ -278,75 +261,6 @@ func truth(v value) bool {
 		return f != 0 && !math.IsNaN(f)
 	}
 	return true
-}
-
-// integer returns a value as an int64, if it is one.
-func integer(v value) (int64, bool) {
-	switch v := v.(type) {
-	case int64:
-		return v, true
-	case json.Number:
-		if len(v) > maxNumberBytes {
-			return 0, false
-		}
-		n, err := strconv.ParseInt(string(v), 10, 64)
-		return n, err == nil
-	case bool:
-		if v {
-			return 1, true
-		}
-		return 0, true
-	case nil:
-		return 0, true
-	}
-	return 0, false
-}
-
-// maxNumberBytes bounds the digits of a number in calculations, for which no steps are
-// counted. A longer one can be stored as it is, but is NaN in calculations.
-const maxNumberBytes = 1024
-
-// number converts a value to a number.
-func number(v value) float64 {
-	switch v := v.(type) {
-	case nil:
-		return 0
-	case bool:
-		if v {
-			return 1
-		}
-		return 0
-	case int64:
-		return float64(v)
-	case float64:
-		return v
-	case *date:
-		return v.milliseconds()
-	case json.Number:
-		if len(v) > maxNumberBytes {
-			return math.NaN()
-		}
-		f, err := strconv.ParseFloat(string(v), 64)
-		if err != nil && math.IsInf(f, 0) {
-			return f
-		}
-		return f
-	case string:
-		if len(v) > maxNumberBytes {
-			return math.NaN()
-		}
-		text := strings.TrimSpace(v)
-		if text == "" {
-			return 0
-		}
-		if strings.ContainsAny(text, "xXpP_iInN") {
-			return math.NaN()
-		}
-		if f, err := strconv.ParseFloat(text, 64); err == nil {
-			return f
-		}
-	}
-	return math.NaN()
 }
 
 func isNumber(v value) bool {
@@ -414,7 +328,7 @@ func (r *run) join(a *array, separator string, depth int) (string, error) {
 		}
 		out.WriteString(part)
 	}
-	return out.String(), nil
+	return mend(out.String()), nil
 }
 
 // identical implements ===.
