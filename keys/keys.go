@@ -161,35 +161,52 @@ func (s source) Key(id string) (jay.EncryptionKey, error) {
 }
 
 func readFile(path string) ([]jay.EncryptionKey, error) {
-	info, err := os.Stat(path) // before it is opened: a pipe would wait
+	text, err := secretFile{path, "the file of keys"}.read(maxBytes + 1)
 	if err != nil {
-		return nil, &Error{Source: path, Problem: "the file of keys cannot be read", Cause: err}
-	}
-	if problem := fileProblem(info); problem != nil {
-		problem.Source = path
-		return nil, problem
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, &Error{Source: path, Problem: "the file of keys cannot be read", Cause: err}
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
-	if err != nil {
-		return nil, &Error{Source: path, Problem: "the file of keys cannot be read", Cause: err}
+		return nil, err
 	}
 	return parse(path, text)
 }
 
-// fileProblem says why a file cannot be one of keys, or returns nil.
-func fileProblem(info os.FileInfo) *Error {
+// ReadSecret reads a file with a secret of another form than a file of keys, such as a passphrase. The file must be a regular one of at most so many bytes, with the
+// mode that File asks for. The error is an *Error, which names the path and never has anything of the file in it.
+func ReadSecret(path string, most int) ([]byte, error) {
+	text, err := secretFile{path, "the file"}.read(most + 1)
+	if err == nil && len(text) > most {
+		return nil, &Error{Source: path, Problem: fmt.Sprintf("it has more than %d bytes", most)}
+	}
+	return text, err
+}
+
+// secretFile is a file that only its owner may read.
+type secretFile struct {
+	path string
+	what string // as messages call it
+}
+
+// read reads at most so many bytes.
+func (s secretFile) read(most int) ([]byte, error) {
+	unreadable := func(err error) error { return &Error{Source: s.path, Problem: s.what + " cannot be read", Cause: err} }
+	info, err := os.Stat(s.path) // before it is opened: a pipe would wait
+	if err != nil {
+		return nil, unreadable(err)
+	}
 	switch mode := info.Mode(); {
 	case !mode.IsRegular():
-		return &Error{Problem: "it is no regular file"}
+		return nil, &Error{Source: s.path, Problem: "it is no regular file"}
 	case modes && mode.Perm()&0o027 != 0:
-		return &Error{Problem: fmt.Sprintf("others can read or change the file of keys: its mode is %04o", mode.Perm()), Remedy: "chmod 600 " + info.Name()}
+		return nil, &Error{Source: s.path, Problem: fmt.Sprintf("others can read or change %s: its mode is %04o", s.what, mode.Perm()), Remedy: "chmod 600 " + info.Name()}
 	}
-	return nil
+	f, err := os.Open(s.path)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, int64(most)))
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	return text, nil
 }
 
 // parse reads keys. Messages never show what may be a secret.

@@ -31,7 +31,7 @@ With --since the backup is incremental. To restore it, the one that it follows i
 
 A file is there when it is complete: it is written under another name first.
 
-The backup of an encrypted database is encrypted with the newest of its keys, and with --backup-key-file that of any database with the newest key of that file. To restore it, the key is needed. --plain writes it in the clear. With --url the server encrypts it with its own keys, which --key-file has to name, as the command reads what it gets.
+The backup of an encrypted database is encrypted with the newest of its keys, and with --backup-key-file that of any database with the newest key of that file, with --backup-passphrase-file with a key from that passphrase. To restore it, the key or the passphrase is needed. --plain writes it in the clear. With --url the server encrypts it with its own keys, which --key-file has to name, as the command reads what it gets.
 
 With --every it goes on until it is interrupted, and keeps the backups of a directory: a full one now and then, in between what has changed, each read to its end before it counts, and old ones removed. jay verify and jay restore take the directory in place of files. The command has the database for itself meanwhile: a program uses package backups, and jay serve --backup-dir.
 
@@ -53,8 +53,11 @@ type backupResult struct {
 
 // Run writes the backup.
 func (c *backupCommand) Run(ctx context.Context, a *app) error {
-	if c.Plain && c.BackupKeyFile != "" {
-		return usageError{text: "--plain and --backup-key-file exclude each other"}
+	if err := c.check(); err != nil {
+		return err
+	}
+	if c.Plain && c.own() != nil {
+		return usageError{text: "--plain goes without --backup-key-file and --backup-passphrase-file"}
 	}
 	if c.Every != 0 {
 		return c.keep(ctx, a)
@@ -78,7 +81,7 @@ func (c *backupCommand) Run(ctx context.Context, a *app) error {
 	}
 	return a.withDatabase(false, func(db *jay.DB) error {
 		// The keys of a database that another program has open are with that program.
-		if keys := c.keys(a); !c.Plain && keys != nil && (c.BackupKeyFile != "" || a.looked) {
+		if keys := c.keys(a); !c.Plain && keys != nil && (c.own() != nil || a.looked) {
 			options = append(options, jay.BackupEncrypted(keys))
 		}
 		return c.write(ctx, a, func(w io.Writer, progress func(int64)) (jay.BackupInfo, error) {
@@ -165,6 +168,9 @@ Examples:
 
 // Run checks the files.
 func (c *verifyCommand) Run(ctx context.Context, a *app) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	names, err := chainOf(c.Files, c.keys(a))
 	if err != nil {
 		return c.explain(a, err)

@@ -1,18 +1,14 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/cluster"
-	"github.com/jaydb/jay/cluster/etcd"
 )
 
 // clusterFlags are the flags for the coordinator of a cluster. Every command has them,
@@ -39,51 +35,12 @@ const (
 	clusterServers   = "-servers/"
 )
 
-// config returns the configuration of package etcd. which is the key of a database of
-// jay serve, or stands for the servers, or is "" for a database of its own.
-func (f *clusterFlags) config(which string, getenv func(string) string) (etcd.Config, error) {
-	prefix := cmp.Or(f.Prefix, etcd.DefaultPrefix)
-	if which != "" {
-		prefix = strings.TrimSuffix(prefix, "/") + which
-	}
-	c := etcd.Config{Endpoints: f.Endpoints, Prefix: prefix, Username: f.User, Timeout: f.Timeout}
-	if f.Timeout < 0 || f.Period < 0 {
-		return c, usageError{text: "--cluster-timeout and --cluster-period must not be negative"}
-	}
-	if f.User != "" {
-		c.Password = getenv("JAY_CLUSTER_PASSWORD")
-	}
-	if f.PasswordFile != "" {
-		text, err := os.ReadFile(f.PasswordFile)
-		if err != nil {
-			return c, err
-		}
-		c.Password = strings.TrimRight(string(text), "\r\n")
-	}
-	if f.CA != "" || f.Cert != "" || f.Key != "" {
-		var err error
-		if c.TLS, err = etcd.LoadTLS(f.CA, f.Cert, f.Key); err != nil {
-			return c, err
-		}
-	}
-	return c, nil
-}
-
-// which returns the argument of config for the command's database.
+// which returns the argument of open for the command's database.
 func (f *clusterFlags) which() string {
 	if f.Database == "" {
 		return ""
 	}
 	return clusterDatabases + strings.ToLower(f.Database) + "/"
-}
-
-// open returns the coordinator with the configuration of config.
-func (f *clusterFlags) open(which string, getenv func(string) string) (cluster.Coordinator, error) {
-	config, err := f.config(which, getenv)
-	if err != nil {
-		return nil, err
-	}
-	return etcd.Open(config)
 }
 
 // others reports whether any flag but --cluster is given.
@@ -107,9 +64,7 @@ func (a *app) openCluster() error {
 		return nil
 	}
 	var err error
-	if a.options.Cluster, err = f.open(f.which(), a.getenv); errors.Is(err, etcd.ErrConfig) {
-		return usageError{text: err.Error(), command: a.command}
-	}
+	a.options.Cluster, err = f.open(f.which(), a.getenv)
 	a.options.ClusterAddress, a.options.ClusterPeriod = f.Address, f.Period
 	return err
 }
@@ -136,7 +91,7 @@ type whichFlags struct {
 	Servers bool `help:"The servers themselves: the list that jay serve keeps."`
 }
 
-// which returns the argument of clusterFlags.config.
+// which returns the argument of clusterFlags.open.
 func (f *whichFlags) which(a *app) (string, error) {
 	switch {
 	case len(a.cluster.Endpoints) == 0:

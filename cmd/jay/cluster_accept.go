@@ -10,7 +10,6 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/cluster"
-	"github.com/jaydb/jay/cluster/etcd"
 )
 
 // clusterAcceptCommand accepts the state of a restored etcd.
@@ -55,11 +54,7 @@ func (c *clusterAcceptCommand) Run(ctx context.Context, a *app) error {
 		}
 		which = clusterServers
 	}
-	config, err := a.cluster.config(which, a.getenv)
-	if err != nil {
-		return err
-	}
-	err = etcd.Accept(ctx, config, func(ctx context.Context, own cluster.Coordinator) error {
+	err := a.cluster.accept(ctx, which, a.getenv, func(ctx context.Context, own cluster.Coordinator) error {
 		if c.Servers {
 			return nil
 		}

@@ -100,7 +100,7 @@ func (c *copyCommand) Run(ctx context.Context, a *app) error {
 
 // copySide returns the name of a store, as messages have it, and the options to open it.
 func copySide(name string, options jay.Options) (shown string, o *jay.Options, err error) {
-	options.Engine = nil
+	options.Engine, options.EncryptionKeys = nil, keysIn(options.EncryptionKeys, name)
 	if shown = name; isStore(name) {
 		shown, err = useEngine(&options, name)
 	}

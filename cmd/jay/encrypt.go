@@ -12,36 +12,63 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/keys"
+	"github.com/jaydb/jay/keys/passphrase"
 )
 
 // keyFlags name the keys of an encrypted database.
 type keyFlags struct {
-	KeyFile string `group:"every" name:"key-file" placeholder:"FILE" help:"Keys of an encrypted database, as jay key new makes them; $$JAY_KEY_FILE unless given."`
+	KeyFile        string `group:"every" name:"key-file" placeholder:"FILE" help:"Keys of an encrypted database, as jay key new makes them; $$JAY_KEY_FILE unless given."`
+	Passphrase     bool   `group:"every" name:"passphrase" help:"Ask for the passphrase of an encrypted database, on the terminal."`
+	PassphraseFile string `group:"every" name:"passphrase-file" placeholder:"FILE" help:"File with the passphrase of an encrypted database, in one line; $$JAY_PASSPHRASE_FILE unless given."`
 }
 
-// keys returns the keys that the flag or the environment names; nil for none.
-func (f keyFlags) keys(getenv func(string) string) jay.EncryptionKeys {
-	name := f.KeyFile
-	if name == "" {
-		name = getenv("JAY_KEY_FILE")
+// keys returns the keys that the flags, or else the environment, name; nil for none.
+func (f keyFlags) keys(a *app) (jay.EncryptionKeys, error) {
+	if f == (keyFlags{}) {
+		f.KeyFile, f.PassphraseFile = a.getenv("JAY_KEY_FILE"), a.getenv("JAY_PASSPHRASE_FILE")
+		if f.KeyFile != "" && f.PassphraseFile != "" {
+			return nil, usageError{text: "$JAY_KEY_FILE and $JAY_PASSPHRASE_FILE exclude each other: a database has keys of a file, or a passphrase"}
+		}
 	}
-	if name == "" {
-		return nil
+	switch {
+	case f.given() > 1:
+		return nil, usageError{text: "--key-file, --passphrase and --passphrase-file exclude each other"}
+	case f.KeyFile != "":
+		return keys.File(f.KeyFile), nil
+	case f.given() == 1:
+		return newWordKeys(newWords(f.PassphraseFile, a.stdin, a.stderr), func() string { return a.dir }), nil
 	}
-	return keys.File(name)
+	return nil, nil
+}
+
+// given returns how many of the flags are.
+func (f keyFlags) given() int { return howMany(f.KeyFile != "", f.Passphrase, f.PassphraseFile != "") }
+
+// howMany returns how many are true.
+func howMany(all ...bool) (n int) {
+	for _, is := range all {
+		if is {
+			n++
+		}
+	}
+	return n
 }
 
 // encryptCommand encrypts a database.
 type encryptCommand struct {
 	Dir    string `arg:"" optional:"" help:"Directory of the database; --db by default. It must not be in use, but for --rotate."`
 	Rotate bool   `help:"Encrypt the files of an encrypted database anew that do not have the newest key."`
+
+	NewPassphrase     bool   `help:"With --rotate: ask for a new passphrase, which takes the place of the old one, or of the key file."`
+	NewPassphraseFile string `placeholder:"FILE" help:"The same, with the new passphrase in a file."`
+	NewKeyFile        string `placeholder:"FILE" help:"With --rotate: the keys of this file take the place of the passphrase."`
 }
 
 // Help is shown by jay encrypt --help.
 func (*encryptCommand) Help() string {
 	return `Each file is copied, encrypted, and the copy takes its place; so the disk needs room for the largest file. If the command is interrupted, the database does not open until the same command has ended: it goes on where it was. What the disk keeps of the old files is not erased.
 
-Without the key file, the database is lost. Keep a copy of the file, and not beside the database.
+Without the key file or the passphrase, the database is lost. Keep a copy of the file, and not beside the database. A passphrase is as safe as it is hard to guess: six random words or more.
 
 Examples:
 
@@ -49,16 +76,45 @@ Examples:
     jay --key-file shop.keys encrypt shop.db
     jay --key-file shop.keys --db shop.db get users/ann
     jay key add shop.keys && jay --key-file shop.keys encrypt --rotate shop.db
+    jay --passphrase encrypt notes.db
+    jay --passphrase encrypt --rotate --new-passphrase notes.db
 
-If another program has the database open, --rotate lets that program do the work, with its own keys, while it goes on. The key file is then read for the ID of the newest key only: if that program has not got the key, nothing is changed. Without a key file, the newest key of that program counts.`
+If another program has the database open, --rotate lets that program do the work, with its own keys, while it goes on. The key file is then read for the ID of the newest key only: if that program has not got the key, nothing is changed. Without a key file, the newest key of that program counts. Another passphrase, or another kind of keys, is given to a database that no program has open: the --new flags say which, and if that is interrupted, the same command goes on.`
 }
 
 // Run encrypts.
 func (c *encryptCommand) Run(ctx context.Context, a *app) error {
-	if c.Rotate {
+	switch n := howMany(c.NewPassphrase, c.NewPassphraseFile != "", c.NewKeyFile != ""); {
+	case n > 1:
+		return usageError{text: "--new-passphrase, --new-passphrase-file and --new-key-file exclude each other"}
+	case n == 1 && !c.Rotate:
+		return usageError{text: "--new-passphrase, --new-passphrase-file and --new-key-file go with --rotate"}
+	case n == 1:
+		return c.change(ctx, a)
+	case c.Rotate:
 		return c.rotate(ctx, a)
 	}
 	return conversion{"encrypt", "is encrypted", jay.EncryptDir}.run(ctx, a, c.Dir)
+}
+
+// change gives another passphrase, or keys of another kind, to the files of a database that is not in use.
+func (c *encryptCommand) change(ctx context.Context, a *app) error {
+	if c.Dir != "" {
+		a.dir = c.Dir
+	}
+	_, words := a.options.EncryptionKeys.(*wordKeys)
+	switch {
+	case a.options.EncryptionKeys == nil:
+		return errNoKeysNamed
+	case c.NewKeyFile != "" && !words:
+		return usageError{text: "--new-key-file is for a database with a passphrase: jay key add adds a key to a file, and --rotate alone gives it to the database"}
+	}
+	a.options.EncryptionKeys = newOtherKeys(a.options.EncryptionKeys, a.dir, c.NewKeyFile, newWords(c.NewPassphraseFile, a.stdin, a.stderr))
+	err := conversion{"rotate", "has the new key in all files", jay.RotateDir}.run(ctx, a, "")
+	if errors.Is(err, jay.ErrKey) {
+		return explained{fmt.Sprintf("%s; if a change of the passphrase was interrupted, it goes on with the same new one only", err), err}
+	}
+	return err
 }
 
 // rotate gives the newest key to the files of a database, by the program that has it open if there is one.
@@ -132,13 +188,17 @@ func (*decryptCommand) Help() string {
 
 Example:
 
-    jay --key-file shop.keys decrypt shop.db`
+    jay --key-file shop.keys decrypt shop.db
+    jay --passphrase decrypt notes.db`
 }
 
 // Run decrypts.
 func (c *decryptCommand) Run(ctx context.Context, a *app) error {
 	return conversion{"decrypt", "is not encrypted any more", jay.DecryptDir}.run(ctx, a, c.Dir)
 }
+
+// errNoKeysNamed is returned where keys are needed.
+var errNoKeysNamed = usageError{text: "--key-file, or $JAY_KEY_FILE, must name the keys, or there must be a passphrase, by --passphrase or --passphrase-file"}
 
 // convertResult is what encrypt and decrypt print with --json.
 type convertResult struct {
@@ -163,7 +223,7 @@ func (c conversion) run(ctx context.Context, a *app, dir string) error {
 		return err
 	}
 	if a.options.EncryptionKeys == nil {
-		return usageError{text: "--key-file, or $JAY_KEY_FILE, must name the keys"}
+		return errNoKeysNamed
 	}
 	options, start := a.options, time.Now()
 	bar := a.newByteProgress(c.verb, -1)
@@ -181,13 +241,33 @@ func (c conversion) run(ctx context.Context, a *app, dir string) error {
 
 // backupKeyFlags name the keys of backups.
 type backupKeyFlags struct {
-	BackupKeyFile string `placeholder:"FILE" help:"Keys of the backups, if they are not those of --key-file."`
+	BackupKeyFile        string `placeholder:"FILE" help:"Keys of the backups, if they are not those of --key-file."`
+	BackupPassphraseFile string `placeholder:"FILE" help:"File with the passphrase of the backups, if it is not that of the database."`
+}
+
+// own returns the keys of the backups that are not those of the database; nil for none.
+func (f backupKeyFlags) own() jay.EncryptionKeys {
+	switch {
+	case f.BackupKeyFile != "":
+		return keys.File(f.BackupKeyFile)
+	case f.BackupPassphraseFile != "":
+		return passphrase.InDir("", passphrase.File(f.BackupPassphraseFile))
+	}
+	return nil
+}
+
+// check refuses flags that exclude each other.
+func (f backupKeyFlags) check() error {
+	if f.BackupKeyFile != "" && f.BackupPassphraseFile != "" {
+		return usageError{text: "--backup-key-file and --backup-passphrase-file exclude each other"}
+	}
+	return nil
 }
 
 // keys returns the keys of the backups; nil for none.
 func (f backupKeyFlags) keys(a *app) jay.EncryptionKeys {
-	if f.BackupKeyFile != "" {
-		return keys.File(f.BackupKeyFile)
+	if own := f.own(); own != nil {
+		return own
 	}
 	return a.options.EncryptionKeys
 }
@@ -195,6 +275,9 @@ func (f backupKeyFlags) keys(a *app) jay.EncryptionKeys {
 // explain adds advice to the error of a backup that needs keys.
 func (f backupKeyFlags) explain(a *app, err error) error {
 	if errors.Is(err, jay.ErrKey) && f.keys(a) == nil {
+		if backup, is := errors.AsType[*jay.BackupError](err); is && hasWords(backup.Key) {
+			return explained{fmt.Sprintf("%s; it has a passphrase: name a file that has it with --backup-passphrase-file or --passphrase-file, or let --passphrase ask for it", err), err}
+		}
 		return explained{fmt.Sprintf("%s; name its file of keys with --backup-key-file, --key-file or $JAY_KEY_FILE", err), err}
 	}
 	return err

@@ -66,8 +66,10 @@ func (a *app) explainOpen(err error) error {
 		}
 	case errors.Is(err, jay.ErrNoDatabase):
 		text = fmt.Sprintf(`no database in %q: name one with --db or $JAY_DB, or create it with "jay put" or "jay import"`, a.dir)
-	case errors.Is(err, jay.ErrKey) && a.options.EncryptionKeys == nil:
-		text = fmt.Sprintf("%s; name its file of keys with --key-file or $JAY_KEY_FILE", err)
+	case errors.Is(err, jay.ErrKey):
+		if text = explainKey(a.options.EncryptionKeys, a.dir, err); text == "" {
+			return err
+		}
 	case errors.Is(err, jay.ErrNotWritable):
 		text = fmt.Sprintf("%s; check its permissions and its disk, or name another directory with --db", err)
 	case errors.Is(err, jay.ErrOption):

@@ -53,7 +53,7 @@ func (c *followCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	begun := time.Now()
-	s, err := standby.Open(c.Dir, source, standby.Options{Database: &jay.Options{CacheBytes: a.options.CacheBytes, EncryptionKeys: a.options.EncryptionKeys}})
+	s, err := standby.Open(c.Dir, source, standby.Options{Database: &jay.Options{CacheBytes: a.options.CacheBytes, EncryptionKeys: keysIn(a.options.EncryptionKeys, c.Dir)}})
 	if err != nil {
 		return err
 	}
@@ -177,6 +177,7 @@ func (c *promoteCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	options := a.options
+	options.EncryptionKeys = keysIn(options.EncryptionKeys, c.Dir)
 	tag, err := chooseTag(&options, c.SameTag, "choose --copy-tag TAG, or --same-tag with --floor: the source may have made IDs that the standby does not know")
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ require (
 	github.com/jaydb/jay v0.0.0
 	github.com/jaydb/jay/cluster/embedded v0.0.0
 	github.com/jaydb/jay/cluster/etcd v0.0.0
+	github.com/jaydb/jay/keys/passphrase v0.0.0
 	github.com/jaydb/jay/schema/jsonschema v0.0.0
 	github.com/jaydb/jay/server v0.0.0
 	github.com/jaydb/jay/storage/sqlkv v0.0.0
@@ -132,6 +133,8 @@ replace github.com/jaydb/jay => ../..
 replace github.com/jaydb/jay/cluster/embedded => ../../cluster/embedded
 
 replace github.com/jaydb/jay/cluster/etcd => ../../cluster/etcd
+
+replace github.com/jaydb/jay/keys/passphrase => ../../keys/passphrase
 
 replace github.com/jaydb/jay/schema/jsonschema => ../../schema/jsonschema
 

@@ -60,7 +60,7 @@ func (c *backupCommand) keep(ctx context.Context, a *app) error {
 	c.noteClear(a)
 	return a.withDatabase(false, func(db *jay.DB) error {
 		o := c.options(c.File, a.stderr, slog.New(handler))
-		if o.Plain = c.Plain; c.BackupKeyFile != "" {
+		if o.Plain = c.Plain; c.own() != nil {
 			o.EncryptionKeys = c.keys(a)
 		}
 		k, err := backups.Open(db, o)

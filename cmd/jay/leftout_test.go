@@ -1,4 +1,4 @@
-//go:build nosqlite && nomember && nopostgres
+//go:build nosqlite && nomember && nopostgres && noetcd
 
 package main
 
@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// Ensure that a build without SQLite, a member of etcd and the engine on PostgreSQL compiles none of them, and says what it is asked in vain.
+// Ensure that a build without SQLite, etcd, its client and the engine on PostgreSQL compiles none of them, and says what it is asked in vain.
 func TestLeftOut(t *testing.T) {
-	list := exec.Command("go", "list", "-tags", "nosqlite,nomember,nopostgres", "-deps", ".")
+	list := exec.Command("go", "list", "-tags", "nosqlite,nomember,nopostgres,noetcd", "-deps", ".")
 	list.Stderr = os.Stderr
 	packages, err := list.Output()
 	if err != nil {
@@ -21,7 +21,7 @@ func TestLeftOut(t *testing.T) {
 	if !strings.Contains(string(packages), "github.com/cockroachdb/pebble/v2\n") {
 		t.Fatalf("go list says %.200q, want the packages of the command", packages)
 	}
-	for _, out := range []string{"modernc.org/sqlite", "github.com/jackc/pgx", "go.etcd.io/etcd/server", "go.etcd.io/raft"} {
+	for _, out := range []string{"modernc.org/sqlite", "github.com/jackc/pgx", "go.etcd.io/etcd", "go.etcd.io/raft", "google.golang.org/grpc"} {
 		if strings.Contains(string(packages), out) {
 			t.Errorf("the build has %s", out)
 		}
@@ -45,8 +45,10 @@ func TestLeftOut(t *testing.T) {
 		{[]string{"--db", "postgres://ada@localhost/app", "get", "a/1"}, "this jay was built without the engine on PostgreSQL: build it without the tag nopostgres"},
 		{
 			[]string{"serve", "--data", filepath.Join(dir, "data"), "--node-tag", "A", "--cluster", "http://127.0.0.1:1", "--cluster-member", "a", "--cluster-peers", "a=http://127.0.0.1:2"},
-			"this jay was built without a member of etcd: build it without the tag nomember",
+			"this jay was built without etcd's client: build it without the tag noetcd",
 		},
+		{[]string{"--db", db, "--cluster", "http://127.0.0.1:1", "get", "a/1"}, "this jay was built without etcd's client: build it without the tag noetcd"},
+		{[]string{"--cluster", "http://127.0.0.1:1", "cluster", "status"}, "this jay was built without etcd's client: build it without the tag noetcd"},
 	} {
 		if got := runJay(t.Context(), strings.NewReader(""), asked.args...); got.code != 1 || !strings.Contains(got.stderr, asked.want) {
 			t.Errorf("%v: %+v, want exit code 1 and %q", asked.args, got, asked.want)

@@ -168,7 +168,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	command, exited, err := parse(&line, args, a.stdout, stderr)
 	if err == nil && !exited {
 		a.command = command.Selected().FullPath()
-		a.configure(&line, getenv)
+		if err := a.configure(&line, getenv); err != nil {
+			return a.report(err)
+		}
 		command.BindTo(ctx, (*context.Context)(nil))
 		if err = a.openCluster(); err != nil {
 			return a.report(err)
@@ -301,8 +303,8 @@ var negative = regexp.MustCompile(`^-[0-9]+$`)
 // exit is the panic value of the parser's Exit function.
 type exit struct{}
 
-// configure copies the global flags to a.
-func (a *app) configure(line *commandLine, getenv func(string) string) {
+// configure copies the global flags to a. The error is one of wrong usage.
+func (a *app) configure(line *commandLine, getenv func(string) string) (err error) {
 	a.json, a.cluster, a.access = line.JSON, line.ClusterFlags, line.Access
 	a.dir, a.dirGiven = defaultDir, line.DB != nil
 	if dir := getenv("JAY_DB"); dir != "" {
@@ -323,9 +325,10 @@ func (a *app) configure(line *commandLine, getenv func(string) string) {
 		HiLoCapacity:      line.HiLoCapacity,
 		ReadOnly:          line.ReadOnly,
 		GroupReadable:     line.GroupReadable,
-		EncryptionKeys:    line.Keys.keys(getenv),
 		Schemas:           jsonschema.New(),
 	}
+	a.options.EncryptionKeys, err = line.Keys.keys(a)
+	return err
 }
 
 // prefixCollections are the values of --prefix-collections.

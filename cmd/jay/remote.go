@@ -253,8 +253,8 @@ func (c *backupCommand) remote(ctx context.Context, a *app, r *remote) error {
 	if c.keepFlags != (keepFlags{}) {
 		return usageError{text: "--every needs the database itself, and not --url: jay serve --backup-dir keeps backups"}
 	}
-	if c.BackupKeyFile != "" {
-		return usageError{text: "--backup-key-file goes without --url: the server encrypts the backup with its own keys, and --key-file names them, to read it"}
+	if c.own() != nil {
+		return usageError{text: "--backup-key-file and --backup-passphrase-file go without --url: the server encrypts the backup with its own keys, and --key-file or --passphrase-file names them, to read it"}
 	}
 	params := url.Values{}
 	if c.Once {

@@ -69,7 +69,7 @@ func TestRemote_EncryptedBackup(t *testing.T) {
 	if text := call(0, at, "backup", "--plain", file("plain")); strings.Contains(text, "with the key") {
 		t.Errorf("--plain: %s", text)
 	}
-	says(call(2, at, "backup", "--backup-key-file", file("keys"), file("x")), "goes without --url")
+	says(call(2, at, "backup", "--backup-key-file", file("keys"), file("x")), "go without --url")
 
 	db, err := jay.Open(file("db"), &jay.Options{EncryptionKeys: keys.File(file("keys"))})
 	if err != nil {

@@ -44,6 +44,7 @@ func (c *repairCommand) Run(ctx context.Context, a *app) error {
 	bar := a.newCountProgress("repair", -1)
 	var last int64
 	options := a.options
+	options.EncryptionKeys = keysIn(options.EncryptionKeys, c.Src)
 	r, err := jay.Repair(ctx, c.Src, c.Dst, &options, &jay.VerifyOptions{MaxDamages: c.Max, Progress: func(p jay.VerifyProgress) {
 		if p.Step != "files" && p.Keys > last {
 			bar.add(int(p.Keys - last))

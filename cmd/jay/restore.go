@@ -48,7 +48,7 @@ func (*restoreCommand) Help() string {
 
 The original may have made IDs since the backup, which the restored database does not know of. So it gets a node tag of its own with --copy-tag. Or it takes the place of the original with --same-tag and numbers that the original has not passed: two databases under one tag make the same IDs, and cannot be distinguished.
 
-The new database is encrypted with the keys of --key-file, and not without. Encrypted backups need their keys: those of --backup-key-file, or of --key-file.
+The new database is encrypted with the keys of --key-file or with the passphrase, and not without. Encrypted backups need their keys: those of --backup-key-file, or of --key-file.
 
 Examples:
 
@@ -70,6 +70,9 @@ func (c *restoreCommand) Run(ctx context.Context, a *app) error {
 	if err := a.checkGlobals(); err != nil {
 		return err
 	}
+	if err := c.check(); err != nil {
+		return err
+	}
 	floors, err := c.floors()
 	if err != nil {
 		return err
@@ -78,6 +81,7 @@ func (c *restoreCommand) Run(ctx context.Context, a *app) error {
 		return c.explain(a, err)
 	}
 	options := a.options
+	options.EncryptionKeys = keysIn(options.EncryptionKeys, c.Dir)
 	tag, err := chooseTag(&options, c.SameTag, "choose --copy-tag TAG, or --same-tag with --floor: the original may have made IDs since the backup")
 	if err != nil {
 		return err

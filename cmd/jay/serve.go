@@ -110,6 +110,7 @@ func (c *serveCommand) Run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	options := a.options
+	options.EncryptionKeys = keysIn(options.EncryptionKeys, systemDirectory(c.Data))
 	stores, err := c.addresses(a.command, &options)
 	if err != nil {
 		return err

@@ -66,7 +66,7 @@ func (c *serveCommand) checkStores(a *app) error {
 		{"--cluster", len(a.cluster.Endpoints) > 0, "servers of one store agree through the store"},
 		{"--idle-after", c.IdleAfter != defaultIdleAfter, "a store stays open, so that the server keeps its node tag"},
 		{"--min-free-bytes", c.MinFree != 0, "the space is that of another machine"},
-		{"--key-file", a.options.EncryptionKeys != nil, "the files are those of another machine"},
+		{"--key-file, --passphrase and --passphrase-file", a.options.EncryptionKeys != nil, "the files are those of another machine"},
 		{"--copy-tag", a.options.CopyTag != "", "others write under the tag of the store: --node-tag names that of this server"},
 	} {
 		if r.given {

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,6 +37,14 @@ type ptyShell struct {
 // startShell starts a shell on a terminal of this size.
 func startShell(t *testing.T, dir string, rows, columns uint16) *ptyShell {
 	t.Helper()
+	s := startOnTerminal(t, nil, &pty.Winsize{Rows: rows, Cols: columns}, "JAY_HISTORY="+filepath.Join(filepath.Dir(dir), "history"), "shell", dir)
+	s.expect(shellPrompt)
+	return s
+}
+
+// startOnTerminal starts the command on a terminal of this size. stdin, if not nil, is its standard input in place of the terminal. variable is added to its environment.
+func startOnTerminal(t *testing.T, stdin io.Reader, of *pty.Winsize, variable string, args ...string) *ptyShell {
+	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -45,9 +54,10 @@ func startShell(t *testing.T, dir string, rows, columns uint16) *ptyShell {
 		t.Fatal(err)
 	}
 	s := &ptyShell{t: t, ended: make(chan struct{}), more: make(chan struct{}, 1)}
-	s.command = exec.Command(jayProgram, "shell", dir)
-	s.command.Env = append(os.Environ(), "JAY_HISTORY="+filepath.Join(filepath.Dir(dir), "history"), "TERM=xterm")
-	if s.tty, err = pty.StartWithSize(s.command, &pty.Winsize{Rows: rows, Cols: columns}); err != nil {
+	s.command = exec.Command(jayProgram, args...)
+	s.command.Env = append(os.Environ(), variable, "TERM=xterm")
+	s.command.Stdin = stdin
+	if s.tty, err = pty.StartWithAttrs(s.command, of, &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 1}); err != nil {
 		t.Fatal(err)
 	}
 	go s.read()
@@ -55,7 +65,6 @@ func startShell(t *testing.T, dir string, rows, columns uint16) *ptyShell {
 		_ = s.command.Process.Kill()
 		_ = s.tty.Close()
 	})
-	s.expect(shellPrompt)
 	return s
 }
 

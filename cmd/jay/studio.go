@@ -212,6 +212,10 @@ func (c *studioCommand) options(ctx context.Context, a *app, own string) (server
 		Logger:    slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: c.LogLevel})),
 	}
 	served := isDataDirectory(a.dir)
+	if served {
+		a.options.EncryptionKeys = keysIn(a.options.EncryptionKeys, systemDirectory(a.dir))
+		o.Database.EncryptionKeys = a.options.EncryptionKeys
+	}
 	switch {
 	case served && a.options.ReadOnly:
 		var err error
@@ -224,6 +228,9 @@ func (c *studioCommand) options(ctx context.Context, a *app, own string) (server
 	}
 	return o, nil
 }
+
+// systemDirectory returns the directory of the server's own database, in a data directory.
+func systemDirectory(data string) string { return filepath.Join(data, "system") }
 
 // isDataDirectory reports whether a directory is a data directory of jay serve: it
 // contains the server's own database, and has no marker of a database itself. A
@@ -240,7 +247,7 @@ func isDataDirectory(dir string) bool {
 // databasesOf returns the databases of a data directory of jay serve, by their names,
 // without changing any file.
 func (a *app) databasesOf(ctx context.Context, data string) (map[string]string, error) {
-	path := filepath.Join(data, "system")
+	path := systemDirectory(data)
 	system, err := jay.Open(path, &jay.Options{MustExist: true, ReadOnly: true, EncryptionKeys: a.options.EncryptionKeys})
 	if errors.Is(err, jay.ErrLocked) {
 		system, err = lookInto(path, jay.Options{}, err)

@@ -33,7 +33,7 @@ type topCommand struct {
 
 // Help is shown by jay top --help.
 func (*topCommand) Help() string {
-	return `Shows, again and again, how many operations a second a program does on its databases and how long they take, which collections grow, and what its disk and its cache do. Only one process has a database open, so that this asks the program: it must serve its metrics to Prometheus, with package jayprometheus (docs/watching.md). The operations are those of jayprometheus.Observer. Without an address it looks into the database of --db or --url, through the program that has it open: all of that but the operations, and whether the disk is full. When that program ends, it waits for the next one. jay serve has them at /metrics; one that asks for credentials takes --token or $JAY_TOKEN, or --url-cert with --url-key.
+	return `Shows, again and again, how many operations a second a program does on its databases and how long they take, which collections grow, what its disk and its cache do, and how much it uses of each share of its memory. Only one process has a database open, so that this asks the program: it must serve its metrics to Prometheus, with package jayprometheus (docs/watching.md). The operations are those of jayprometheus.Observer. Without an address it looks into the database of --db or --url, through the program that has it open: all of that but the operations, and whether the disk is full. When that program ends, it waits for the next one. jay serve has them at /metrics; one that asks for credentials takes --token or $JAY_TOKEN, or --url-cert with --url-key.
 
 On a terminal q ends it.
 
@@ -208,7 +208,7 @@ func lookMetrics(ctx context.Context, db *jay.DB) (metrics, error) {
 		m.families[name].Metric = append(m.families[name].Metric, &dto.Metric{Label: labels, Untyped: &dto.Untyped{Value: &value}})
 	}
 	flag := map[bool]float64{true: 1}
-	e, collection := s.Engine, "collection"
+	e, collection, share := s.Engine, "collection", "share"
 	set("jay_up", 1)
 	set("jay_failed", flag[e.Failed])
 	set("jay_stalled", flag[e.Stalled])
@@ -224,6 +224,11 @@ func lookMetrics(ctx context.Context, db *jay.DB) (metrics, error) {
 	set("jay_cache_misses_total", float64(e.CacheMisses))
 	for _, c := range s.Collections {
 		set("jay_documents", float64(c.Documents), &dto.LabelPair{Name: &collection, Value: &c.Name})
+	}
+	for _, one := range s.Memory.Shares {
+		of := &dto.LabelPair{Name: &share, Value: &one.Name}
+		set("jay_memory_share_bytes", float64(one.Bytes), of)
+		set("jay_memory_share_used_bytes", float64(one.UsedBytes), of)
 	}
 	return m, nil
 }
@@ -273,6 +278,14 @@ type topResult struct {
 	Operations  []topOperation `json:"operations"`
 
 	Collections []topCollection `json:"collections"` // by name; the smallest ones are one, @others
+	Memory      []topShare      `json:"memory"`      // the largest first; none of a program with an older Jay
+}
+
+// topShare is what top shows of a share of the memory.
+type topShare struct {
+	Share     string `json:"share"`
+	Bytes     int64  `json:"bytes"` // that it may have
+	UsedBytes int64  `json:"usedBytes"`
 }
 
 // topCollection is what top shows of one collection.
@@ -310,7 +323,7 @@ func ratesOf(before, after metrics) []topResult {
 			Database: db, Up: numberOf(m) == 1, Failed: gauge("jay_failed") == 1, DiskFull: gauge("jay_disk_full") == 1, Stalled: gauge("jay_stalled") == 1,
 			Documents: int64(gauge("jay_documents")), DiskBytes: int64(gauge("jay_disk_bytes")), LogBytes: int64(gauge("jay_log_bytes")), DebtBytes: int64(gauge("jay_debt_bytes")),
 			Commits: grown("jay_commits_total") / elapsed, Syncs: grown("jay_log_syncs_total") / elapsed, Written: grown("jay_written_bytes_total") / elapsed, Stalls: grown("jay_stalls_total"),
-			CacheHits: -1, Operations: operationsOf(before, after, db, elapsed), Collections: collectionsOf(before, after, db, elapsed),
+			CacheHits: -1, Operations: operationsOf(before, after, db, elapsed), Collections: collectionsOf(before, after, db, elapsed), Memory: after.sharesOf(db),
 		}
 		if n := grown("jay_log_syncs_total"); n > 0 {
 			r.SyncSeconds = grown("jay_log_sync_seconds_total") / n
@@ -390,6 +403,45 @@ func collectionsOf(before, after metrics, database string, elapsed float64) []to
 	}
 	slices.SortFunc(out, func(a, b topCollection) int { return cmp.Compare(a.Collection, b.Collection) })
 	return out
+}
+
+// sharesOf returns the shares of the memory, the largest first.
+func (s metrics) sharesOf(database string) []topShare {
+	out := []topShare{}
+	used := make(map[string]int64)
+	for _, m := range s.families["jay_memory_share_used_bytes"].GetMetric() {
+		if label(m, "database") == database {
+			used[label(m, "share")] = int64(numberOf(m))
+		}
+	}
+	for _, m := range s.families["jay_memory_share_bytes"].GetMetric() {
+		if label(m, "database") == database {
+			name := label(m, "share")
+			out = append(out, topShare{name, int64(numberOf(m)), used[name]})
+		}
+	}
+	slices.SortFunc(out, func(a, b topShare) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Share, b.Share)) })
+	return out
+}
+
+// garbageShare is the share of the memory of which only Go's runtime knows how much is used.
+const garbageShare = "garbage"
+
+// writeMemory writes what is used of the shares of the memory, in one line.
+func (r *topResult) writeMemory(b *strings.Builder) {
+	var used, most int64
+	var parts []string
+	for _, s := range r.Memory {
+		most += s.Bytes
+		if s.Share == garbageShare {
+			continue
+		}
+		used += s.UsedBytes
+		parts = append(parts, fmt.Sprintf("%s %s of %s", s.Share, size(s.UsedBytes), size(s.Bytes)))
+	}
+	if len(parts) > 0 {
+		fmt.Fprintf(b, "Memory %s of %s: %s\n", size(used), size(most), strings.Join(parts, ", "))
+	}
 }
 
 // othersLabel is the collection by which jayprometheus adds up the smallest ones.
@@ -548,6 +600,7 @@ func (r *topResult) write(b *strings.Builder, width int) {
 		fmt.Fprintf(b, ", to be merged %s", size(r.DebtBytes))
 	}
 	b.WriteByte('\n')
+	r.writeMemory(b)
 	if list := shown(r.Collections); len(list) > 0 {
 		t := newFigures("Collection", "documents", "grows per second")
 		for _, c := range list {

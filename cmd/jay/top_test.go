@@ -35,6 +35,13 @@ jay_log_sync_seconds_total{database="shop"} 1
 jay_cache_hits_total{database="shop"} 10
 # TYPE jay_cache_misses_total counter
 jay_cache_misses_total{database="shop"} 10
+jay_memory_share_bytes{database="shop",share="work"} 1e+06
+jay_memory_share_bytes{database="shop",share="blocks"} 5e+06
+jay_memory_share_bytes{database="shop",share="garbage"} 2e+06
+jay_memory_share_bytes{database="other",share="blocks"} 9e+06
+jay_memory_share_used_bytes{database="shop",share="work"} 2000
+jay_memory_share_used_bytes{database="shop",share="blocks"} 3e+06
+jay_memory_share_used_bytes{database="shop",share="garbage"} 0
 # TYPE jay_operation_duration_seconds histogram
 jay_operation_duration_seconds_bucket{database="shop",outcome="ok",verb="get",le="0.001"} 5
 jay_operation_duration_seconds_bucket{database="shop",outcome="ok",verb="get",le="0.01"} 5
@@ -75,6 +82,7 @@ func TestTop_Rates(t *testing.T) {
 	for _, want := range []string{
 		"shop: 1,003 documents, 2.0 MB on disk, log 1.0 kB\n",
 		"Commits 100/s, syncs 10/s of 2 ms, written 0 B/s, cache hits 100.0 %\n",
+		"\nMemory 3.0 MB of 8.0 MB: blocks 3.0 MB of 5.0 MB, work 2.0 kB of 1.0 MB\n",
 		"│ Orders     │       995 │",
 		"│ Users      │         8 │",
 		"│ get       │         10 │        0 │ ≤ 1 ms │ ≤ 10 ms │",

@@ -11,6 +11,26 @@ import (
 	"github.com/jaydb/jay/keys/passphrase"
 )
 
+// A database with a passphrase in a file, such as a mounted secret.
+func ExampleInDir() {
+	dir, err := os.MkdirTemp("", "jay")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	secret := filepath.Join(dir, "secret")
+	if err := os.WriteFile(secret, []byte("oak elm ash fir yew box\n"), 0o600); err != nil {
+		log.Fatal(err)
+	}
+	shop := filepath.Join(dir, "shop.db")
+	db, err := jay.Open(shop, &jay.Options{EncryptionKeys: passphrase.InDir(shop, passphrase.File(secret))})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(db.Close())
+	// Output: <nil>
+}
+
 // A database with a passphrase. The ID stands in the program's configuration: passphrase.NewID(passphrase.DefaultWork) has made it.
 func ExampleKeys() {
 	dir, err := os.MkdirTemp("", "jay")

@@ -5,12 +5,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/keys"
 	"github.com/jaydb/jay/keys/passphrase"
 )
 
@@ -159,5 +161,75 @@ func TestKeys_Database(t *testing.T) {
 	}
 	if err := use(with(second, map[string]string{second: "two"})); err != nil {
 		t.Errorf("after the rotation: %v", err)
+	}
+}
+
+// Ensure that the next ID asks for the same work with another salt, that it is the same each time, and that an ID that is none has no next one.
+func TestNextID(t *testing.T) {
+	t.Parallel()
+	const id = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA"
+	next, err := passphrase.NextID(id)
+	if err != nil || !strings.HasPrefix(next, "$argon2id$v=19$m=19456,t=2,p=1$") || next == id {
+		t.Errorf("%q, %v", next, err)
+	}
+	if again, err := passphrase.NextID(id); err != nil || again != next {
+		t.Errorf("again: %q, %v, want %q", again, err, next)
+	}
+	if after, err := passphrase.NextID(next); err != nil || after == id || after == next {
+		t.Errorf("after it: %q, %v", after, err)
+	}
+	if _, err := passphrase.Derive(next, []byte("words")); err != nil {
+		t.Error(err)
+	}
+	if next, err := passphrase.NextID("2026-01"); !errors.Is(err, jay.ErrKey) {
+		t.Errorf("of a key of a file: %q, %v", next, err)
+	}
+}
+
+// Ensure that a database is made and opened with the passphrase alone, also by another program, and that its ID stays.
+func TestInDir(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "db")
+	use := func(words string) error {
+		db, err := jay.Open(dir, &jay.Options{EncryptionKeys: passphrase.InDir(dir, func(string) ([]byte, error) { return []byte(words), nil })})
+		if err != nil {
+			return err
+		}
+		return db.Close()
+	}
+	if err := use("one"); err != nil {
+		t.Fatal(err)
+	}
+	first, err := keys.NeededBy(dir)
+	if err != nil || !strings.HasPrefix(first, "$argon2id$v=19$m=65536,t=3,p=4$") {
+		t.Errorf("%q, %v", first, err)
+	}
+	if err := use("one"); err != nil {
+		t.Error(err)
+	}
+	if err := use("two"); !errors.Is(err, jay.ErrKey) || errors.Is(err, jay.ErrCorrupt) {
+		t.Errorf("another passphrase: %v", err)
+	}
+	if id, err := keys.NeededBy(dir); err != nil || id != first {
+		t.Errorf("then it is %q, %v", id, err)
+	}
+}
+
+// Ensure that a file has its one line without the line break as the passphrase, and that no other file is taken.
+func TestFile(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 4096)
+	for _, row := range []struct{ text, want string }{ // "" for none
+		{"six words", "six words"}, {"six words\n", "six words"}, {"six words\r\n", "six words"}, {" a\t\n", " a\t"}, {long + "\r\n", long},
+		{"", ""}, {"\n", ""}, {"a\nb", ""}, {"a\n\n", ""}, {long + "xxx", ""},
+	} {
+		path := filepath.Join(t.TempDir(), "words")
+		if err := os.WriteFile(path, []byte(row.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := passphrase.File(path)("")
+		if string(got) != row.want || (err == nil) != (row.want != "") || err != nil && !errors.Is(err, jay.ErrKey) {
+			t.Errorf("%.20q: %.20q, %v", row.text, got, err)
+		}
 	}
 }

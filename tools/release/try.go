@@ -114,11 +114,13 @@ func (r *release) program(ctx context.Context, m *module) (string, error) {
 		}
 		return readmeProgram(string(text))
 	}
-	c := exec.CommandContext(ctx, "go", "list", "-f", `{{if ne .Name "main"}}{{.ImportPath}}{{end}}`, "./...")
+	c := exec.CommandContext(ctx, "go", "list", "-find", "-f", `{{if ne .Name "main"}}{{.ImportPath}}{{end}}`, "./...")
 	c.Dir = filepath.Join(r.tree, filepath.FromSlash(m.dir))
+	var why strings.Builder
+	c.Stderr = &why
 	out, err := c.Output()
 	if err != nil {
-		return "", fmt.Errorf("%v: %w", c, err)
+		return "", fmt.Errorf("%v: %w: %s", c, err, strings.TrimSpace(why.String()))
 	}
 	text := "package main\n\n"
 	for _, path := range strings.Fields(string(out)) {

@@ -1,0 +1,6 @@
+//go:build !windows
+
+package main
+
+// terminalName opens the terminal of the process.
+const terminalName = "/dev/tty"

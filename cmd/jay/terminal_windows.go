@@ -1,0 +1,4 @@
+package main
+
+// terminalName opens the console of the process.
+const terminalName = "CONIN$"
