@@ -40,6 +40,7 @@ var amplified = map[string][]string{
 	"POST {J}/indexes/computed/preview":       {`{"index":{"name":"X","maps":[%[1]s]}}`, `{"ids":[%[1]s]}`},
 	"PUT {J}/schemas/rule?collection=X":       {`{"required":[%[1]s]}`, `{"properties":{%[2]s}}`},
 	"POST {J}/schemas/check?collection=X":     {`{"required":[%[1]s]}`, `{"properties":{%[2]s}}`},
+	"POST {J}/schemas/validate?collection=X":  {`{"a":[%[1]s]}`, `{%[2]s}`, `{"a":"%[3]s"}`},
 	"PUT {J}/indexes":                         {`{"collection":"X","index":{"Fields":[%[1]s]}}`},
 	"POST {J}/collections/rename":             {`{"from":[%[1]s]}`},
 	"POST {J}/preview":                        {`{"query":"from X where a = $p","delete":true,"parameters":{"p":[%[1]s]}}`, `{"query":"from X update { this.a = $p }","parameters":{"p":[%[1]s]}}`},

@@ -23,7 +23,7 @@ var needed = map[string][]string{
 		"GET /metrics", "GET /jay/v1/server", "GET /topology", "GET {D}/docs", "POST {D}/docs", "HEAD {D}/docs", "POST {D}/multi_get", "GET {D}/cmpxchg",
 		"GET {D}/debug/identities", "GET {D}/stats", "GET {D}/collections/stats", "GET {D}/healthcheck", "GET {D}/configuration/client", "GET {D}/info/tcp",
 		"POST {D}/queries", "GET {D}/queries", "GET {D}/streams/docs", "GET {D}/streams/queries", "POST {D}/streams/queries", "POST {J}/query",
-		"POST {J}/explain", "GET {J}/collections", "GET {J}/indexes", "GET {J}/indexes/errors", "GET {J}/indexes/computed", "GET {J}/indexes/computed/errors", "POST {J}/indexes/computed/preview", "GET {J}/schemas", "GET {J}/schemas/rule", "POST {J}/schemas/check", "POST {J}/preview", "GET {J}/ids", "GET {J}/counters", "GET {J}/settings",
+		"POST {J}/explain", "GET {J}/collections", "GET {J}/indexes", "GET {J}/indexes/errors", "GET {J}/indexes/computed", "GET {J}/indexes/computed/errors", "POST {J}/indexes/computed/preview", "GET {J}/schemas", "GET {J}/schemas/rule", "POST {J}/schemas/check", "POST {J}/schemas/validate", "POST {J}/preview", "GET {J}/ids", "GET {J}/counters", "GET {J}/settings",
 		"GET {J}/figures", "GET {J}/disk", "GET {J}/stats", "GET {J}/documents", "GET {J}/rows", "GET {J}/document", "GET {J}/revisions", "GET {J}/nextid",
 		"GET {J}/fields", "POST {J}/export", "GET {J}/export", "GET {J}/backup", "POST {J}/follow", "GET {J}/standby", "GET {J}/look", "GET {J}/cluster", "GET {J}/changes", "GET {J}/live", "GET {D}/operations/next-operation-id",
 		"GET {D}/operations/state", "GET {D}/operations", "GET {D}/changes", "GET {D}/attachments", "POST {D}/attachments", "HEAD {D}/attachments",

@@ -103,6 +103,47 @@ func TestSchemas(t *testing.T) {
 	equal(t, "removed", h.want(200, "GET", own+"/schemas", "").body, `{"schemas":[]}`)
 }
 
+// Ensure that a document can be validated without being stored, that the reply has the mode of the schema and its violations within their bound, and
+// that bad requests are refused by what they break.
+func TestSchemas_Validate(t *testing.T) {
+	t.Parallel()
+	h := start(t, withSchemas)
+	h.create("db")
+	const rule, validate, order = own + "/schemas/rule?collection=Orders", own + "/schemas/validate?collection=orders", `{"note":1,"@metadata":{"@collection":"Orders"}}`
+	equal(t, "without a schema", h.want(200, "POST", validate, order).body, `{"collection":"orders","count":0,"violations":[]}`)
+	h.want(201, "PUT", rule, `{"required":["total"]}`)
+	equal(t, "refused", h.want(200, "POST", validate, order).body, `{"collection":"Orders","mode":"refuse","count":1,"violations":[{"path":"","keyword":"required","message":"missing property \"total\""}]}`)
+	equal(t, "a document that fits", h.want(200, "POST", validate, `{"total":1}`).body, `{"collection":"Orders","mode":"refuse","count":0,"violations":[]}`)
+	h.want(201, "PUT", rule+"&mode=warn", "")
+	equal(t, "a warning", h.want(200, "POST", validate, order).text(t, "mode"), "warn")
+	h.want(201, "PUT", rule+"&mode=off", "")
+	equal(t, "off", h.want(200, "POST", validate, order).body, `{"collection":"Orders","mode":"off","count":0,"violations":[]}`)
+	equal(t, "nothing is stored", h.want(200, "GET", own+"/collections", "").compact(t, "collections"), `[]`)
+	var names []string
+	for i := range 90 {
+		names = append(names, fmt.Sprintf("%02d", i)+strings.Repeat("n", 1000))
+	}
+	text, _ := json.Marshal(map[string]any{"required": names})
+	h.want(201, "PUT", rule, string(text))
+	a := h.want(200, "POST", validate, `{}`)
+	if a.text(t, "count") != "90" || len(a.body) < schema.MaxReportedBytes/2 || len(a.body) > schema.MaxReportedBytes*5/4 {
+		t.Errorf("%s violations are listed in %d bytes", a.text(t, "count"), len(a.body))
+	}
+	for what, test := range map[string]struct {
+		status     int
+		path, body string
+	}{
+		"no collection": {400, own + "/schemas/validate", order},
+		"no document":   {400, validate, ""},
+		"no JSON":       {400, validate, `{"total":`},
+		"no object":     {400, validate, `[1]`},
+	} {
+		if a := h.do("POST", test.path, test.body); a.status != test.status {
+			t.Errorf("%s: status %d, want %d: %s", what, a.status, test.status, a.body)
+		}
+	}
+}
+
 // Ensure that each way to write through the server is refused with 422 and the violations as JSON, and changes nothing.
 func TestSchemas_Refused(t *testing.T) {
 	t.Parallel()

@@ -19,6 +19,9 @@ cp package.json package-lock.json client.mjs definitions.mjs "$work"
 (cd "$work" && npm ci --fetch-retries=5 --ignore-scripts --no-audit --no-fund --loglevel=error)
 "${GO:-go}" build -o "$work/jay" ../../cmd/jay
 
+# The results of JavaScript that the tests of scripts compare with are Node's.
+JAY_NODE=1 "${GO:-go}" test -vet=off -count=1 -run 'TestNode_Says$' ../../internal/script
+
 cd "$work"
 for client in ravendb5 ravendb7; do
 	rm -rf data address

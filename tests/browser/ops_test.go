@@ -473,6 +473,29 @@ func TestStatistics_Live(t *testing.T) {
 	p.find("image", "On disk: *")
 }
 
+// Ensure that the page of statistics shows how the memory is divided, and what is used of each share.
+func TestStatistics_Memory(t *testing.T) {
+	s := startStudio(t)
+	s.put("orders/1", "Orders", `{}`)
+	p := s.open("/studio/db/shop/statistics")
+	p.find("heading", "Shares of the memory")
+	p.find("table", "Shares of the memory")
+	for _, share := range []string{"blocks", "write buffers", "documents", "heads", "work", "garbage"} {
+		p.find("cell", share)
+	}
+	var rows [][]string
+	p.wait("the shares", func() bool {
+		p.eval(`[...document.querySelectorAll('table')].filter((t) => t.caption?.textContent === 'Shares of the memory').flatMap((t) => [...t.tBodies[0].rows].map((r) => [...r.cells].map((c) => c.textContent)))`, &rows)
+		return len(rows) >= 6
+	})
+	for _, row := range rows {
+		if unknown := row[1] == "–"; unknown != (row[0] == "garbage") || row[2] == "0 bytes" {
+			t.Errorf("a share is %q", row)
+		}
+	}
+	p.see("The bound of the memory is ")
+}
+
 // Ensure that a backup is downloaded, that the page says what it contained, and that it can be
 // restored.
 func TestBackup_Download(t *testing.T) {

@@ -347,7 +347,7 @@ func (p *tab) until(expression string) {
 	var last error
 	if !eventually(func() bool {
 		is := false
-		last = p.tryEval("!!("+expression+")", &is)
+		last = p.tryEval("(async () => !!(await ("+expression+")))()", &is)
 		return last == nil && is
 	}) {
 		p.t.Fatalf("waited %s for %s (%v)", patience, expression, last)

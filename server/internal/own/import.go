@@ -217,7 +217,8 @@ func reasonOf(err error) *serve.Problem {
 // importProblem returns the reply for an import that has failed, with what it has stored.
 func importProblem(c *serve.Call, ctx context.Context, err error, done importProgress) error {
 	place := ""
-	if at, is := errors.AsType[*smuggler.ImportError](err); is {
+	var at *smuggler.ImportError
+	if errors.As(err, &at) {
 		place, err = placeOf(at), at.Err
 	}
 	var p *serve.Problem
@@ -273,7 +274,7 @@ type damageReader struct {
 // Read implements io.Reader.
 func (d *damageReader) Read(p []byte) (int, error) {
 	n, err := d.r.Read(p)
-	_, problem := errors.AsType[*serve.Problem](err)
+	problem := errors.As(err, new(*serve.Problem))
 	switch own := d.body.err; {
 	case err == nil, err == io.EOF:
 	case own != nil && !errors.Is(own, io.ErrUnexpectedEOF) && !errors.Is(own, gzip.ErrChecksum):

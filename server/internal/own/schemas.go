@@ -17,6 +17,7 @@ var schemaRoutes = []*serve.Route{
 	{Method: "PUT", Path: "{J}/schemas/rule", Run: putSchema, Body: true, Needs: serve.AdminRight, Takes: "collection mode"},
 	{Method: "DELETE", Path: "{J}/schemas/rule", Run: removeSchema, Needs: serve.AdminRight, Takes: "collection"},
 	{Method: "POST", Path: "{J}/schemas/check", Run: checkSchema, Body: true, Timed: true, Needs: serve.ReadRight, Takes: "collection"},
+	{Method: "POST", Path: "{J}/schemas/validate", Run: validateDocument, Body: true, Needs: serve.ReadRight, Takes: "collection"},
 }
 
 // listedSchema is a rule in a list.
@@ -145,4 +146,42 @@ func checkSchema(c *serve.Call) error {
 		return err
 	}
 	return c.JSON(http.StatusOK, report)
+}
+
+// validateDocument replies with what the document in the body violates in the schema of a collection. It stores nothing. A collection without a
+// schema has no mode in the reply, and a schema that is off finds nothing.
+func validateDocument(c *serve.Call) error {
+	var whole any
+	if err := c.PayFor(c.Body, &whole); err != nil { // as a validator decodes it
+		return err
+	}
+	if err := c.Take(schema.MaxBytes); err != nil { // the rule
+		return err
+	}
+	rules, collection := c.DB.Definitions().Schemas(), c.Params.Get("collection")
+	if collection == "" {
+		return serve.BadRequest("POST {J}/schemas/validate needs the parameter collection")
+	}
+	rule, err := rules.Get(c.Ctx, collection)
+	if errors.Is(err, jay.ErrNotFound) {
+		rule.Collection, err = collection, nil
+	}
+	if err != nil {
+		return err
+	}
+	reply := struct {
+		Collection string             `json:"collection"`
+		Mode       schema.Mode        `json:"mode,omitempty"`
+		Count      int                `json:"count"`
+		Violations []schema.Violation `json:"violations"`
+	}{Collection: rule.Collection, Mode: rule.Mode, Violations: []schema.Violation{}}
+	err = rules.Validate(c.Ctx, collection, c.Body)
+	var violated *schema.Error
+	if errors.As(err, &violated) {
+		reply.Count, reply.Violations, err = violated.Count, serve.Listed(violated.Violations), nil
+	}
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, reply)
 }

@@ -194,21 +194,26 @@ func ProblemOf(err error) *Problem {
 	return hide(http.StatusInternalServerError, TypeInternal, "the server has failed at this request; its log says why")
 }
 
-// schemaOf adds which values of a document violate which keywords of a schema, or where the schema cannot be one. What does not fit into
-// schema.MaxReportedBytes is left out: the number of all violations says so.
+// Listed returns the first violations of a document, up to schema.MaxReportedBytes of them.
+func Listed(violations []schema.Violation) []schema.Violation {
+	listed, size := []schema.Violation{}, 0
+	for _, v := range violations {
+		if size += len(v.Path) + len(v.Keyword) + len(v.Message); size > schema.MaxReportedBytes {
+			break
+		}
+		listed = append(listed, v)
+	}
+	return listed
+}
+
+// schemaOf adds which values of a document violate which keywords of a schema, or where the schema cannot be one. What Listed leaves out is in
+// the number of all violations.
 func schemaOf(err error, p *Problem) *Problem {
 	var refused *schema.Error
 	var rule *schema.RuleError
 	switch {
 	case errors.As(err, &refused):
-		listed, size := []schema.Violation{}, 0
-		for _, v := range refused.Violations {
-			if size += len(v.Path) + len(v.Keyword) + len(v.Message); size > schema.MaxReportedBytes {
-				break
-			}
-			listed = append(listed, v)
-		}
-		p.Fields = map[string]any{"Id": refused.ID, "Collection": refused.Collection, "ViolationCount": refused.Count, "Violations": listed}
+		p.Fields = map[string]any{"Id": refused.ID, "Collection": refused.Collection, "ViolationCount": refused.Count, "Violations": Listed(refused.Violations)}
 	case errors.As(err, &rule):
 		p.Fields = map[string]any{"Collection": rule.Collection, "Path": rule.Path, "Rule": rule.Rule}
 	}

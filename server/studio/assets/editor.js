@@ -88,6 +88,7 @@ class Editor {
   #found = null; // the error of that check
   #matches = []; // [start, end] in #text
   #match = -1;
+  #set = []; // marks of the page, in #text: see setMarks
   #pair = []; // offsets in #shown of the bracket at the caret and its partner
   #timer = 0;
   #took = 0; // milliseconds of the last check
@@ -136,6 +137,7 @@ class Editor {
     this.#text = text;
     this.#tree = null;
     this.#checked = false;
+    this.#set = [];
     this.#folds = [];
     this.#undo = [];
     this.#redo = [];
@@ -218,6 +220,13 @@ class Editor {
     this.errorLine.hidden = error === null;
     if (error !== null) fill(this.errorLine, icon('warn'), h('span', null, error.message));
     this.area.setAttribute('aria-invalid', String(error !== null));
+    this.#paintSoon();
+  }
+
+  // setMarks marks ranges of the text: [{start, end, kind}], where kind is a class. They move with the text; those that an edit touches go.
+  setMarks(marks) {
+    if (marks.length === 0 && this.#set.length === 0) return;
+    this.#set = [...marks].sort((a, b) => a.start - b.start);
     this.#paintSoon();
   }
 
@@ -515,6 +524,7 @@ class Editor {
     this.#text = this.#text.slice(0, start) + text + this.#text.slice(end);
     const by = text.length - (end - start);
     this.#folds = this.#folds.filter((f) => f.end <= start || f.start >= end).map((f) => (f.start >= end ? {...f, start: f.start + by, end: f.end + by} : f));
+    this.#set = this.#set.filter((m) => m.end <= start || m.start >= end).map((m) => (m.start >= end ? {...m, start: m.start + by, end: m.end + by} : m));
     this.#tree = null;
     this.#checked = false;
   }
@@ -826,6 +836,10 @@ class Editor {
     };
     for (let k = lowest(this.#folds, (f) => f.at >= begin); k < this.#folds.length && this.#folds[k].at < end; k++) add(this.#folds[k].at, this.#folds[k].at + 1, 'm-fold');
     for (const i of this.#pair) add(i, i + 1, 'm-pair');
+    if (this.#set.length > 0) {
+      const from = this.#toWhole(begin), to = this.#toWhole(end);
+      for (const m of this.#set) if (m.start <= to && m.end >= from) add(this.#toShown(m.start), this.#toShown(m.end), m.kind);
+    }
     if (this.#error !== null && this.#error.offset !== undefined) {
       let i = this.#toShown(this.#error.offset);
       if (i >= end && i > begin && (i === this.#shown.length || this.#shown[i] === '\n')) i--; // at the end: the last character

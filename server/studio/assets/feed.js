@@ -1,4 +1,4 @@
-// The feed of changes. It is read as a stream rather than by EventSource, which does not say why a feed was
+// The feed of changes, and live queries. They are read as streams rather than by EventSource, which does not say why a feed was
 // refused: that changes are gone must be shown, and not passed over. When the connection breaks it is made again,
 // behind the last change that was seen, so that none is missing.
 
@@ -27,17 +27,40 @@ export class Events {
 }
 
 // follow reads the changes of a database until signal ends: filter is {collection, prefix, id}, since is '' for all, 'now' or
-// a token. on = {change(change, token), state(kind, error)}: kinds are 'connecting', 'live', 'interrupted' (it goes on by
-// itself), 'gone' and 'refused' (it does not).
-export async function follow(db, filter, since, on, signal, {wait = delay} = {}) {
+// a token. on = {change(change, token), state(kind, error)}: kinds are those of stream.
+export function follow(db, filter, since, on, signal, options) {
+  const path = api.jay(db, 'changes', {...filter, positions: true});
+  return stream(path, since, {event: ({id, data}) => on.change(JSON.parse(data), id), state: on.state}, signal, options);
+}
+
+// live reads the events of a live query until signal ends: parameters is a JSON object as text. on = {group(events), state(kind, error)}: a group has
+// the events up to a "current", each as the text that came. What has come of a group when the connection breaks is dropped: it comes again.
+export function live(db, query, parameters, on, signal, options) {
+  let events = [];
+  return stream(api.jay(db, 'live', {query, parameters}), '', {
+    event: ({data}) => {
+      if (JSON.parse(data).type !== 'current') return events.push(data);
+      const group = events;
+      events = [];
+      on.group(group);
+    },
+    state: (kind, error) => {
+      events = [];
+      on.state(kind, error);
+    },
+  }, signal, options);
+}
+
+// stream reads server-sent events until signal ends, and goes on behind the last id when the connection breaks. on = {event({id, data}), state(kind,
+// error)}: kinds are 'connecting', 'live', 'interrupted' (it goes on by itself), 'gone' and 'refused' (it does not).
+async function stream(path, since, on, signal, {wait = delay} = {}) {
   for (let broken = 0; !signal.aborted;) {
     on.state(broken ? 'interrupted' : 'connecting');
     try {
-      const path = api.jay(db, 'changes', {...filter, positions: true});
       const response = await api.request('GET', `${path}&since=${encodeURIComponent(since)}`, {signal, headers: {Accept: 'text/event-stream'}});
       on.state('live');
       broken = 0;
-      const events = new Events(({id, data}) => { since = id; on.change(JSON.parse(data), id); }, (id) => { since = id; });
+      const events = new Events(({id, data}) => { since = id || since; on.event({id, data}); }, (id) => { since = id; });
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       for (;;) {
         const {value, done} = await reader.read();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
-import {Events, Window, follow} from '../assets/feed.js';
+import {Events, Window, follow, live} from '../assets/feed.js';
 
 test('events come whole, however the stream is cut', () => {
   const text = ': live\n\nid: A:1~1\ndata: {"id":"a"}\n\nid: A:2~1\r\ndata: {"id":\r\ndata: "b"}\r\n\r\n: nothing new\n\n';
@@ -58,4 +58,22 @@ test('a window is bounded, and waits while it is held', () => {
   assert.deepEqual([w.rows, w.newer, w.waiting.length], [[4, 3, 2], 4, 3]);
   w.release();
   assert.deepEqual([w.rows, w.newer], [[8, 7, 6], 0]);
+});
+
+const current = (n) => `id: t${n}\ndata: {"type":"current","etag":"${n}"}\n\n`;
+const enters = (...ids) => ids.map((id) => `data: {"type":"enter","id":"${id}"}\n\n`).join('');
+
+test('a live query comes in whole groups, and what a break has cut off is dropped', async () => {
+  const asked = [], groups = [], end = new AbortController();
+  const replies = [() => stream(enters('a', 'b') + current(1) + enters('c')), () => { throw new TypeError('network'); }, () => stream(enters('c', 'd') + current(2)), () => stream('')];
+  globalThis.fetch = async (path) => {
+    asked.push(new URLSearchParams(path.split('?')[1]));
+    const next = replies.shift();
+    if (!next) { end.abort(); throw new DOMException('', 'AbortError'); }
+    return next();
+  };
+  await live('shop', 'from A where n = $n', '{"n":1.10}', {group: (events) => groups.push(events.map((e) => JSON.parse(e).id).join('')), state() {}}, end.signal, {wait: async () => {}});
+  assert.deepEqual(groups, ['ab', 'cd']);
+  assert.deepEqual(asked.map((a) => a.get('since')), ['', 't1', 't1', 't2', 't2']);
+  assert.equal(asked[0].get('query') + asked[0].get('parameters'), 'from A where n = $n{"n":1.10}');
 });

@@ -4,7 +4,8 @@
 import * as api from '../api.js';
 import * as diff from '../diff.js';
 import * as json from '../json.js';
-import {TOO_LARGE, load, problem, put, refusal, remove, revision, revisions} from '../document.js';
+import {TOO_LARGE, collectionOf, load, problem, put, refusal, remove, revision, revisions} from '../document.js';
+import {checker} from '../violations.js';
 import {compare, compare3} from '../compare.js';
 import {editor} from '../editor.js';
 import {button, bytes, confirm, copy, count, dialog, downloads, errorBox, fill, h, icon, link, menu, notice, patience, plural, progress, save as saveFile, time, toast} from '../ui.js';
@@ -32,8 +33,9 @@ class DocumentPage {
     if (this.id === '') return app.failed(new api.ApiError('The address names no document.', {kind: 'refused', remedy: 'Choose one in the list of documents.'}));
     this.editor = editor({
       label: `Document ${this.id}`, readOnly: !this.writes,
-      input: () => this.changed(), check: () => this.warn(), hint: 'The text of the document.',
+      input: () => this.changed(), check: () => { this.warn(); this.schema?.soon(); }, hint: 'The text of the document.',
     });
+    this.schema = checker({db: this.db, editor: this.editor, signal: app.signal, collection: () => (this.doc === null || this.doc.large ? '' : collectionOf(this.editor.value) || this.doc.collection)});
     this.message = h('div', {class: 'document-message'});
     this.warning = h('div', {class: 'document-warning'});
     this.head = h('div', {class: 'head document-head'});
@@ -49,7 +51,7 @@ class DocumentPage {
     }
     done();
     if (app.signal.aborted) return;
-    fill(this.container, this.head, this.message, h('div', {class: 'document'}, h('div', {class: 'document-main'}, this.warning, this.view), this.about));
+    fill(this.container, this.head, this.message, h('div', {class: 'document'}, h('div', {class: 'document-main'}, this.warning, this.schema.node, this.view), this.about));
     this.container.classList.add('document-page');
     app.unsaved(() => this.dirty());
     this.bind();
@@ -63,6 +65,7 @@ class DocumentPage {
 
   end() {
     this.editor?.dispose();
+    this.schema?.dispose();
     this.ended = true;
     if (this.seen) {
       document.removeEventListener('visibilitychange', this.seen);

@@ -5,6 +5,7 @@
 import * as api from '../api.js';
 import * as json from '../json.js';
 import {TOO_LARGE, collectionOf, load, problem, put, refusal, store, withCollection} from '../document.js';
+import {checker} from '../violations.js';
 import {editor} from '../editor.js';
 import {button, copy, errorBox, field, fill, h, link, notice} from '../ui.js';
 
@@ -22,7 +23,10 @@ export const page = {
   mount(container, params, app) {
     const shown = new NewPage(container, params, app);
     shown.start();
-    return () => shown.editor?.dispose();
+    return () => {
+      shown.editor?.dispose();
+      shown.schema?.dispose();
+    };
   },
 };
 
@@ -42,17 +46,19 @@ class NewPage {
     this.message = h('div', {class: 'document-message'});
     this.id = h('input', {type: 'text', class: 'mono', autocomplete: 'off', spellcheck: 'false', autocapitalize: 'off', placeholder: 'users/ann', value: query.get('id') ?? '', on: {input: () => this.typed()}});
     this.list = h('datalist', {id: 'new-collections'});
-    this.collection = h('input', {type: 'text', list: 'new-collections', autocomplete: 'off', spellcheck: 'false', placeholder: 'Users', value: query.get('collection') ?? '', on: {input: () => { this.chosen = true; this.foretell(); this.note(); }}});
+    this.collection = h('input', {type: 'text', list: 'new-collections', autocomplete: 'off', spellcheck: 'false', placeholder: 'Users', value: query.get('collection') ?? '', on: {input: () => { this.chosen = true; this.foretell(); this.note(); this.schema.soon(); }}});
     this.chosen = query.has('collection');
     this.becomes = h('p', {class: 'new-becomes', role: 'status', 'aria-live': 'polite'});
     this.rows = new Map(ways.map((way) => [way.id, h('button', {type: 'button', class: 'new-way', role: 'radio', 'aria-checked': 'false', tabindex: -1, data: {way: way.id}, on: {click: () => this.choose(way.id)}},
       h('span', {class: 'new-way-title'}, way.title), h('code', {class: 'new-way-form'}), h('span', {class: 'muted'}, way.text))]));
     this.saveButton = button('Save', {kind: 'primary', key: 'ctrl+s', run: () => this.save()});
-    this.editor = editor({label: 'Text of the new document', value: '{\n  \n}', input: () => this.changed(), check: () => this.showCollection(), hint: 'A JSON object.'});
+    this.editor = editor({label: 'Text of the new document', value: '{\n  \n}', input: () => this.changed(), check: () => { this.showCollection(); this.schema?.soon(); }, hint: 'A JSON object.'});
+    // What one has not begun to write has no mistakes.
+    this.schema = checker({db: this.db, editor: this.editor, signal: app.signal, collection: () => (this.dirty() ? this.collectionName() : '')});
     const choices = h('div', {class: 'new-ways', role: 'radiogroup', 'aria-label': 'How the ID is made', on: {keydown: (event) => this.arrow(event)}}, [...this.rows.values()]);
     fill(this.container, h('div', {class: 'head'}, h('h1', null, 'New document'), h('div', {class: 'buttons'}, this.saveButton)), this.message,
       h('div', {class: 'new'}, h('div', {class: 'new-form'}, field('ID', this.id), this.becomes, choices, field('Collection', this.collection, 'What kind of document it is. Queries and lists go by it.'), this.list),
-        h('div', {class: 'document-main'}, h('div', {class: 'document-view'}, this.editor.node))));
+        h('div', {class: 'document-main'}, this.schema.node, h('div', {class: 'document-view'}, this.editor.node))));
     this.container.classList.add('document-page');
     app.unsaved(() => this.dirty());
     app.keys([{key: 'ctrl+s', text: 'Save', typing: true, run: () => { this.save(); }}]);
@@ -140,6 +146,7 @@ class NewPage {
     this.way = text.trim() === '' ? 'guid' : text.endsWith('|') ? 'identity' : text.endsWith('/') ? 'server-side' : 'semantic';
     this.mark();
     this.guess();
+    this.schema?.soon();
     this.note();
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.foretell(), 120);

@@ -1,11 +1,13 @@
 // Queries: RQL with completion, its answers as a table, as JSON or on a map, and how it was answered as a
-// picture. The address has the text (q), the values of parameters (p), and the view.
+// picture, or its answers as they become. The address has the text (q), the values of parameters (p), the view, and whether it is live.
 
 import * as api from '../api.js';
 import * as json from '../json.js';
 import * as rql from '../rql.js';
+import {cell, names as namesOf} from '../cells.js';
 import {advice, picture, summary} from '../explain.js';
 import {editor} from '../editor.js';
+import {LiveView} from '../live.js';
 import {map} from '../map.js';
 import {pairsOf} from '../places.js';
 import {button, bytes, copy, count, dialog, duration, empty, errorBox, field, fill, h, icon, link, menu, notice, patience, plural, progress, save as saveFile, tabs, time, toast} from '../ui.js';
@@ -36,6 +38,7 @@ class QueryPage {
     this.first = params.query.get('q') ?? '';
     this.run = 0; // counts runs, so that a late answer is dropped
     this.result = null; // {text, rows, next, cursors, elapsed, query}
+    this.isLive = params.query.get('live') === '1'; // the answers are followed
   }
 
   start() {
@@ -52,16 +55,18 @@ class QueryPage {
     this.status = h('div', {class: 'query-status', role: 'status', 'aria-live': 'polite'});
     this.results = h('div', {class: 'query-results'});
     this.tabs = tabs('Answers', [{id: 'table', text: 'Table'}, {id: 'json', text: 'JSON'}, {id: 'map', text: 'Map'}, {id: 'explain', text: 'Explain'}], (id) => this.pick(id), this.view);
+    this.liveButton = button('Live', {icon: 'changes', 'aria-pressed': String(this.isLive), title: 'Follow the answers as they become (l)', run: () => this.setLive(!this.isLive)});
     this.exportButton = button('Export', {icon: 'download', 'aria-haspopup': 'menu', run: (event, node) => { this.exportMenu(node); }});
     fill(this.container, h('div', {class: 'head'}, h('h1', null, 'Query'), h('div', {class: 'buttons'},
-      button('History', {run: () => { this.showHistory(); }}), this.exportButton, this.runButton)),
+      button('History', {run: () => { this.showHistory(); }}), this.exportButton, this.liveButton, this.runButton)),
     this.editor.node, this.parameters, h('div', {class: 'query-bar'}, this.tabs.node, this.status), this.results);
     this.container.classList.add('query-page');
     app.keys([{key: 'ctrl+enter', text: 'Run the query', typing: true, run: () => { this.ask(); }}, {key: 'e', text: 'Edit the query', run: () => { this.editor.focus(); }},
       {key: 'h', text: 'History', run: () => { this.showHistory(); }}, {key: 'x', text: 'Explain', run: () => { this.tabs.select('explain'); this.pick('explain'); }},
+      {key: 'l', text: 'Live, or not', run: () => { this.setLive(!this.isLive); }},
       {key: 'm', text: 'Map', run: () => { this.tabs.select('map'); this.pick('map'); }}, {key: 'n', text: 'Next page', run: () => { this.turn(1); }}, {key: 'p', text: 'Page before', run: () => { this.turn(-1); }}]);
     app.commands([{text: 'Run the query', hint: 'ctrl enter', run: () => this.ask()}, {text: 'Explain', hint: 'x', run: () => { this.tabs.select('explain'); this.pick('explain'); }},
-      {text: 'Answers on a map', hint: 'm', run: () => { this.tabs.select('map'); this.pick('map'); }}, {text: 'History of queries', hint: 'h', run: () => this.showHistory()}, {text: 'Export as CSV', hint: '', run: () => this.export('csv')}, {text: 'Export as NDJSON', hint: '', run: () => this.export('ndjson')}]);
+      {text: 'Answers on a map', hint: 'm', run: () => { this.tabs.select('map'); this.pick('map'); }}, {text: 'Follow the answers, or stop', hint: 'l', run: () => this.setLive(!this.isLive)}, {text: 'History of queries', hint: 'h', run: () => this.showHistory()}, {text: 'Export as CSV', hint: '', run: () => this.export('csv')}, {text: 'Export as NDJSON', hint: '', run: () => this.export('ndjson')}]);
     this.showParameters();
     this.learn();
     if (this.first.trim() !== '') this.ask();
@@ -74,6 +79,7 @@ class QueryPage {
     clearTimeout(this.poll);
     this.editor.dispose();
     this.viewer?.dispose();
+    this.following?.end();
     this.cancel?.abort();
     this.ended = true;
   }
@@ -127,7 +133,7 @@ class QueryPage {
     const text = this.editor.value;
     const values = Object.fromEntries([...this.values].filter(([name]) => rql.parameters(text).includes(name)));
     const p = Object.keys(values).length > 0 ? JSON.stringify(values) : null;
-    this.app.note({q: text.length <= MAX_KEPT ? text : null, p: p !== null && p.length <= MAX_KEPT ? p : null, view: this.view === 'table' ? null : this.view});
+    this.app.note({q: text.length <= MAX_KEPT ? text : null, p: p !== null && p.length <= MAX_KEPT ? p : null, view: this.view === 'table' ? null : this.view, live: this.isLive ? '1' : null});
   }
 
   // ---- Parameters
@@ -144,11 +150,14 @@ class QueryPage {
     }));
   }
 
-  // body returns the text of a request: values keep their digits, since they are text here, too.
+  // valuesText returns the values of the parameters as a JSON object: they keep their digits, since they are text here, too.
+  valuesText() {
+    return `{${rql.parameters(this.editor.value).filter((name) => (this.values.get(name) ?? '') !== '' || this.values.has(name)).map((name) => `${json.quote(name)}:${valueText(this.values.get(name))}`).join(',')}}`;
+  }
+
+  // body returns the text of a request.
   body(more = {}) {
-    const text = this.editor.value;
-    const values = rql.parameters(text).filter((name) => (this.values.get(name) ?? '') !== '' || this.values.has(name)).map((name) => `${json.quote(name)}:${valueText(this.values.get(name))}`);
-    const parts = [`"query":${json.quote(text)}`, `"parameters":{${values.join(',')}}`, ...Object.entries(more).map(([name, value]) => `"${name}":${JSON.stringify(value)}`)];
+    const parts = [`"query":${json.quote(this.editor.value)}`, `"parameters":${this.valuesText()}`, ...Object.entries(more).map(([name, value]) => `"${name}":${JSON.stringify(value)}`)];
     return `{${parts.join(',')}}`;
   }
 
@@ -160,6 +169,7 @@ class QueryPage {
 
   pick(view) {
     this.view = view;
+    this.endLive();
     this.note();
     if (view === 'explain') this.explain();
     else if (this.result !== null && (view !== 'map' || this.result.size === GROUPS || this.result.next === '')) this.show();
@@ -173,8 +183,38 @@ class QueryPage {
     if (this.editor.value.trim() === '') return this.showStart();
     remember(this.db, this.editor.value, this.values);
     this.result = null;
+    if (this.isLive) return this.follow();
     if (this.view === 'explain') return this.explain();
     return this.load([{after: '', begin: 0}]);
+  }
+
+  // setLive follows the answers as they become, or runs the query once again.
+  setLive(is) {
+    if (!is) this.endLive();
+    this.isLive = is;
+    this.liveButton.setAttribute('aria-pressed', String(is));
+    this.ask();
+  }
+
+  // endLive ends what is followed. The page shows its answers until others are drawn.
+  endLive() {
+    this.following?.end();
+    this.following = null;
+    if (!this.isLive) return;
+    this.isLive = false;
+    this.liveButton.setAttribute('aria-pressed', 'false');
+    this.note();
+  }
+
+  // follow shows the answers as they become.
+  follow() {
+    this.run++;
+    this.cancel?.abort();
+    this.following?.end();
+    this.results.removeAttribute('aria-busy');
+    this.editor.setError(null);
+    this.following = new LiveView({db: this.db, query: this.editor.value, parameters: this.valuesText(), status: this.status, results: this.results,
+      href: (id) => this.app.address('/db/:db/doc', {db: this.db}, {id}), failed: (error) => this.fail(error), again: () => this.ask()});
   }
 
   // load reads the page of the last of cursors: [{after, begin}], of all pages up to it.
@@ -319,10 +359,7 @@ class QueryPage {
   table() {
     const {text, rows} = this.result;
     const documents = rows.some((row) => row.id !== '');
-    const names = [];
-    for (const row of rows) {
-      for (const m of row.value.members ?? []) if (m.name !== '@metadata' && !names.includes(m.name)) names.push(m.name);
-    }
+    const names = namesOf(rows.map((row) => row.value));
     const columns = names.slice(0, MAX_COLUMNS);
     const cells = rows.map((row) => columns.map((name) => json.member(row.value, name)));
     const numeric = columns.map((_, i) => cells.some((row) => row[i]?.kind === 'number') && cells.every((row) => row[i] === null || row[i].kind === 'number' || row[i].kind === 'null'));
@@ -485,23 +522,6 @@ async function take(response, report) {
     }
   }
   return new Blob([whole, ...parts], {type: whole.type});
-}
-
-// cell shows a value as it is written, each digit of it.
-function cell(text, node) {
-  if (node === null) return null;
-  const raw = json.raw(text, node);
-  switch (node.kind) {
-    case 'string': {
-      const shown = json.decode(raw);
-      const characters = shown.length > 120 ? Array.from(shown.slice(0, 240)).slice(0, 120).join('') + '…' : shown;
-      return shown === '' ? h('span', {class: 'muted'}, '""') : h('span', {title: shown.length > 120 ? shown.slice(0, 2000) : undefined}, characters);
-    }
-    case 'number': return h('span', {class: 'mono t-number'}, raw);
-    case 'object':
-    case 'array': return h('code', {class: 'muted', title: raw.length > 80 ? raw.slice(0, 2000) : undefined}, raw.length > 80 ? raw.slice(0, 80) + '…' : raw);
-    default: return h('span', {class: 'mono t-word'}, raw);
-  }
 }
 
 // valueText returns what is typed for a parameter as JSON: itself if it is JSON, else a text.

@@ -45,12 +45,13 @@ class Statistics {
     this.notes = h('div');
     this.collections = h('div');
     this.disk = h('div');
+    this.memory = h('div');
     this.verbs = h('div');
     this.pause = button('Pause', {icon: 'pause', key: 'p', run: () => this.toggle()});
     fill(container, h('div', {class: 'head'}, h('h1', null, 'Statistics'), this.summary, h('div', {class: 'buttons'}, this.pause)), this.failed, this.notes,
       h('div', {class: 'charts'}, this.charts.map((c) => c.node)), h('p', {class: 'hint muted'}, 'The last two minutes, a point a second. Times are exact to a factor of two at worst: the server counts them in classes.'),
       h('div', {class: 'two'}, h('section', null, h('h2', null, 'Collections'), this.collections), h('section', null, h('h2', null, 'On disk'), this.disk)),
-      h('section', null, h('h2', null, 'Since the server began'), this.verbs));
+      h('section', null, h('h2', null, 'Shares of the memory'), this.memory), h('section', null, h('h2', null, 'Since the server began'), this.verbs));
     this.charts.forEach((c) => c.update(this.history));
     app.keys([{key: 'p', text: 'Pause or go on', run: () => { this.toggle(); }}]);
     this.visible = () => { if (!document.hidden) { this.last = null; this.tick(); } };
@@ -112,6 +113,7 @@ class Statistics {
         {title: 'Documents', number: true, cell: (c) => count(c.documents)}, {title: 'Bytes', number: true, cell: (c) => h('span', {title: 'As they are stored, before compression'}, bytes(c.bytes))},
       ], list.slice(0, 100), {caption: 'Collections'}) : h('p', {class: 'muted'}, 'There are no documents.'), list.length > 100 && h('p', {class: 'muted'}, `The largest 100 of ${count(list.length)}.`));
     }
+    this.drawMemory(stats.memory);
     if (operations.length !== this.verbCount || !this.verbsAt || Date.now() - this.verbsAt > 5000) {
       this.verbCount = operations.length;
       this.verbsAt = Date.now();
@@ -120,6 +122,19 @@ class Statistics {
         {title: 'Mean', number: true, cell: (o) => duration(Math.round(Number(o.totalNs) / Number(o.count)))}, {title: 'Failed', number: true, cell: (o) => (o.failed ? count(o.failed) : h('span', {class: 'muted'}, '–'))},
       ], operations, {caption: 'Operations'}) : h('p', {class: 'muted'}, 'Nothing was done yet.'));
     }
+  }
+
+  // drawMemory shows what is used of each share of the memory. Of garbage only Go's runtime knows it.
+  drawMemory({boundBytes, outsideBytes, shares}) {
+    const rows = shares.map((s) => ({...s, used: s.name === 'garbage' ? null : s.usedBytes}));
+    const text = JSON.stringify([boundBytes, outsideBytes, rows], (k, v) => (typeof v === 'bigint' ? String(v) : v));
+    if (text === this.shared) return;
+    this.shared = text;
+    fill(this.memory, table([
+      {title: 'Share', cell: (s) => s.name}, {title: 'Used', number: true, cell: (s) => (s.used === null ? h('span', {class: 'muted', title: 'Only the runtime of Go knows it'}, '–') : bytes(s.used))},
+      {title: 'May have', number: true, cell: (s) => bytes(s.bytes)},
+      {title: 'Full', number: true, cell: (s) => (s.used === null || Number(s.bytes) === 0 ? h('span', {class: 'muted'}, '–') : `${Math.round(100 * Number(s.used) / Number(s.bytes))} %`)},
+    ], rows, {caption: 'Shares of the memory'}), h('p', {class: 'hint muted'}, `The bound of the memory is ${bytes(boundBytes)}. ${Number(outsideBytes) > 0 ? `${bytes(outsideBytes)} are outside of the heap of Go.` : 'All of it is on the heap of Go.'}`));
   }
 
   // measure asks for the parts on the disk, which costs more, and so once.
