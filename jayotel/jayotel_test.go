@@ -137,7 +137,10 @@ func TestMetrics(t *testing.T) {
 			switch data := m.Data.(type) {
 			case metricdata.Gauge[int64]:
 				for _, p := range data.DataPoints {
-					name, _ := p.Attributes.Value("db.collection.name")
+					name, of := p.Attributes.Value("db.collection.name")
+					if !of {
+						name, _ = p.Attributes.Value("jay.memory.share")
+					}
 					found[m.Name+" "+name.AsString()] = fmt.Sprint(p.Value)
 				}
 			case metricdata.Gauge[float64]:
@@ -160,6 +163,8 @@ func TestMetrics(t *testing.T) {
 		"jay.documents @others":                   "1",
 		"jay.commits":                             fmt.Sprint(s.Engine.Commits),
 		"jay.failed":                              "0",
+		"jay.memory.share.size blocks":            fmt.Sprint(s.Memory.Shares[0].Bytes),
+		"jay.memory.share.used documents":         fmt.Sprint(s.Memory.Shares[2].UsedBytes),
 		"db.client.operation.duration put Users":  "3",
 		"db.client.operation.duration put Things": "1",
 	} {

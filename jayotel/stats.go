@@ -13,12 +13,12 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// Others is the collection beyond Options.MaxCollections.
+// Others is the name under which collections beyond Options.MaxCollections are added up.
 const Others = "@others"
 
-// Observe registers the figures of jay.DB.Stats as metrics, which are read when the
-// MeterProvider collects. stop ends that, and must be called before the database is
-// closed: reading the figures of a closed database is an error of the collection.
+// Observe registers the figures of jay.DB.Stats as metrics. The MeterProvider reads them when it
+// collects. stop ends that. Call stop before the database is closed: a collection that reads the
+// figures of a closed database fails.
 func Observe(db *jay.DB, opts *Options) (stop func() error, err error) {
 	o := opts.withDefaults()
 	f := &figures{db: db, options: o}
@@ -37,14 +37,16 @@ func Observe(db *jay.DB, opts *Options) (stop func() error, err error) {
 		}
 		f.add(c, m.value)
 	}
-	var errs [3]error
+	var errs [5]error
 	f.documents, errs[0] = meter.Int64ObservableGauge("jay.documents", metric.WithUnit("{document}"), metric.WithDescription("Documents, by collection."))
 	f.bytes, errs[1] = meter.Int64ObservableGauge("jay.document.size", metric.WithUnit("By"), metric.WithDescription("Bytes of IDs, metadata and bodies, before compression, by collection."))
 	f.revisions, errs[2] = meter.Int64ObservableGauge("jay.revisions", metric.WithUnit("{revision}"), metric.WithDescription("Older versions of documents, by collection."))
+	f.shares, errs[3] = meter.Int64ObservableGauge("jay.memory.share.size", metric.WithUnit("By"), metric.WithDescription("What each share of the memory may have. Together they are the bound, Options.MaxMemory or that of Options.Memory."))
+	f.used, errs[4] = meter.Int64ObservableGauge("jay.memory.share.used", metric.WithUnit("By"), metric.WithDescription("What each share of the memory has."))
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("jayotel: %w", err)
 	}
-	registered, err := meter.RegisterCallback(f.observe, append(f.instruments, f.documents, f.bytes, f.revisions)...)
+	registered, err := meter.RegisterCallback(f.observe, append(f.instruments, f.documents, f.bytes, f.revisions, f.shares, f.used)...)
 	if err != nil {
 		return nil, fmt.Errorf("jayotel: %w", err)
 	}
@@ -60,6 +62,8 @@ type figures struct {
 	documents   metric.Int64ObservableGauge
 	bytes       metric.Int64ObservableGauge
 	revisions   metric.Int64ObservableGauge
+	shares      metric.Int64ObservableGauge // of the memory
+	used        metric.Int64ObservableGauge // of each share
 }
 
 func (f *figures) add(instrument metric.Float64Observable, value func(*jay.Stats) float64) {
@@ -86,6 +90,11 @@ func (f *figures) observe(ctx context.Context, out metric.Observer) error {
 	f.observeEach(out, f.documents, documents)
 	f.observeEach(out, f.bytes, bytes)
 	f.observeEach(out, f.revisions, revisions)
+	for _, share := range s.Memory.Shares {
+		of := metric.WithAttributes(attribute.String("jay.memory.share", share.Name))
+		out.ObserveInt64(f.shares, share.Bytes, own, of)
+		out.ObserveInt64(f.used, share.UsedBytes, own, of)
+	}
 	return nil
 }
 

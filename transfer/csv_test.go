@@ -181,7 +181,8 @@ func TestCSV_WrongRows(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := r.Next()
-			bad, is := errors.AsType[*transfer.Error](err)
+			var bad *transfer.Error
+			is := errors.As(err, &bad)
 			if !is || !errors.Is(err, transfer.ErrInvalid) || !strings.Contains(err.Error(), c.rule) || bad.Line != 4 || bad.Record != 2 || string(bad.Raw) != c.raw {
 				t.Errorf("got %+v, want rule %q, line 4, %s", bad, c.rule, c.raw)
 			}
@@ -226,7 +227,8 @@ func TestCSV_Hostile(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.rule) {
 				t.Fatalf("got %v, want %q", err, c.rule)
 			}
-			if bad, is := errors.AsType[*transfer.Error](err); is && bad.Raw != nil {
+			var bad *transfer.Error
+			if errors.As(err, &bad) && bad.Raw != nil {
 				t.Errorf("got a record, want none: %.60s", bad.Raw)
 			}
 			if _, again := r.Next(); again != err {
@@ -372,7 +374,8 @@ func TestCSV_InferChangesLater(t *testing.T) {
 		if err == io.EOF {
 			break
 		}
-		if e, is := errors.AsType[*transfer.Error](err); is && e.Raw != nil {
+		var e *transfer.Error
+		if errors.As(err, &e) && e.Raw != nil {
 			bad = append(bad, e.Rule+": "+e.Detail)
 			continue
 		}

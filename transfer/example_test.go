@@ -21,7 +21,8 @@ func ExampleCSVReader() {
 		if err == io.EOF {
 			break
 		}
-		bad, is := errors.AsType[*transfer.Error](err)
+		var bad *transfer.Error
+		is := errors.As(err, &bad)
 		switch {
 		case is && bad.Raw != nil:
 			fmt.Printf("skipped %s: %v\n", bad.Raw, err)

@@ -19,7 +19,8 @@ func FuzzCSV(f *testing.F) {
 		r := transfer.NewCSVReader(bytes.NewReader(input), transfer.CSVOptions{Infer: infer, MaxBytes: 1 << 16})
 		for range 2*len(input) + 2 {
 			rec, err := r.Next()
-			bad, is := errors.AsType[*transfer.Error](err)
+			var bad *transfer.Error
+			is := errors.As(err, &bad)
 			switch {
 			case is && bad.Raw != nil:
 				if bytes.Equal(bytes.ToValidUTF8(bad.Raw, nil), bad.Raw) && !json.Valid(bad.Raw) {

@@ -1,6 +1,6 @@
 module github.com/jaydb/jay/schema/jsonschema
 
-go 1.26.0
+go 1.25.0
 
 require (
 	github.com/jaydb/jay v0.0.0

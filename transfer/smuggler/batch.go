@@ -105,7 +105,7 @@ func (im *Importer) plan(v Record, m gjson.Result) (item, error) {
 	}
 	if !m.IsObject() {
 		// The database refuses it with the better error, whatever the request.
-		it.request = new("")
+		it.request = new(string)
 		return it, nil
 	}
 	if id := m.Get(`\@id`); id.Type == gjson.String {

@@ -57,7 +57,8 @@ func TestImporter_FirstError(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			im := newImporter(t, nil)
 			err := load(t.Context(), im, inputOf(3000, test.bad))
-			at, is := errors.AsType[*ImportError](err)
+			var at *ImportError
+			is := errors.As(err, &at)
 			if !is || !errors.Is(err, jay.ErrInvalidDocument) {
 				t.Fatalf("got %v, want the error of a document", err)
 			}
@@ -120,7 +121,8 @@ func TestImporter_Interrupted(t *testing.T) {
 		end := len(inputOf(line, nil))
 		// Without reading ahead, so that the interruption comes where it is to come.
 		err := im.Load(ctx, NDJSON, Input{Name: "input", Reader: &cancelling{bytes.NewReader([]byte(input)), end, cancel}})
-		at, is := errors.AsType[*ImportError](err)
+		var at *ImportError
+		is := errors.As(err, &at)
 		if !is || !errors.Is(err, context.Canceled) {
 			t.Fatalf("interrupted in line %d: got %v, want the interruption", line, err)
 		}

@@ -80,7 +80,8 @@ var ErrReadOnce = errors.New("the input can be read only once")
 
 // canSkip reports whether an import can continue after an error of a source.
 func canSkip(err error) bool {
-	if _, final := errors.AsType[*FinalError](err); final {
+	var final *FinalError
+	if errors.As(err, &final) {
 		return false
 	}
 	return errors.Is(err, jay.ErrInvalidDocument)
@@ -89,7 +90,8 @@ func canSkip(err error) bool {
 // refused makes an error of a format one of a document, which can be skipped if the
 // record is known.
 func refused(err error) error {
-	bad, is := errors.AsType[*transfer.Error](err)
+	var bad *transfer.Error
+	is := errors.As(err, &bad)
 	if !is {
 		return err
 	}

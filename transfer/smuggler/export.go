@@ -247,7 +247,8 @@ func (e *Exporter) visit(one Exported, fn func(Exported) error) error {
 		return err
 	}
 	err := fn(one)
-	if bad, is := errors.AsType[*transfer.Error](err); is && one.Document != nil {
+	var bad *transfer.Error
+	if errors.As(err, &bad) && one.Document != nil {
 		return fmt.Errorf("document %.200q: %w", one.Document.ID(), &formatError{bad})
 	}
 	return err

@@ -25,7 +25,8 @@ func writeCSV(ctx context.Context, e *Exporter, w io.Writer) error {
 		newWriter = transfer.NewSpreadsheetWriter
 	}
 	rows, err := newWriter(w, &columns, e.o.Comma)
-	if bad, is := errors.AsType[*transfer.Error](err); is {
+	var bad *transfer.Error
+	if errors.As(err, &bad) {
 		return &formatError{bad}
 	}
 	if err != nil {

@@ -291,23 +291,31 @@ func (im *Importer) explainReject(v Record, err error) {
 // fail returns an error with its place in the input. The zero value stands for no
 // particular record.
 func (im *Importer) fail(v Record, err error) *ImportError {
-	if at, is := errors.AsType[*ImportError](err); is {
+	var at *ImportError
+	if errors.As(err, &at) {
 		return at // it has its place
 	}
 	// Offsets are relative to the input, not to the record. The texts that wrap errors
 	// of a document are left out.
-	if bad, is := errors.AsType[*jay.DocumentError](err); is {
-		moved := *bad
+	var (
+		document   *jay.DocumentError
+		id         *jay.IDError
+		collection *jay.CollectionError
+		unique     *jay.UniqueError
+	)
+	switch {
+	case errors.As(err, &document):
+		moved := *document
 		moved.Offset += int(v.Offset)
 		if err = &moved; v.Converted { // an offset in the converted text means nothing in the input
-			err = &ConvertedError{*bad}
+			err = &ConvertedError{*document}
 		}
-	} else if bad, is := errors.AsType[*jay.IDError](err); is {
-		err = bad
-	} else if bad, is := errors.AsType[*jay.CollectionError](err); is {
-		err = bad
-	} else if bad, is := errors.AsType[*jay.UniqueError](err); is {
-		err = bad
+	case errors.As(err, &id):
+		err = id
+	case errors.As(err, &collection):
+		err = collection
+	case errors.As(err, &unique):
+		err = unique
 	}
 	return &ImportError{Input: im.file, Number: v.Number, Line: v.Line, Offset: v.Offset, Stored: im.done.Documents, Err: err}
 }

@@ -48,7 +48,8 @@ func openCSV(_ context.Context, in Input, o *ImportOptions) (_ Source, err error
 func (s *csvSource) Next() (Record, error) {
 	r, err := s.r.Next()
 	v := Record{Number: r.Number, Line: r.Line, Offset: r.Offset, Text: r.Text, Converted: true}
-	if bad, is := errors.AsType[*transfer.Error](err); is {
+	var bad *transfer.Error
+	if errors.As(err, &bad) {
 		s.raw = bad.Raw
 	}
 	return v, refused(err)
@@ -82,7 +83,8 @@ func (s *extendedSource) Next() (Record, error) {
 		s.text = nil
 	}
 	s.text, err = transfer.FromExtended(s.text[:0], v.Text, s.to)
-	if bad, is := errors.AsType[*transfer.Error](err); is {
+	var bad *transfer.Error
+	if errors.As(err, &bad) {
 		s.raw, bad.Raw = v.Text, v.Text
 		return v, refused(bad)
 	}
