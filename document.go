@@ -20,21 +20,20 @@ import (
 // Metadata is what Jay stores about a document, in addition to its body. Its fields
 // (see package metadata):
 //
-//	ID            string           in the case in which it was last written
+//	ID            string           in the casing of the newest write
 //	Collection    string           the collection's name, or "@empty"
-//	ChangeVector  string           this version of the document, for IfMatch; compare it only for equality
-//	Etag          uint64           the number of the write; etags rise over the whole database
-//	LastModified  time.Time        when it was written, in UTC
-//	Custom        json.RawMessage  the program's own metadata, a JSON object, or nil
+//	ChangeVector  string           identifies this version of the document, for IfMatch; compare it only for equality
+//	Etag          uint64           the number of the write; etags rise across the whole database
+//	LastModified  time.Time        when the document was written, in UTC
+//	Custom        json.RawMessage  custom metadata of the program, a JSON object, or nil
 //	Attachments   []Attachment     the document's attachments, in the order of their names
 //	Flags         metadata.Flags   whether the document has revisions: see package metadata
 type Metadata = metadata.Metadata
 
-// Document is a document as it was when it was read. It is immutable and does not
-// change with the database.
+// Document is a document as a call read it. It is immutable: later writes do not change it.
 //
-// A Document, or its body, keeps in memory only this one document, whether it was
-// read by its ID or while iterating over many.
+// A Document, or its body, retains the memory of this one document only, whether it was read by ID or in an
+// iteration over many.
 type Document docs.Document
 
 func (d *Document) inner() *docs.Document { return (*docs.Document)(d) }
@@ -42,50 +41,47 @@ func (d *Document) inner() *docs.Document { return (*docs.Document)(d) }
 // ID returns the document's ID in the casing of the newest write.
 func (d *Document) ID() string { return d.inner().ID() }
 
-// Collection returns the name of the collection that the document was saved
-// with, or "@empty".
+// Collection returns the name of the document's collection, as the newest write stored it, or "@empty".
 func (d *Document) Collection() string { return d.inner().Collection() }
 
-// ChangeVector names this version of the document, for IfMatch. A document that a
-// transaction has written has no version of its own before the commit: it carries
-// the version that it replaces, or "" if there was none.
+// ChangeVector returns the change vector of this version of the document, for IfMatch. A document that a
+// transaction has written has no version of its own before the commit: ChangeVector returns the version that
+// the write replaces, or "" if there was none.
 func (d *Document) ChangeVector() string { return d.inner().ChangeVector() }
 
 // Body returns the document's JSON without @metadata and without
 // insignificant white space. The caller must not change it.
 func (d *Document) Body() json.RawMessage { return d.inner().JSON() }
 
-// Metadata returns all that is known about the document.
+// Metadata returns the metadata of the document.
 func (d *Document) Metadata() Metadata { return d.inner().Metadata() }
 
-// MarshalJSON returns the body with its @metadata, as RavenDB returns a document:
-// the custom keys, @collection, @change-vector, @flags, @id, @last-modified.
+// MarshalJSON returns the body with its @metadata, in the form in which RavenDB returns a document: the custom
+// keys, @collection, @change-vector, @flags, @id, @last-modified.
 func (d *Document) MarshalJSON() ([]byte, error) { return d.inner().MarshalJSON() }
 
-// Decode stores the body in the value that v points to, as json.Unmarshal
-// does, but keeps every digit of a number that goes into an interface: it
-// becomes a json.Number. IDs are not part of the body: see Collection for
-// structs that hold theirs.
+// Decode stores the body in the value that v points to, as json.Unmarshal does. Unlike json.Unmarshal, it
+// decodes a number into an interface as a json.Number, which keeps every digit. The ID is not part of the body:
+// see Collection for structs with an ID field.
 func (d *Document) Decode(v any) error { return d.inner().Decode(v) }
 
-// Path returns the value at a path, such as "Address.City" or "Lines[0].Qty", as it
-// is stored, without decoding it; found is false if there is none. A path with []
-// in it returns an array of all the values that it reaches, if any. The caller must
-// not change raw. A path that does not parse is ErrUsage.
+// Path returns the stored JSON of the value at a path, such as "Address.City" or "Lines[0].Qty", without
+// decoding it. found is false if the document has no value there. A path that contains [] returns an array of
+// all values that it reaches, if any. The caller must not change raw. Path returns ErrUsage for a path that
+// does not parse.
 func (d *Document) Path(path string) (raw json.RawMessage, found bool, err error) {
 	return d.inner().Path(path)
 }
 
-// Get returns the document with this ID, or ErrNotFound. IDs are compared as
-// the database compares them; "users/" and "users|" are looked up literally
-// and never found.
+// Get returns the document with this ID, or ErrNotFound. The comparison of IDs follows Options.CaseSensitive.
+// Get looks up "users/" and "users|" literally, and never finds a document for them.
 func (db *DB) Get(ctx context.Context, id string) (*Document, error) {
 	doc, err := db.core.Get(ctx, id)
 	return (*Document)(doc), err
 }
 
-// GetMany returns the documents with these IDs, in their order, read at one moment.
-// A missing document is nil.
+// GetMany returns the documents with these IDs, in the order of ids, from one snapshot. A missing document is
+// nil.
 func (db *DB) GetMany(ctx context.Context, ids ...string) (all []*Document, err error) {
 	if db.core.Watch == nil {
 		return getMany(ctx, db, ids)
@@ -99,7 +95,7 @@ func (db *DB) GetMany(ctx context.Context, ids ...string) (all []*Document, err 
 }
 
 func getMany(ctx context.Context, db *DB, ids []string) (_ []*Document, err error) {
-	if err := db.core.Env.Enter(); err != nil {
+	if err := db.core.Env.EnterRead(); err != nil {
 		return nil, err
 	}
 	defer db.core.Env.Exit()
@@ -108,12 +104,20 @@ func getMany(ctx context.Context, db *DB, ids []string) (_ []*Document, err erro
 	snapshot := db.core.Env.Engine.Snapshot()
 	defer func() { err = errs.First(err, snapshot.Close()) }()
 
+	folded := make([]string, len(ids))
+	for i, id := range ids {
+		folded[i] = db.core.Env.Rules.Fold(id)
+	}
+	ahead, err := reader.ReadAhead(snapshot, folded)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]*Document, len(ids))
 	for i, id := range ids {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		doc, err := reader.Read(snapshot, id)
+		doc, err := reader.ReadFrom(ahead, snapshot, folded[i])
 		doc, err = docs.AliveAt(moment, doc, err)
 		if err != nil && err != ErrNotFound {
 			return nil, fmt.Errorf("get %q: %w", errs.Shorten(id), err)
@@ -123,20 +127,18 @@ func getMany(ctx context.Context, db *DB, ids []string) (_ []*Document, err erro
 	return out, nil
 }
 
-// Exists reports whether there is a document with this ID.
+// Exists reports whether a document with this ID exists.
 func (db *DB) Exists(ctx context.Context, id string) (found bool, err error) {
 	return db.core.Exists(ctx, id)
 }
 
-// Read calls fn with the document in the memory of the storage engine: nothing is
-// copied. The bytes and paths that doc returns are valid until fn returns; fn must
-// copy what it keeps, and must not change it. The methods of doc return nothing
-// afterwards.
+// Read calls fn with the document in the memory of the storage engine, without a copy. The bytes and paths that
+// doc returns are valid until fn returns; fn must copy the bytes that it keeps, and must not change them. After
+// fn has returned, the methods of doc return zero values.
 //
-// Read returns the error of fn as it is, ErrNotFound if there is no document with
-// this ID, and ErrClosed after Close. fn may use the database, but must not close
-// it: Close waits for fn. The document does not change while fn runs, whatever is
-// written meanwhile; its memory is held that long.
+// Read returns the error of fn unchanged, ErrNotFound if no document with this ID exists, and ErrClosed after
+// Close. fn may use the database, but must not close it: Close waits for fn. The document does not change while
+// fn runs, even if others write it; the engine keeps its memory until fn returns.
 func (db *DB) Read(ctx context.Context, id string, fn func(doc *RawDocument) error) error {
 	if db.core.Watch == nil {
 		return readRaw(ctx, db, id, fn)
@@ -179,40 +181,40 @@ func readRaw(ctx context.Context, db *DB, id string, fn func(doc *RawDocument) e
 // pin returns a document's record in the engine's memory, valid until closer is
 // closed. It leaves the gate before it returns: user code comes next.
 func (db *DB) pin(folded string) (record []byte, closer io.Closer, err error) {
-	if err := db.core.Env.Enter(); err != nil {
+	if err := db.core.Env.EnterRead(); err != nil {
 		return nil, nil, err
 	}
 	defer db.core.Env.Exit()
 	return docs.ReadRecord(db.core.Env.Engine, format.NewDocumentKey(folded))
 }
 
-// RawDocument is a document in the memory of the storage engine, valid as long
-// as the function that Read has called. It must not be copied.
+// RawDocument is a document in the memory of the storage engine. It is valid until the function that Read has
+// called returns. A RawDocument must not be copied.
 type RawDocument struct{ d docs.Document }
 
-// ID is Document.ID. The text may be kept.
+// ID returns the same as Document.ID. The caller may keep the string.
 func (r *RawDocument) ID() string { return r.d.ID() }
 
-// Collection is Document.Collection. The text may be kept.
+// Collection returns the same as Document.Collection. The caller may keep the string.
 func (r *RawDocument) Collection() string { return r.d.Collection() }
 
-// ChangeVector is Document.ChangeVector. The text may be kept.
+// ChangeVector returns the same as Document.ChangeVector. The caller may keep the string.
 func (r *RawDocument) ChangeVector() string { return r.d.ChangeVector() }
 
 // Body returns the document's JSON, as Document.Body does, without a copy.
 func (r *RawDocument) Body() json.RawMessage { return r.d.JSON() }
 
-// Path is Document.Path, without a copy.
+// Path returns the same as Document.Path, without a copy.
 func (r *RawDocument) Path(path string) (raw json.RawMessage, found bool, err error) {
 	return r.d.Path(path)
 }
 
-// Decode is Document.Decode. What it stores in v may be kept.
+// Decode stores the body in v, as Document.Decode does. The caller may keep v.
 func (r *RawDocument) Decode(v any) error { return r.d.Decode(v) }
 
-// Value decodes the one value at a path of a *Document or a *RawDocument, and
-// nothing else of it; found is false if there is none. A number that is decoded
-// into an interface becomes a json.Number. v may be kept.
+// Value decodes the value at a path of a *Document or a *RawDocument, and no other part of the document. found
+// is false if the document has no value there. A number that is decoded into an interface becomes a
+// json.Number. The caller may keep v.
 //
 //	city, found, err := jay.Value[string](doc, "Address.City")
 func Value[T any](doc interface {
@@ -232,24 +234,24 @@ func Value[T any](doc interface {
 
 // Scan selects the documents of DB.Documents. The zero value selects all of them.
 type Scan struct {
-	// Collection limits the walk to one collection; "@empty" is one too.
+	// Collection limits the scan to one collection. "@empty" selects the documents without a collection.
 	Collection string
-	// Prefix limits the walk to IDs that begin with it, compared as IDs are.
+	// Prefix limits the scan to IDs that begin with it. The comparison follows Options.CaseSensitive.
 	Prefix string
-	// Matches limits the walk to IDs whose part behind Prefix is like this
-	// pattern, and Exclude leaves out those that are like this one. * stands for
-	// any characters, ? for one, and | separates alternatives, as in RavenDB's
-	// LoadStartingWith: "*-A|*-B". Patterns are compared as IDs are. Every ID
-	// behind Prefix is looked at. At most 1,024 bytes each, else ErrUsage.
+	// Matches limits the scan to IDs whose part after Prefix matches this pattern. Exclude leaves out IDs whose
+	// part after Prefix matches its pattern. In a pattern, * matches any characters, ? matches one, and |
+	// separates alternatives, as in RavenDB's LoadStartingWith: "*-A|*-B". The comparison follows
+	// Options.CaseSensitive. The scan examines every ID with the prefix. A pattern of more than 1,024 bytes is
+	// ErrUsage.
 	Matches string
 	Exclude string
-	// After begins behind this ID, whether or not it is there: for paging. With Reverse
-	// the IDs below it are behind it.
+	// After begins the scan after this ID, whether or not a document has it. Use it for paging. With Reverse,
+	// the scan continues with the IDs below it.
 	After string
-	// Reverse walks from the greatest ID to the least: with server-side IDs, whose
-	// numbers rise, from the newest document to the oldest.
+	// Reverse scans from the greatest ID to the least. The numbers of server-side IDs rise, so their documents
+	// then come from the newest to the oldest.
 	Reverse bool
-	// Limit is the most documents to walk over; 0 means no limit.
+	// Limit is the greatest number of documents of the scan; 0 means no limit.
 	Limit int
 }
 
@@ -258,13 +260,13 @@ func (s Scan) documents() docs.Range {
 	return docs.Range{Collection: s.Collection, Prefix: s.Prefix, Matches: s.Matches, Exclude: s.Exclude, After: s.After, Reverse: s.Reverse}
 }
 
-// Documents iterates over documents in the byte order of their folded IDs, so that
-// users/10-A comes before users/2-A, or in the opposite order. All are as they were when the iteration began.
-// Each document belongs to the caller. Leaving the loop early releases everything;
-// if the iteration fails, its last pair is a nil document and the error.
+// Documents iterates over documents in the byte order of their folded IDs, so users/10-A comes before
+// users/2-A, or in the reverse order. The iteration reads a snapshot that it takes when it begins. Each
+// document belongs to the caller. Leaving the loop early releases all resources. If the iteration fails, its
+// last pair is a nil document and the error.
 //
-// A collection is read as one range of documents where its IDs begin with its name,
-// as Orders' orders/33-A does; every other document costs a look-up.
+// Documents reads a collection as one key range where the IDs begin with the name of the collection, such as
+// orders/33-A in Orders. Every other document of the collection costs a point look-up.
 func (db *DB) Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
 		var span *observe.Span
@@ -301,28 +303,27 @@ func (db *DB) Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error]
 	}
 }
 
-// ID is the ID of a document that holds a T, so that an order's ID cannot be
-// passed where a user's is wanted:
+// ID is the ID of a document that holds a T. The type prevents passing the ID of an order where the ID of a
+// user is expected:
 //
 //	type Order struct {
 //		ID       jay.ID[Order]
 //		Customer jay.ID[User]
 //	}
 //
-// It is a string in JSON and in databases, can be the ID field of a type, and
-// converts to and from string. Which collection an ID belongs to is not
-// checked until a document is loaded.
+// An ID is a string in JSON and in databases, can be the ID field of a type, and converts to and from string.
+// Its collection is not checked until a document is loaded.
 type ID[T any] string
 
-// String returns the ID as it is.
+// String returns the ID unchanged.
 func (id ID[T]) String() string { return string(id) }
 
 const hexDigits = "0123456789ABCDEF"
 
-// EscapeID returns a form of id that goes through one segment of a URL's path
-// unharmed, past proxies that resolve dots or decode %2F too: users/1-A becomes
-// users~1-A. Letters, digits, '-', '_' and '.' stay, '/' becomes '~', every
-// other byte '!' and two hex digits. UnescapeID is its inverse.
+// EscapeID returns a form of id that is safe as one segment of a URL's path, even behind proxies that resolve
+// dots or decode %2F: users/1-A becomes users~1-A. ASCII letters, digits, '-', '_' and '.' stay, '/' becomes
+// '~', and every other byte becomes '!' and two hex digits. The IDs "." and ".." become "!2E" and "!2E!2E".
+// UnescapeID is the inverse.
 func EscapeID(id string) string {
 	if id == "." || id == ".." {
 		return strings.ReplaceAll(id, ".", "!2E")
@@ -346,8 +347,8 @@ func isPlain(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.'
 }
 
-// UnescapeID returns the ID that EscapeID escaped, or ErrInvalidID for a text that
-// EscapeID does not make: every ID has one escaped form.
+// UnescapeID returns the ID that EscapeID escaped. Every ID has one escaped form: UnescapeID returns
+// ErrInvalidID for a text that EscapeID does not return.
 func UnescapeID(escaped string) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(escaped); i++ {
@@ -377,5 +378,5 @@ func unhex(c byte) byte {
 //
 //	Path      string           of the member or element, as in a patch
 //	Kind      patch.ChangeKind added, removed or changed
-//	Old, New  json.RawMessage  the values; nil if it was added or removed
+//	Old, New  json.RawMessage  the values; Old is nil if it was added, New if it was removed
 type FieldChange = patch.Change

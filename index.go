@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/internal/builder"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/core"
 	"github.com/jaydb/jay/internal/definitions"
@@ -23,16 +24,17 @@ import (
 // Index declares a secondary index on one collection, for EnsureIndex. Its fields
 // (see package index):
 //
-//	Name    string    the default is the fields, joined by commas
-//	Fields  []string  one to eight paths, such as "Address.City", or expressions, such as "Price * Quantity"; "-Total" is descending
-//	Unique  bool      refuses a document that has the values of another one
-//	Where   string    indexes only documents of which this condition is true
-//	Kind    string    its kind; "" for an ordered index, "groups" for counts and sums
-//	Options map[string]string  what its kind lets it choose, such as "strict"
+//	Name    string    the default is the names of the fields, joined by commas
+//	Fields  []string  one to eight paths, such as "Address.City", or expressions, such as "Price * Quantity";
+//	                  "-Total" is descending
+//	Unique  bool      refuses a document that has the same values as another one
+//	Where   string    indexes only documents for which this condition is true
+//	Kind    string    the kind: "" for an ordered index, or "groups", "ends", "text", "places" or "vectors"
+//	Options map[string]string  options of the kind, such as "strict"
 //
 // and its methods:
 //
-//	OptionTexts()  the options as "name=value", by name
+//	OptionTexts()  the options as "name=value", in the order of names
 type Index = index.Index
 
 // IndexState is the stage of an index's life: IndexBuilding, IndexReady or
@@ -40,31 +42,30 @@ type Index = index.Index
 type IndexState = index.State
 
 const (
-	// IndexBuilding is an index to which existing documents are being added. Writes
-	// maintain it already; queries do not use it yet.
+	// IndexBuilding means that existing documents are being added to the index. Writes maintain it already;
+	// queries do not use it yet.
 	IndexBuilding = index.Building
 
-	// IndexReady is an index that queries use.
+	// IndexReady means that queries use the index.
 	IndexReady = index.Ready
 
-	// IndexDropping is an index whose entries are being removed.
+	// IndexDropping means that the entries of the index are being removed.
 	IndexDropping = index.Dropping
 )
 
-// IndexInfo is the declaration of an index and its state, as Indexes returns them. Its fields (see
-// package index), and those of the embedded Index:
+// IndexInfo is the declaration of an index and its state, as Indexes returns them. It has these fields (see
+// package index), and the fields of the embedded Index:
 //
 //	Index                   its declaration
 //	Collection  string      the collection that it indexes
-//	State       IndexState  whether it is being built, ready or being dropped
+//	State       IndexState  the state: being built, ready or being dropped
 //	Automatic   bool        whether a query made it, by Options.AutoIndexes
 //	Errors      int64       the number of documents for which an expression of the index fails: see IndexView.Errors
 //	OptionTexts()           see Index
 type IndexInfo = index.Info
 
-// UniqueError is returned for a write that would give two documents the same values
-// in a unique index. Nothing was changed. errors.Is(err, ErrUnique) is true. Its
-// fields (see package index):
+// UniqueError is the error of a write that would give two documents the same values in a unique index. Nothing
+// was changed. errors.Is(err, ErrUnique) is true. Its fields (see package index):
 //
 //	Index       string  the name of the index
 //	Collection  string  its collection
@@ -73,18 +74,19 @@ type IndexInfo = index.Info
 //	Other       string  the document that has the values
 type UniqueError = index.UniqueError
 
-// KindError is returned for an index of a kind that this version does not know: by
-// EnsureIndex, and by writes into a collection that a newer version has given one. Nothing
-// was changed. errors.Is(err, ErrIndex) is true. Its fields (see package index):
+// KindError is the error for an index of a kind that this version does not know: EnsureIndex returns it, and so
+// do writes into a collection in which a newer version has declared such an index. Nothing was changed.
+// errors.Is(err, ErrIndex) is true. Its fields (see package index):
 //
 //	Index       string  the name of the index
 //	Collection  string  its collection
 //	Kind        string  its kind
+//	Known       string  the kinds that this version knows, if the index was to be declared
 type KindError = index.KindError
 
-// OptionError is returned for an option of an index that its kind does not have, or not with
-// this value: by EnsureIndex, and by writes into a collection that a newer version has given such an index. Nothing
-// was changed. errors.Is(err, ErrIndex) is true. Its fields (see package index):
+// OptionError is the error for an option of an index that its kind does not have, or whose value is invalid:
+// EnsureIndex returns it, and so do writes into a collection in which a newer version has declared such an
+// index. Nothing was changed. errors.Is(err, ErrIndex) is true. Its fields (see package index):
 //
 //	Index       string  the name of the index
 //	Collection  string  its collection
@@ -92,11 +94,12 @@ type KindError = index.KindError
 //	Option      string  the name of the option
 //	Value       string  its value; "" for an option that is missing
 //	Rule        string  the rule that it breaks
+//	Unknown     bool    whether the kind has no such option: Rule then lists those that it has
 type OptionError = index.OptionError
 
-// FunctionError is returned where a Go function is needed that the program has not registered by RegisterFunction: by ComputedIndexes.Ensure, and by
-// writes into a collection that has an index with it. Nothing was changed. errors.Is(err, ErrIndex) is true. Its
-// fields (see package index):
+// FunctionError is the error for a Go function that the program has not registered with RegisterFunction:
+// ComputedIndexes.Ensure returns it, and so do writes into a collection that has an index with the function.
+// Nothing was changed. errors.Is(err, ErrIndex) is true. Its fields (see package index):
 //
 //	Index       string  the name of the index, or of its part
 //	Collection  string  its collection
@@ -104,18 +107,19 @@ type OptionError = index.OptionError
 //	Version     string  its version
 type FunctionError = index.FunctionError
 
-// ReferrersError is returned for a write of a document that more than 1,024 others load in one index: what they have in it would be made again in the
-// same commit. Nothing is written. errors.Is(err, ErrIndex) is true. Its fields (see package index):
+// ReferrersError is the error of a write of a document that more than 1,024 other documents load in one index:
+// the same commit would have to make the index entries of all of them again. Nothing was written.
+// errors.Is(err, ErrIndex) is true. Its fields (see package index):
 //
 //	Index       string  the name of the index, or of its part
-//	Collection  string  of the documents that refer to it
-//	ID          string  of the document that was to be written
-//	Limit       int     of how many documents the entries are made again
+//	Collection  string  of the documents that load it
+//	ID          string  of the refused document
+//	Limit       int     the greatest number of documents whose entries one commit makes again
 type ReferrersError = index.ReferrersError
 
-// ComputeError is returned for a write of a document for which an expression of a strict index fails, such as by a division by
-// zero, and by the build of such an index, which ends at the document. Nothing was changed. errors.Is(err, ErrInvalidDocument) is
-// true. Its fields (see package index):
+// ComputeError is the error of a write of a document for which an expression of a strict index fails, such as a
+// division by zero. The build of such an index also returns it, and ends at the document. Nothing was changed.
+// errors.Is(err, ErrInvalidDocument) is true. Its fields (see package index):
 //
 //	Index       string  the name of the index
 //	Collection  string  its collection
@@ -124,116 +128,120 @@ type ReferrersError = index.ReferrersError
 //	Reason      string  such as "/: a division by zero"
 type ComputeError = index.ComputeError
 
-// ValueError is returned for a write of a document with a value that a strict index cannot hold, such as a vector of another number of
-// dimensions than an index of the kind "vectors" has, and by the build of such an index, which ends at the document. Nothing was changed.
-// errors.Is(err, ErrInvalidDocument) is true. Its fields (see package index):
+// ValueError is the error of a write of a document with a value that a strict index cannot hold, such as a
+// vector whose number of dimensions differs from that of an index of the kind "vectors". The build of such an
+// index also returns it, and ends at the document. Nothing was changed. errors.Is(err, ErrInvalidDocument) is
+// true. Its fields (see package index):
 //
 //	Index       string  the name of the index
 //	Collection  string  its collection
 //	Field       string  the field
 //	ID          string  the refused document
 //	Rule        string  such as "a vector of this index has 768 numbers"
-//	Value       string  what breaks it, such as "there are 3"
+//	Value       string  the violation, such as "there are 3"
 type ValueError = index.ValueError
 
-// Indexes returns the indexes of a collection, or all of them if collection
-// is "", by collection and name.
+// Indexes returns the indexes of a collection, or all indexes if collection is "", in the order of collections
+// and names.
 func (db *DB) Indexes(ctx context.Context, collection string) ([]IndexInfo, error) {
 	return db.core.ListIndexes(ctx, collection)
 }
 
-// IndexError says why an expression of an index fails for a document. Its fields (see Failure in package index):
+// IndexError is the failure of an expression of an index for a document. Its fields (see Failure in package
+// index):
 //
 //	ID      string  the document
 //	Field   string  the expression
 //	Reason  string  such as "/: a division by zero"
 type IndexError = index.Failure
 
-// IndexView reads what one index has: see IndexOf. It is safe for concurrent use.
+// IndexView reads the contents of one index: see IndexOf. It is safe for concurrent use.
 type IndexView struct{ of core.IndexView }
 
-// IndexOf returns a view of an index of a collection. Whether there is such an index is found out by its methods.
+// IndexOf returns a view of an index of a collection. IndexOf does not check that the index exists; the methods
+// of the view do.
 func IndexOf(db *DB, collection, name string) IndexView {
 	return IndexView{core.IndexView{DB: &db.core, Collection: collection, Name: name}}
 }
 
-// Errors returns the documents for which expressions of an index fail, in the order of their folded IDs, those behind the ID after, which
-// may be "". It returns an IndexError for each expression that fails for one of at most limit documents; 0 is 100, and
-// 10,000 is the most. So a call with the last ID of the one before continues it.
+// Errors returns the documents for which expressions of an index fail, in the order of their folded IDs,
+// beginning after the ID after, which may be "". It covers at most limit documents, and returns an IndexError
+// for each expression that fails for one of them. A limit of 0 means 100; the greatest limit is 10,000. To
+// continue, call Errors with the last ID of the previous result.
 //
-// An index has the errors of all its documents, from the commit that makes one to the commit that changes or deletes the document. A document
-// that has expired counts until it is deleted. ErrIndex is returned if the collection has no such index.
+// An index records the errors of all its documents, from the commit that causes an error to the commit that
+// changes or deletes the document. An expired document counts until it is deleted. Errors returns ErrIndex if
+// the collection has no such index.
 func (v IndexView) Errors(ctx context.Context, after string, limit int) ([]IndexError, error) {
 	return v.of.Errors(ctx, after, limit)
 }
 
-// IndexTerm is a term that an index of words has, as its analyzer makes it of a word: see Term in package index. Its fields:
+// IndexTerm is a term in an index of kind text, as its analyzer makes it from a word: see Term in package
+// index. Its fields:
 //
 //	Text       string  the term
-//	Documents  int64   how many documents have it
+//	Documents  int64   the number of documents that contain it
 type IndexTerm = index.Term
 
-// IndexTermList says which terms IndexView.Terms returns: see TermList in package index. Its fields:
+// IndexTermList selects the terms that IndexView.Terms returns: see TermList in package index. Its fields:
 //
-//	Field   string  a field of the index; "" is the first one
-//	Prefix  string  that the terms begin with, folded as they are
-//	After   string  a term: those behind it are returned
-//	Limit   int     of terms; 0 is 100, and 10,000 is the most
+//	Field   string  a field of the index; "" means the first one
+//	Prefix  string  the prefix of the terms, folded like the terms
+//	After   string  a term: the list begins after it
+//	Limit   int     greatest number of terms; 0 means 100, and 10,000 is the maximum
 type IndexTermList = index.TermList
 
-// Terms returns terms that an index of kind text has of a field, in the order of their bytes, each with the number of documents that have it
-// now: a call with the last term of the one before continues it. A document that has expired counts until it is deleted. ErrIndex is returned if
-// the collection has no such index, or it is not ready.
+// Terms returns terms of a field in an index of kind text, in the order of their bytes, each with the present
+// number of documents that contain it. To continue, call Terms with the last term of the previous result as
+// After. An expired document counts until it is deleted. Terms returns ErrIndex if the collection has no such
+// index, or the index is not ready.
 func (v IndexView) Terms(ctx context.Context, list IndexTermList) ([]IndexTerm, error) {
 	return v.of.Terms(ctx, list)
 }
 
-// IndexOption changes one EnsureIndex.
+// IndexOption is an option of EnsureIndex, EnsureIndexes and ComputedIndexes.Ensure.
 type IndexOption func(*indexOptions)
 
 type indexOptions struct{ inner indexer.Options }
 
-// IndexProgress makes EnsureIndex report now and then how many documents have been
-// added. EnsureIndexes reports it for one index after another: those that are built in one pass are
-// at the same number.
+// IndexProgress makes EnsureIndex call fn now and then with the number of documents that have been added.
+// EnsureIndexes reports one index after another: indexes that are built in one pass have the same number.
 func IndexProgress(fn func(documents int64)) IndexOption {
 	return func(o *indexOptions) { o.inner.Progress = fn }
 }
 
-// ReplaceIndex makes EnsureIndex replace an index of the same name that is declared
-// otherwise. The new one is built beside the old one, which answers queries until the
-// new one is ready and is dropped then; meanwhile Indexes has both. If the process ends,
-// the next Open continues. If documents refuse the new one, the old one stays.
+// ReplaceIndex makes EnsureIndex replace an index of the same name that has another declaration. The old index
+// serves queries while the new one is built, and is dropped when the new one is ready; until then Indexes
+// returns both. If the process ends, the next Open continues the build. If documents refuse the new index, the
+// old one stays.
 func ReplaceIndex() IndexOption {
 	return func(o *indexOptions) { o.inner.Replace = true }
 }
 
-// EnsureIndex makes sure that a collection has an index, and returns nil only when
-// the index is ready. An existing index is left as it is; one of the same name with
-// another declaration is ErrIndexExists, unless ReplaceIndex is among opts.
+// EnsureIndex makes sure that a collection has an index, and returns nil only when the index is ready. It does
+// not change an existing index. It returns ErrIndexExists for an index of the same name with another
+// declaration, unless opts contain ReplaceIndex.
 //
-// A new index is built while reads and writes continue. If ctx ends before it is
-// ready, EnsureIndex returns its error and the build continues; if the process
-// ends, the next Open continues it. If documents violate the uniqueness, or have
-// more entries than an index can hold, EnsureIndex returns the *UniqueError or
-// *DocumentError and there is no index.
+// A new index is built while reads and writes continue. If ctx ends before the index is ready, EnsureIndex
+// returns the error of ctx and the build continues; if the process ends, the next Open continues the build. If
+// documents violate the uniqueness, or have more entries than an index can hold, EnsureIndex returns a
+// *UniqueError or *DocumentError, and the collection does not get the index.
 //
-// EnsureIndex continues what an earlier call has left unfinished. If an index of
-// the name is being dropped, it waits and then builds the index anew; if a build
-// has failed with the disk, it builds again. If the index is dropped while
-// EnsureIndex waits for it, the error is ErrIndex.
+// EnsureIndex continues the unfinished work of an earlier call. If an index of the name is being dropped,
+// EnsureIndex waits and then builds the new index. If a build has failed because of the disk, EnsureIndex
+// builds again. If the index is dropped while EnsureIndex waits for it, the error is ErrIndex.
 func (db *DB) EnsureIndex(ctx context.Context, collection string, ix Index, opts ...IndexOption) error {
 	return db.EnsureIndexes(ctx, collection, []Index{ix}, opts...)
 }
 
-// EnsureIndexes makes sure that a collection has these indexes, and returns nil only when
-// all are ready. Those that are new are declared in one commit and built in one pass over the
-// documents, which takes much less time than one EnsureIndex after another.
+// EnsureIndexes makes sure that a collection has these indexes, and returns nil only when all are ready. It
+// declares the new indexes in one commit and builds them in one pass over the documents, which takes much less
+// time than one EnsureIndex after another.
 //
-// If one of the declarations is invalid or is refused with ErrIndexExists, nothing
-// is changed. Otherwise each index ends as EnsureIndex would end it: documents that refuse one of
-// them, by its uniqueness or its bounds, do not keep the others from becoming ready. The error joins those of
-// all indexes that are not. Two declarations of one name must be the same.
+// If one of the declarations is invalid or is refused with ErrIndexExists, nothing is changed. Otherwise the
+// result for each index is the same as with EnsureIndex: documents that violate the uniqueness or the bounds of
+// one index do not prevent the others from becoming ready. The returned error joins the errors of all indexes
+// that are not ready. Two declarations of one name must be the same.
 func (db *DB) EnsureIndexes(ctx context.Context, collection string, indexes []Index, opts ...IndexOption) error {
 	var o indexOptions
 	for _, option := range opts {
@@ -242,11 +250,10 @@ func (db *DB) EnsureIndexes(ctx context.Context, collection string, indexes []In
 	return db.core.EnsureIndexes(ctx, collection, indexes, o.inner)
 }
 
-// DropIndex removes an index of a collection and its entries. Queries that have
-// begun are not affected; a build in progress is cancelled, and its EnsureIndex
-// returns ErrIndex. DropIndex returns ErrIndex if there is no such index. If ctx
-// ends before the index is removed, DropIndex returns its error and the drop
-// continues; if the process ends, the next Open continues it.
+// DropIndex removes an index of a collection and its entries. Running queries are not affected. DropIndex
+// cancels a build in progress, and its EnsureIndex returns ErrIndex. DropIndex returns ErrIndex if the index
+// does not exist. If ctx ends before the index is removed, DropIndex returns the error of ctx and the drop
+// continues; if the process ends, the next Open continues the drop.
 func (db *DB) DropIndex(ctx context.Context, collection, name string) error {
 	return db.core.DropIndex(ctx, collection, name)
 }
@@ -264,26 +271,27 @@ func (db *DB) DropIndex(ctx context.Context, collection, name string) error {
 //		Lat   float64   `jay:"latitude"`
 //		Lng   float64   `jay:"longitude"`
 //		Area  string    `jay:"place"`
-//		Home  Address   // fields of its own may be tagged, too
+//		Home  Address   // its fields may be tagged, too
 //	}
 //
-// "text" enters a field into an index of words, called "text": all fields of T with the word are in one, and those with "text=NAME" in one of that
-// name. Behind it "analyzer=english" and "weight=3" say what is so of this field: see Index.Options.
+// "text" adds a field to an index of kind text. All fields of T with the word "text" are in one index of the
+// name "text", and fields with "text=NAME" are in one index of that name. After it, "analyzer=english" and
+// "weight=3" set options of this field: see Index.Options.
 //
-// "latitude" and "longitude" are two numbers of one struct that are a place, and "place" is a text of WKT or an object of GeoJSON: each has an index of
-// the kind "places", whose name may follow, as in "latitude=home".
+// "latitude" and "longitude" mark two numbers of one struct that form a place, and "place" marks a text in WKT
+// or an object in GeoJSON. Each place has an index of the kind "places", whose name may follow, as in
+// "latitude=home".
 //
-// "index" and "unique" declare an index on the field; with a name, all fields with
-// that name form one index, in the order of the struct. A name has letters, digits, _, -, . and
-// /. "desc" makes the field descending in the declaration before it. "utc", of a text, enters instants
-// into it, as "At as utc" does in Index.Fields. Both words, "index,unique", declare one unique
-// index. Fields of type time.Time, of pointers to it and of slices of it are entered as
-// instants.
+// "index" and "unique" declare an index on the field; with a name, all fields with that name form one index, in
+// the order of the struct. A name has letters, digits, _, -, . and /. "desc" makes the field descending in the
+// preceding declaration. "utc", for a text, indexes it as an instant, as "At as utc" does in Index.Fields. Both
+// words, "index,unique", declare one unique index. Fields of type time.Time, of pointers to it and of slices of
+// it are indexed as instants.
 //
-// An existing index that is declared otherwise now, as by a Jay that entered times as
-// text, is replaced: see ReplaceIndex. Indexes that are no longer declared are kept. See
-// DB.EnsureIndex for the rest. Indexes are no part of a transaction: on a collection
-// from In EnsureIndexes returns ErrUsage.
+// EnsureIndexes replaces an existing index whose declaration differs, such as an index of an older Jay that
+// indexed times as text: see ReplaceIndex. It keeps indexes that are no longer declared. The other rules are
+// those of DB.EnsureIndex. Indexes are not part of a transaction: on a collection from In, EnsureIndexes
+// returns ErrUsage.
 func (c *Collection[T]) EnsureIndexes(ctx context.Context, opts ...IndexOption) error {
 	db, ok := c.via.(*DB)
 	if !ok {
@@ -297,37 +305,58 @@ func (c *Collection[T]) EnsureIndexes(ctx context.Context, opts ...IndexOption) 
 	return db.EnsureIndexes(ctx, c.m.Collection, declared, opts...)
 }
 
-// DeclaredIndexes returns the indexes declared by the tags of T's fields, in the
-// order of the fields. CollectionOf has refused an invalid tag with ErrIndex, and an index on a field that
-// the body of a document lacks: the ID, the version, an unexported field and one with the tag json:"-".
+// EnsureIndex is DB.EnsureIndex for the collection, for an index that a tag cannot declare, such as one with a
+// condition. In addition it returns ErrIndex if a field or the condition names a member that the JSON of T does
+// not have, unless the collection has the option AnyField: such an index would be empty, and if it is unique,
+// it would refuse nothing. The check covers Fields and Where, and neither Options nor the fields of an index
+// with the option "each". On a collection from In, EnsureIndex returns ErrUsage.
+func (c *Collection[T]) EnsureIndex(ctx context.Context, ix Index, opts ...IndexOption) error {
+	db, ok := c.via.(*DB)
+	if !ok {
+		return fmt.Errorf("%w: EnsureIndex in a transaction", ErrUsage)
+	}
+	if err := builder.CheckIndex(c.m, ix); err != nil {
+		return err
+	}
+	return db.EnsureIndex(ctx, c.m.Collection, ix, opts...)
+}
+
+// DeclaredIndexes returns the indexes declared by the tags of T's fields, in the order of the fields.
+// CollectionOf returns ErrIndex for an invalid tag, and for an index on a field that is not in the body of a
+// document: the ID, the version, an unexported field and a field with the tag json:"-".
 func (c *Collection[T]) DeclaredIndexes() ([]Index, error) {
 	return catalog.Tagged(c.m.Type, c.m.Collection, c.m.Drop)
 }
 
-// Computed declares a computed index, whose entries are computed from documents: members of each document, or of each element of
-// one of its arrays, and counts and sums of groups of them. See package index, which has its parts Map, Reduce and Member. Its
-// fields:
+// Computed declares a computed index, whose entries are computed from documents: members of each document, or
+// of each element of one of its arrays, and counts and sums of groups of these: see package index, which has
+// its parts Map, Reduce and Member. Its fields:
 //
 //	Name    string         identifies it, without regard to case
-//	Maps    []index.Map    what documents have in it
-//	Reduce  *index.Reduce  makes groups of what the maps give; nil for none
+//	Maps    []index.Map    the entries of documents
+//	Reduce  *index.Reduce  groups the entries of the maps; nil for none
 //	Strict  bool           refuses documents for which an expression fails
 type Computed = index.Computed
 
-// RegisterFunction makes a Go function known to the program, by a name and a version of 1 to 128 bytes each: index.Map names them, and a
-// query in "each function('orders/lines', '2') as line". The function makes entries of the body of a document, which is decoded into D and has neither
-// ID nor metadata; an entry E is encoded as JSON, and counts as the element of an array does. Both as package encoding/json does it.
+// RegisterFunction registers a Go function under a name and a version of 1 to 128 bytes each. index.Map refers
+// to both, and so does a query with "each function('orders/lines', '2') as line". The function makes entries
+// from the body of a document. The body is decoded into D, without ID and metadata. Each entry E is encoded as
+// JSON, and is treated like an element of an array. Package encoding/json does both.
 //
-// It must be registered before a database is opened that has an index with it, such as in an init function: see FunctionError. RegisterFunction panics if
-// the name or the version is not valid, or both together are registered already.
+// Register a function before you open a database that has an index with it, for example in an init function:
+// see FunctionError. RegisterFunction panics if the name or the version is invalid, or if this name with this
+// version is already registered.
 //
-// The same body must always give the same entries, in each process and on each machine: the function looks at no clock, no random number, no
-// other document and no variable that changes, and does not use the database. What it gives otherwise is damage that Verify finds. A function that is changed so that it gives other
-// entries gets another version, and the index is declared with it by ReplaceIndex; the program keeps the old one registered until the new one is
-// built. It is called by several goroutines at once, in the commit of each write and more than once, so it should take microseconds.
+// The function must be deterministic: the same body must always give the same entries, in each process and on
+// each machine. It must not depend on the clock, random numbers, other documents or variables that change, and
+// must not use the database. Entries that differ are damage that Verify finds. If you change the function so
+// that it gives other entries, register it under another version, and declare the index with this version and
+// ReplaceIndex; keep the old version registered until the new index is built. Several goroutines call the
+// function at once, in the commit of each write and more than once, so it should take microseconds.
 //
-// A document for which the function returns an error or panics, or which does not fit into D, or for which it gives more than 10,000 entries or
-// 8 MiB, has no entries, and is among the errors of the index; a strict index refuses it.
+// A document has no entries, and is among the errors of the index, if the function returns an error or panics
+// for it, if it does not decode into D, or if it gives more than 10,000 entries or 8 MiB. A strict index
+// refuses such a document.
 func RegisterFunction[D, E any](name, version string, fn func(D) ([]E, error)) {
 	native.Register(native.ID{Name: name, Version: version}, func(body []byte) (entries [][]byte, err error) {
 		var d D
@@ -354,27 +383,27 @@ func RegisterFunction[D, E any](name, version string, fn func(D) ([]E, error)) {
 // ComputedInfo is a computed index and its state: see package index. Its fields:
 //
 //	Computed  Computed       the declaration, in canonical form
-//	State     IndexState     IndexBuilding until all parts are built; meanwhile answers are computed from documents
-//	Next      *ComputedInfo  takes its place when its parts are built; nil for none
+//	State     IndexState     IndexBuilding until all parts are built; until then answers are computed from documents
+//	Next      *ComputedInfo  the index that replaces it when its parts are built; nil for none
 //	Algebra   string         the declaration in one line, as Explain shows it
-//	Parts     []IndexInfo    the indexes that keep its answers
-//	Without   []string       why maps and members have no part: what they give is computed when it is asked for
+//	Parts     []IndexInfo    the indexes that store its answers
+//	Without   []string       why maps and members have no part: queries compute their results
 //	Unknown   string         why this version does not understand the declaration; "" for none
 type ComputedInfo = index.ComputedInfo
 
-// ComputedPreview is what a declaration of a computed index makes of some documents: see package index, which has its parts Part,
-// Previewed and Mapped. Its fields:
+// ComputedPreview is the result of a declaration of a computed index for some documents: see package index,
+// which has its parts Part, Previewed and Mapped. Its fields:
 //
 //	Algebra    string             the declaration in one line
-//	Parts      []index.Part       the indexes that would keep its answers
+//	Parts      []index.Part       the indexes that would store its answers
 //	Without    []string           why maps and members would have no part
-//	Documents  []index.Previewed  what the maps make of each document: entries, and expressions that fail
-//	Results    []json.RawMessage  what the reduce makes of these documents together
+//	Documents  []index.Previewed  results of the maps for each document: entries, and expressions that fail
+//	Results    []json.RawMessage  results of the reduce for these documents together
 type ComputedPreview = index.ComputedPreview
 
 // ComputedFailure is an expression of a computed index that fails for a document: see package index. Its fields:
 //
-//	Collection  string      that of the document
+//	Collection  string      of the document
 //	Failure     IndexError  the document, the expression, and why it fails
 type ComputedFailure = index.ComputedFailure
 
@@ -386,18 +415,22 @@ func ComputedOf(db *DB) ComputedIndexes {
 	return ComputedIndexes{core.ComputedIndexes{Database: &db.core}}
 }
 
-// Ensure makes sure that there is a computed index, and returns nil when its parts are ready: the indexes that keep its answers. One of the
-// same name that is declared otherwise is ErrIndexExists, unless ReplaceIndex is among opts: then the parts of the new one are built beside
-// the old one, which answers until they are ready, and parts of the same declaration stay. A declaration that is not valid is ErrIndex, and says why.
+// Ensure makes sure that a computed index exists, and returns nil when its parts are ready. The parts are the
+// indexes that store its answers. Ensure returns ErrIndexExists for an index of the same name with another
+// declaration, unless opts contain ReplaceIndex: then the old index answers queries while the parts of the new
+// one are built, and parts with the same declaration stay. Ensure returns an ErrIndex with the reason for an
+// invalid declaration.
 //
-// Queries may use a new index at once: what is not kept yet is computed from documents, as is what cannot be kept. If ctx ends,
-// Ensure returns its error and the build continues; if the process ends, the next Open continues it. If documents refuse a part, the
-// index is dropped, or stays as it was if it was to be replaced, and Ensure returns why.
+// Queries may use a new index at once: results that are not stored yet, or cannot be stored, are computed from
+// documents. If ctx ends, Ensure returns the error of ctx and the build continues; if the process ends, the
+// next Open continues the build. If documents refuse a part, Ensure returns the reason, and the index is
+// dropped; with ReplaceIndex, the old index stays.
 //
-// The parts are among DB.Indexes, with names such as "computed:Orders/ByProduct:17", and are not dropped for themselves. DropCollection drops
-// the computed indexes all of whose maps are of the collection; RenameCollection makes maps of the old name those of the new one.
+// DB.Indexes returns the parts, too, with names such as "computed:Orders/ByProduct:17". A part cannot be
+// dropped individually. DropCollection drops a computed index if all of its maps are over the dropped
+// collection. RenameCollection changes maps over the old name to the new name.
 //
-// The first computed index of a database raises its format to 12: older versions then refuse it.
+// The first computed index of a database raises its format to 12: older versions then refuse the database.
 func (c ComputedIndexes) Ensure(ctx context.Context, declared Computed, opts ...IndexOption) error {
 	var o indexOptions
 	for _, option := range opts {
@@ -406,20 +439,20 @@ func (c ComputedIndexes) Ensure(ctx context.Context, declared Computed, opts ...
 	return c.of.Ensure(ctx, declared, o.inner)
 }
 
-// Drop removes a computed index and the entries of its parts. It returns ErrIndex if there is none of the name. If ctx ends, or the
-// process, the removal of entries continues as that of DropIndex does.
+// Drop removes a computed index and the entries of its parts. It returns ErrIndex if no computed index has the
+// name. If ctx or the process ends, the removal of entries continues as with DropIndex.
 func (c ComputedIndexes) Drop(ctx context.Context, name string) error {
 	return c.of.Drop(ctx, name)
 }
 
-// Declared returns the declaration of a computed index, in canonical form. It returns ErrNoIndex if there is none of the name. It is much
-// cheaper than List.
+// Declared returns the declaration of a computed index, in canonical form. It returns ErrNoIndex if no computed
+// index has the name. Declared is much cheaper than List.
 func (c ComputedIndexes) Declared(ctx context.Context, name string) (Computed, error) {
 	return c.of.Declared(ctx, name)
 }
 
-// Canonical checks a declaration, and returns it in the form in which List and Declared return it. It stores nothing. One that is not valid is
-// ErrIndex, and says why.
+// Canonical checks a declaration, and returns it in the form in which List and Declared return it. It stores
+// nothing. It returns an ErrIndex with the reason for an invalid declaration.
 func (c ComputedIndexes) Canonical(declared Computed) (Computed, error) {
 	d, err := catalog.CanonicalComputed(declared)
 	if err != nil {
@@ -428,83 +461,95 @@ func (c ComputedIndexes) Canonical(declared Computed) (Computed, error) {
 	return d.Declared, nil
 }
 
-// Documents returns the query of the documents that have the entries which q asks for, a query of a computed index: for callers that want
-// the documents in place of the members, as RavenDB's clients do. Conditions, orders and facets are on members. Of the columns of q those are on members
-// whose first name isMember accepts; others, JavaScript, and what q includes are of the documents. The text of the query is its String, for DB.RQL.
+// Documents converts q, a query of a computed index, into the query for the documents that have the matching
+// entries. Use it for callers that want the documents instead of the members, as RavenDB's clients do.
+// Conditions, orders and facets apply to members. A column of q applies to a member if isMember accepts its
+// first name. Other columns, JavaScript and includes apply to the documents. To run the query, pass its String
+// to DB.RQL.
 //
-// It returns ErrNoIndex if there is no such index, and ErrQuery if the index has a reduce, several maps, or elements of arrays: its entries are not those of
-// the documents of a collection. Select such a query's id().
+// Documents returns ErrNoIndex if the index does not exist, and ErrQuery if the index has a reduce, several
+// maps, or elements of arrays, because its entries do not correspond to the documents of one collection. In
+// such a query select id() instead.
 func (c ComputedIndexes) Documents(ctx context.Context, q *query.Query, isMember func(name string) bool) (*query.Query, error) {
 	return c.of.Documents(ctx, q, isMember)
 }
 
-// List returns the computed indexes, by name, those that are to replace others among them.
+// List returns the computed indexes in the order of their names, including those that will replace others.
 func (c ComputedIndexes) List(ctx context.Context) ([]ComputedInfo, error) {
 	return c.of.List(ctx)
 }
 
-// Preview says what a declaration makes of documents, without declaring it: what each map of a document's collection gives for it, which
-// expressions fail for it, and what the reduce makes of all these documents together. They are those with the given IDs, at most 100, or the
-// first 10 of each collection of the maps. It reads documents as they are now, and changes nothing.
+// Preview applies a declaration to some documents, without storing it: it returns the results of each map for
+// each document of its collection, the expressions that fail, and the results of the reduce for all these
+// documents together. The documents are those with the given IDs, at most 100, or the first 10 of each
+// collection of the maps. Preview reads the present documents, and changes nothing.
 //
-// A declaration that is not valid is ErrIndex, and an ID without a document ErrNotFound. ErrQuery is returned for more than 1,000 entries, and
-// for more than 4 MiB of them or of results.
+// Preview returns ErrIndex for an invalid declaration, ErrNotFound for an ID without a document, and ErrQuery
+// for more than 1,000 entries, or for more than 4 MiB of entries or of results.
 func (c ComputedIndexes) Preview(ctx context.Context, declared Computed, ids ...string) (*ComputedPreview, error) {
 	return c.of.Preview(ctx, declared, ids)
 }
 
-// Errors returns the documents for which expressions of a computed index fail, by collection and ID, at most limit for each of its parts; 0
-// is 100, and 10,000 is the most. Those of one part are continued by IndexView.Errors. What no part keeps is not noted. It returns
-// ErrIndex if there is no computed index of the name.
+// Errors returns the documents for which expressions of a computed index fail, in the order of collections and
+// IDs, at most limit documents for each of its parts. A limit of 0 means 100; the greatest limit is 10,000. To
+// continue with one part, use IndexView.Errors. Failures of expressions that no part stores are not recorded.
+// Errors returns ErrIndex if no computed index has the name.
 func (c ComputedIndexes) Errors(ctx context.Context, name string, limit int) ([]ComputedFailure, error) {
 	return c.of.Errors(ctx, name, limit)
 }
 
-// SchemaError is returned for a write of a document that violates the schema of its collection, whose mode is schema.Refuse. Nothing was
-// changed. errors.Is(err, ErrSchema) is true. Its fields (see package schema):
+// SchemaError is the error of a write of a document that violates the schema of its collection, if the mode of
+// the schema is schema.Refuse. Nothing was changed. errors.Is(err, ErrSchema) is true. Its fields (see package
+// schema):
 //
-//	ID          string              the document; "" if its ID was not made yet
+//	ID          string              the document; "" if it has no ID yet
 //	Collection  string              its collection
-//	Count       int                 how many violations it has
+//	Count       int                 the number of violations
 //	Violations  []schema.Violation  the first 100: Path, a JSON pointer; Keyword; Message
 type SchemaError = schema.Error
 
-// SchemaRuleError is returned for a schema that cannot be the rule of a collection. Nothing was changed. errors.Is(err, ErrSchemaRule) is true. Its
-// fields (see package schema):
+// SchemaRuleError is the error for a schema that is not valid as the rule of a collection. Nothing was changed.
+// errors.Is(err, ErrSchemaRule) is true. Its fields (see package schema):
 //
 //	Collection  string  the collection
-//	Path        string  JSON pointer into the schema; "" for the whole, or if it is not known
+//	Path        string  JSON pointer into the schema; "" for the whole schema, or if unknown
 //	Rule        string  the rule that it breaks
-//	Value       string  what was given, shortened
+//	Value       string  the given value, shortened
 type SchemaRuleError = schema.RuleError
 
-// SchemaCompilerError is returned for a write into a collection with a schema that this program cannot check documents against: Options.Schemas is
-// missing, or refuses the schema. Nothing was changed. errors.Is(err, ErrSchemaRule) is true. Its fields (see package schema):
+// SchemaCompilerError is the error of a write into a collection with a schema, if this program cannot check
+// documents against the schema: Options.Schemas is missing, or refuses the schema. Nothing was changed.
+// errors.Is(err, ErrSchemaRule) is true. Its fields (see package schema):
 //
 //	Collection  string  the collection
-//	Cause       string  why Options.Schemas refuses the schema; "" if it is missing
+//	Cause       string  why Options.Schemas refuses the schema; "" if Options.Schemas is missing
 type SchemaCompilerError = schema.CompilerError
 
-// SchemaRules are the rules about the shape of documents: a JSON Schema for a collection, and what happens to a write that violates it. Each
-// write of a body is checked once, before it is staged and outside of all locks: inserts, puts, patches, saves of sessions, transactions, bulk
-// writers, changes by query, and what a server and an import write. A document is checked as it is stored, without its @metadata. Deletions,
-// changes of attachments, expiry, refreshes, renames of collections, restores, repairs and standbys check nothing: docs/schemas.md has all rules.
+// SchemaRules are the rules about the shape of documents. A rule is a JSON Schema for a collection, and a mode
+// for writes that violate it. Each write of a body is checked once, before it is staged and outside of all
+// locks: inserts, puts, patches, saves of sessions, transactions, bulk writers, changes by query, and writes of
+// a server or an import. The check applies to the stored document, without its @metadata. Deletions, changes of
+// attachments, expiry, refreshes, renames of collections, restores, repairs and standbys check nothing:
+// docs/schemas.md has all rules.
 //
-// Rules are kept in the database. The first one raises its format to 17: older versions then refuse it. A program without
-// Options.Schemas reads a collection with a rule, and deletes its documents; its other writes into the collection return a *SchemaCompilerError.
+// The database stores the rules. The first rule raises its format to 17: older versions then refuse the
+// database. A program without Options.Schemas can read a collection with a rule, and delete its documents; its
+// other writes into the collection return a *SchemaCompilerError.
 //
 // Definitions.Schemas returns the handle, which is safe for concurrent use.
 type SchemaRules struct{ db *core.Database }
 
-// Schemas returns the rules of the database about the shape of its documents.
+// Schemas returns the handle of the schema rules of the database.
 func (d Definitions) Schemas() SchemaRules { return SchemaRules(d) }
 
-// Set stores a rule in the place of the one that the collection has. When it returns, the rule is on disk, and every document that is committed
-// from then on was checked against it. The documents that are there are validated in the background: see Report. In an open transaction the documents
-// that it has written already are checked again when it commits.
+// Set stores the rule of a collection, replacing an existing rule. When Set returns, the rule is on disk, and
+// every document that is committed afterwards has been checked against it. Existing documents are validated in
+// the background: see Report. An open transaction checks the documents that it has already written again when
+// it commits.
 //
-// Set returns a *SchemaRuleError for a schema that Options.Schemas refuses and for what is out of bounds, and a *SchemaCompilerError without
-// Options.Schemas. Without it, a rule can still be switched off, if its schema stays as it is.
+// Set returns a *SchemaRuleError for a schema that Options.Schemas refuses and for values out of bounds, and a
+// *SchemaCompilerError without Options.Schemas. Without Options.Schemas, Set can still switch a rule off, if
+// its schema does not change.
 func (s SchemaRules) Set(ctx context.Context, rule schema.Rule) error {
 	return s.inside(ctx, "set", rule.Collection, func() error { return s.db.Schemas.Set(ctx, s.db.Env, rule) })
 }
@@ -526,7 +571,7 @@ func (s SchemaRules) inside(ctx context.Context, verb, collection string, fn fun
 	return nil
 }
 
-// Get returns the rule of a collection, or ErrNotFound. Case does not matter.
+// Get returns the rule of a collection, or ErrNotFound. The name is not case-sensitive.
 func (s SchemaRules) Get(ctx context.Context, collection string) (rule schema.Rule, err error) {
 	err = s.inside(ctx, "get", collection, func() error {
 		found, err := schemas.Get(s.db.Env.Engine, collection)
@@ -541,7 +586,7 @@ func (s SchemaRules) Get(ctx context.Context, collection string) (rule schema.Ru
 	return rule, err
 }
 
-// List returns all rules, also those that are off, in the order of the folded names of their collections.
+// List returns all rules, including those that are off, in the order of the folded names of their collections.
 func (s SchemaRules) List(ctx context.Context) (all []schema.Rule, err error) {
 	if err = ctx.Err(); err == nil {
 		err = s.db.Inside(func() (err error) {
@@ -555,9 +600,10 @@ func (s SchemaRules) List(ctx context.Context) (all []schema.Rule, err error) {
 	return all, nil
 }
 
-// Validate returns a *SchemaError for a document that violates the rule of a collection, whether the rule refuses such documents or warns of
-// them, and nil for a document that does not, and without a rule. It writes nothing. The document may have @metadata, which is left out. An invalid document is a
-// *DocumentError.
+// Validate returns a *SchemaError for a document that violates the rule of a collection, whether the rule
+// refuses such documents or only warns. It returns nil for a document that satisfies the rule, and if the
+// collection has no rule. It writes nothing. Validate ignores @metadata of the document. It returns a
+// *DocumentError for an invalid document.
 func (s SchemaRules) Validate(ctx context.Context, collection string, document []byte) error {
 	return s.inside(ctx, "validate by", collection, func() error {
 		scanned, err := metadata.Scan(document, s.db.Env.Limits)
@@ -568,9 +614,11 @@ func (s SchemaRules) Validate(ctx context.Context, collection string, document [
 	})
 }
 
-// Report returns what the validation of the documents that were there when the rule was set has found. It runs in the background, rests as
-// long as it works, and begins anew when the database is opened before it has ended; until then Running is true, or it has not begun. What was written meanwhile is
-// checked by its write. The report stays until the rule is set again. It is ErrNotFound without a rule.
+// Report returns the result of the validation of the documents that existed when the rule was set. The
+// validation runs in the background, pauses for as long as it works, and starts again if the database is
+// reopened before its end. Until its end, Running is true, or the validation has not begun. Documents that are
+// written during the validation are checked by their writes. The report stays until the rule is set again.
+// Report returns ErrNotFound if the collection has no rule.
 func (s SchemaRules) Report(ctx context.Context, collection string) (report schema.Report, err error) {
 	err = s.inside(ctx, "report on", collection, func() (err error) {
 		report, err = s.db.Schemas.Report(s.db.Env, collection)
@@ -579,8 +627,9 @@ func (s SchemaRules) Report(ctx context.Context, collection string) (report sche
 	return report, err
 }
 
-// Wait is Report when the validation has ended. It returns what ends ctx, ErrNotFound without a rule, a *SchemaRuleError for a rule that is
-// off, and a *SchemaCompilerError if this program cannot validate.
+// Wait waits for the end of the validation, and returns its Report. It returns the error of ctx if ctx ends,
+// ErrNotFound without a rule, a *SchemaRuleError for a rule that is off, and a *SchemaCompilerError if this
+// program cannot validate.
 func (s SchemaRules) Wait(ctx context.Context, collection string) (schema.Report, error) {
 	report, err := s.db.Schemas.Wait(ctx, s.db.Env, collection)
 	if err != nil {
@@ -589,9 +638,10 @@ func (s SchemaRules) Wait(ctx context.Context, collection string) (schema.Report
 	return report, nil
 }
 
-// Check validates all documents of rule.Collection against rule.Schema, which need not be the rule of the collection: so it says what a rule would
-// find. Mode does not matter. It writes nothing, and can be called on a database that is only read. Documents that are written meanwhile may be among the documents
-// or not. progress, if it is not nil, is called after each step of at most 1,000 documents.
+// Check validates all documents of rule.Collection against rule.Schema, which need not be the present rule of
+// the collection, and so shows the violations of a possible rule. Check ignores the mode. It writes nothing,
+// and works on a read-only database. It may or may not include documents that are written during the call.
+// Check calls progress, if not nil, after each step of at most 1,000 documents.
 func (s SchemaRules) Check(ctx context.Context, rule schema.Rule, progress func(documents int64)) (schema.Report, error) {
 	report, err := s.db.Schemas.Try(ctx, s.db.Env, s.db.Docs, rule, progress)
 	if err != nil {
@@ -600,16 +650,16 @@ func (s SchemaRules) Check(ctx context.Context, rule schema.Rule, progress func(
 	return report, nil
 }
 
-// Definitions are what programs declare for a database and keep in it, beside the documents: JSON objects, by kind
-// and name. jay serve keeps there the indexes and configurations that RavenDB's clients give it. They mean
-// nothing to package jay. Backups and checkpoints have them, queries and changes do not. DB.Definitions returns the
-// handle, which is safe for concurrent use.
+// Definitions are JSON objects, by kind and name, that programs store in a database separately from the
+// documents. jay serve stores there the indexes and configurations of RavenDB's clients. Package jay does not
+// interpret definitions. Backups and checkpoints contain them; queries and change feeds do not. DB.Definitions
+// returns the handle, which is safe for concurrent use.
 //
 // A kind has 1 to 64 lower-case letters, digits and hyphens. A name follows the rules of IDs, has at most 512
-// bytes, and case does not matter. A definition has at most 256 KiB, and is returned as it was given, so that
-// members which one program does not know are not lost.
+// bytes, and is not case-sensitive. A definition has at most 256 KiB, and is returned unchanged, so a program
+// does not lose members that it does not know.
 //
-// The first definition of a database raises its format to 5: older versions then refuse it.
+// The first definition of a database raises its format to 5: older versions then refuse the database.
 type Definitions struct{ db *core.Database }
 
 // Definitions returns the definitions of the database.
@@ -618,7 +668,7 @@ func (db *DB) Definitions() Definitions { return Definitions{&db.core} }
 // Definition is a definition of a kind.
 type Definition struct {
 	Name   string          // folded
-	Number uint64          // of the change that has stored it: it grows with every change, and never repeats
+	Number uint64          // of the change that stored it; numbers grow with every change, and never repeat
 	Value  json.RawMessage // a JSON object
 }
 
@@ -630,11 +680,11 @@ func (d *Definition) Decode(v any) error {
 	return nil
 }
 
-// DefinitionChange stores a definition in the place of the one that is there, or removes it.
+// DefinitionChange stores a definition, replacing an existing one, or removes it.
 type DefinitionChange struct {
 	Kind, Name string
 	Value      json.RawMessage // nil removes the definition
-	IfMissing  bool            // a definition that is there stays as it is
+	IfMissing  bool            // does not change an existing definition
 }
 
 // Get returns a definition, or ErrNotFound.
@@ -668,7 +718,7 @@ func (d Definitions) List(ctx context.Context, kind string) (all []*Definition, 
 	return all, nil
 }
 
-// Last returns the number of the last change of a definition; 0 if there was none.
+// Last returns the number of the last change of any definition; 0 if there was none.
 func (d Definitions) Last(ctx context.Context) (n uint64, err error) {
 	err = d.read(ctx, func(r storage.Reader) (err error) {
 		n, err = definitions.Last(r)
@@ -688,9 +738,9 @@ func (d Definitions) read(ctx context.Context, fn func(storage.Reader) error) er
 	return d.db.Inside(func() error { return fn(d.db.Env.Engine) })
 }
 
-// Change makes changes in one commit, all or none, which is on disk when Change returns. There are at most 1,024.
-// Removing a definition that is not there changes nothing. Bad kinds, names and values are ErrUsage, or an
-// *IDError.
+// Change makes up to 1,024 changes in one atomic commit, which is on disk when Change returns. Removing a
+// missing definition changes nothing. Change returns ErrUsage or an *IDError for invalid kinds, names and
+// values.
 func (d Definitions) Change(ctx context.Context, changes ...DefinitionChange) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -280,3 +280,52 @@ func TestDeclaredIndexes_NameGoesOn(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+// Ensure that an index of a typed collection is refused if it names a member that the type lacks, and made if it is right.
+func TestCollection_EnsureIndex(t *testing.T) {
+	type line struct{ Product string }
+	type loan struct {
+		ID       string
+		Copy     string `json:"copy"`
+		Returned bool   `json:"returned"`
+		Lines    []line
+	}
+	db := memory(t, nil)
+	loans := collectionOf[loan](t, db)
+	for _, test := range []struct {
+		name  string
+		index jay.Index
+		want  string
+	}{
+		{"field", jay.Index{Fields: []string{"Copy"}}, `field "Copy": the JSON of jay_test.loan has no member "Copy": did you mean "copy"?`},
+		{"descending", jay.Index{Fields: []string{"-Copy as date"}}, `no member "Copy"`},
+		{"expression", jay.Index{Fields: []string{"coalesce(copy, Title)"}}, `no member "Title"`},
+		{"element", jay.Index{Fields: []string{"Lines.Produkt"}}, `did you mean "Product"?`},
+		{"condition", jay.Index{Name: "lent", Fields: []string{"copy"}, Unique: true, Where: "Returned = false"}, `condition "Returned = false": the JSON of jay_test.loan has no member "Returned": did you mean "returned"?`},
+		{"text", jay.Index{Kind: "text", Fields: []string{"Notes"}}, `no member "Notes"`},
+	} {
+		err := loans.EnsureIndex(ctx, test.index)
+		if !errors.Is(err, jay.ErrIndex) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want %q", test.name, err, test.want)
+		}
+	}
+	if list, err := db.Indexes(ctx, ""); len(list) != 0 || err != nil {
+		t.Errorf("refused indexes: %v, %v", list, err)
+	}
+	if err := loans.EnsureIndex(ctx, jay.Index{Fields: []string{"copy["}}); !errors.Is(err, jay.ErrIndex) {
+		t.Errorf("no path: %v", err)
+	}
+	must(t, loans.EnsureIndex(ctx, jay.Index{Name: "lent", Fields: []string{"copy"}, Unique: true, Where: "returned = false"}))
+	must(t, loans.EnsureIndex(ctx, jay.Index{Name: "products", Fields: []string{"Lines.Product"}}))
+	for i, want := range []error{nil, jay.ErrUnique} {
+		if _, err := loans.Insert(ctx, &loan{Copy: "c"}); !errors.Is(err, want) {
+			t.Errorf("insert %d: got %v, want %v", i, err, want)
+		}
+	}
+	anything := collectionOf[loan](t, db, jay.AnyField())
+	must(t, anything.EnsureIndex(ctx, jay.Index{Fields: []string{"Title"}}))
+	err := db.Update(ctx, func(tx *jay.Tx) error { return loans.In(tx).EnsureIndex(ctx, jay.Index{Fields: []string{"copy"}}) })
+	if !errors.Is(err, jay.ErrUsage) {
+		t.Errorf("in a transaction: %v", err)
+	}
+}

@@ -1,5 +1,5 @@
-// Package storage is the contract between Jay and a storage engine: ordered
-// keys, atomic transactions, durability.
+// Package storage defines the contract between Jay and a storage engine: ordered keys, atomic
+// transactions, durability.
 //
 // An [Engine] commits functions of a [Tx], a [Reader] reads committed keys
 // ([Engine.Snapshot] those of one moment), an [Iterator] walks over a range of
@@ -7,8 +7,8 @@
 // Pebble. Another engine on an ordered, transactional store must pass
 // enginetest.Run.
 //
-// This package is for the authors of engines and changes with what they need:
-// a minor version of Jay may add to it or rename. Programs use package jay.
+// This package is for the authors of engines. A minor version of Jay may add to it or rename.
+// Programs use package jay.
 //
 // # The caller's duties
 //
@@ -77,8 +77,8 @@ type Engine interface {
 	// concurrent Updates share the sync. Without sync, a crash of the process or
 	// the machine may lose the commit, together with all later ones.
 	//
-	// An error of fn does not wait for the disk: a crash may still undo what fn
-	// has read, until Sync has returned.
+	// Update returns an error of fn without waiting for the disk: a crash may still undo what fn has
+	// read, until Sync has returned.
 	//
 	// If ctx ends before the commit has begun, Update returns ctx's error and
 	// nothing has changed. If it ends later, Update returns an ErrUnknownOutcome
@@ -89,9 +89,9 @@ type Engine interface {
 	// and that nothing was committed.
 	Update(ctx context.Context, sync bool, fn func(Tx) error) error
 
-	// Sync returns when every commit before the call is on disk, also that of an
-	// Update which has returned ErrUnknownOutcome as its context ended. If ctx ends
-	// first, or the log cannot be synced, Sync returns ErrUnknownOutcome.
+	// Sync waits until every commit before the call is on disk, including the commit of an Update that
+	// has returned ErrUnknownOutcome because its context ended. If ctx ends first, or the log cannot
+	// be synced, Sync returns ErrUnknownOutcome.
 	Sync(ctx context.Context) error
 
 	// TrackWrites begins to track writes, so that a caller can read many keys
@@ -115,15 +115,14 @@ type Engine interface {
 	// commits are durable as soon as they can be read returns a Snapshot.
 	Latest() Snapshot
 
-	// NextCommit returns a channel that is closed when a Snapshot shows more than one
-	// that was taken before the call: a caller that finds nothing new, asks for the
-	// channel, looks again and then waits for it misses no commit. It may be closed
-	// without news. All callers share the channel, and commits that no caller waits for
-	// cost next to nothing. When the engine fails, the channel is closed, and from then on
-	// NextCommit returns ErrFailed. Close need not close it.
+	// NextCommit returns a channel that is closed when a Snapshot shows more than one that was taken
+	// before the call: a caller that finds nothing new, asks for the channel, looks again and then
+	// waits for it misses no commit. The engine may close it although nothing is new. All callers
+	// share the channel, and commits that no caller waits for cost next to nothing. When the engine
+	// fails, the channel is closed, and from then on NextCommit returns ErrFailed. Close need not
+	// close it.
 	//
-	// An engine that other processes write to, and that they do not notify, asks them
-	// from time to time.
+	// An engine whose store other processes write to without notifying it polls the store.
 	NextCommit() (<-chan struct{}, error)
 
 	// Creating reports whether FinishCreation was never called on this store,
@@ -132,41 +131,41 @@ type Engine interface {
 	// cannot lose part of a store may report whether the store is empty.
 	Creating() bool
 
-	// FinishCreation notes that what a new store begins with is committed and
-	// synced. It is durable when it returns.
+	// FinishCreation records that the initial content of a new store is committed and synced. The
+	// record is durable when FinishCreation returns.
 	FinishCreation() error
 
 	// Limits returns how much can be stored. It is the same for as long as the engine is open.
 	// An Update that stages more returns a *LimitError.
 	Limits() Limits
 
-	// Format returns the format of the store. It covers what is committed when Format is called, and
-	// what a Snapshot that was taken before shows. It is cheap.
+	// Format returns the format of the store. It covers all commits before the call, and all that
+	// earlier Snapshots show. It is cheap.
 	Format() StoreFormat
 
-	// Shared says whether other engines, of this process or of others, may write to the
-	// store while this one has it open. If so, only what was read in a transaction, or from a
-	// snapshot, is known: what an earlier call has found may have changed. The numbers of Tx.Sequence are
-	// those of this engine alone, and a database draws its own from a key of the store.
+	// Shared reports whether other engines, of this process or of others, may write to the store while
+	// this engine has it open. If so, only reads in a transaction or from a snapshot are reliable:
+	// results of earlier calls may have changed. The numbers of Tx.Sequence belong to this engine
+	// only, and a database draws its own numbers from a key of the store.
 	Shared() bool
 
-	// Stats returns figures about memory and disk. It is cheap. An engine leaves
-	// at 0 what it does not know.
+	// Stats returns figures about memory and disk. It is cheap. An engine leaves figures that it does
+	// not know at 0.
 	Stats() Stats
 
-	// Compact rewrites what is on disk so that deleted and overwritten values take
-	// no space, but for those that open snapshots show. Reads and transactions go
-	// on. If ctx ends, Compact returns its error; what it has begun may continue, for
-	// a bounded part of the store, and Close waits for that.
-	// If the engine fails, it returns ErrFailed. An engine that frees space by
-	// itself returns nil.
-	Compact(ctx context.Context) error
+	// Compact rewrites the store on disk so that deleted and overwritten values of keys in [lo, hi)
+	// take no space and iterators need not pass them, except values that open snapshots show. A nil
+	// bound means no bound: Compact(ctx, nil, nil) rewrites the whole store. Compact may also rewrite
+	// keys around the range. Reads and transactions go on. If ctx ends, Compact returns the error of
+	// ctx. Work that has begun may continue, for a bounded part of the store, and Close waits for it.
+	// If the engine fails, Compact returns ErrFailed. An engine that frees space automatically returns
+	// nil.
+	Compact(ctx context.Context, lo, hi []byte) error
 
-	// Await returns nil when done is closed, which the caller does when all its
-	// calls on the engine have ended, before it calls Close. If the disk does not
-	// answer meanwhile, Await makes the engine fail, so that those calls return,
-	// and if they still do not, it returns an ErrFailed within a stated time. An
-	// engine whose calls cannot hang waits for done.
+	// Await returns nil when done is closed. The caller closes done when all its calls on the engine
+	// have ended, before it calls Close. If the disk does not answer in the meantime, Await makes the
+	// engine fail, so that these calls return. If they still do not return, Await returns an ErrFailed
+	// within a documented time. An engine whose calls cannot hang waits for done.
 	Await(done <-chan struct{}) error
 
 	// Close makes everything committed durable, synced or not, and releases
@@ -180,24 +179,25 @@ type Engine interface {
 // work than reading all keys: by links to files that do not change, or by asking its
 // server for a copy. An Engine need not be one.
 type Checkpointer interface {
-	// Checkpoint makes the directory dir, which must not exist, and from which an engine of the same
-	// kind opens the state of one moment: it shows every commit that had returned before the
-	// call. Reads and transactions go on. If it fails, or the process ends, there is no dir.
+	// Checkpoint makes the directory dir, which must not exist. An engine of the same kind can open
+	// dir, and shows the state of one moment, which includes every commit that had returned before the
+	// call. Reads and transactions go on. If Checkpoint fails, or the process ends, there is no dir.
 	Checkpoint(ctx context.Context, dir string) error
 }
 
-// Rekeyer is an Engine that encrypts its files, and can give them another key while it is used. An Engine need not be one. Its methods return
-// ErrKey if its files are not encrypted.
+// Rekeyer is an Engine that encrypts its files, and can give them another key while it is used. An
+// Engine need not be one. Its methods return ErrKey if its files are not encrypted.
 type Rekeyer interface {
-	// RenewKey asks for the newest key, with which the files that are made from now on are encrypted, and returns its ID. After an error it is the key
-	// before. The key is needed for the next Open from then on. If expected is not empty, and the newest key has another ID, the error is ErrKey and nothing is changed.
+	// RenewKey asks for the newest key, encrypts later files with it, and returns its ID. After an
+	// error the engine still uses the key before. The next Open needs the new key. If expected is not
+	// empty, and the newest key has another ID, the error is ErrKey and nothing is changed.
 	RenewKey(expected string) (id string, err error)
 
 	// OlderKeys returns the names of the files that need another key than the newest one.
 	OlderKeys() ([]string, error)
 
-	// Rekey encrypts one of these files anew, and reports whether it has. Reads and transactions go on. It leaves a file alone that is still being written, or is
-	// gone.
+	// Rekey encrypts one of these files with the newest key, and reports whether it has done so. Reads
+	// and transactions go on. Rekey skips a file that is still being written or no longer exists.
 	Rekey(name string) (done bool, err error)
 }
 
@@ -227,30 +227,31 @@ type Reader interface {
 // ManyGetter is a Reader that gets many keys in less time than Get takes for each, such
 // as one that asks a server. A Reader need not be one.
 type ManyGetter interface {
-	// GetMany calls found for each of keys that is there, in any order, with its index and its
-	// value, which is valid until found returns and must not be changed. It ends when found
-	// returns an error, and returns that.
+	// GetMany calls found for each of keys that exists, in any order, with the index and the value of
+	// the key. The value is valid until found returns and must not be changed. found must not use the
+	// Reader. If it returns an error, GetMany ends and returns it.
 	GetMany(keys [][]byte, found func(i int, value []byte) error) error
 }
 
-// Snapshot is a Reader of one moment. It holds space until it is closed. All of its
-// methods but Close are safe for concurrent use. It shows its moment for as long as Limits.SnapshotAge says at
-// least, and returns ErrSnapshotExpired when it cannot any more.
+// Snapshot is a Reader of one moment. It holds space until it is closed. All of its methods but
+// Close are safe for concurrent use. It shows its moment for at least Limits.SnapshotAge, and
+// returns ErrSnapshotExpired when it no longer can.
 type Snapshot interface {
 	Reader
 
-	// WaitDurable returns when every commit that the snapshot shows is on disk. It
-	// returns what Engine.Sync returns.
+	// WaitDurable waits until every commit that the snapshot shows is on disk. Its errors are those of
+	// Engine.Sync.
 	WaitDurable(ctx context.Context) error
 
 	Close() error
 }
 
-// Numbered is a Snapshot that knows which commits it shows, so that what was read of one need not be read again of
-// another that shows the same. A Snapshot need not be one.
+// Numbered is a Snapshot that knows which commits it shows, so that a caller need not read another
+// Snapshot with the same state again. A Snapshot need not be one.
 type Numbered interface {
-	// CommitNumber returns the number of the last commit that the Snapshot shows: it shows all until then, and none after. Snapshots of
-	// one Engine with the same number show the same. It reports false if the Snapshot does not know. It is cheap.
+	// CommitNumber returns the number of the last commit that the Snapshot shows. The Snapshot shows
+	// all commits up to it, and none after. Snapshots of one Engine with the same number show the same
+	// state. known is false if the Snapshot does not know the number. CommitNumber is cheap.
 	CommitNumber() (number uint64, known bool)
 }
 
@@ -258,13 +259,13 @@ type Numbered interface {
 // that a later count of the same range walks only where something was written since. A
 // Snapshot need not be one.
 type CountMemory interface {
-	// KnownCounts returns the parts of [lo, hi) whose number of keys is known, ascending and
-	// apart. What it returns is exact for what the Snapshot shows.
+	// KnownCounts returns the parts of [lo, hi) whose number of keys is known, ascending and disjoint.
+	// The numbers are exact for the Snapshot.
 	KnownCounts(lo, hi []byte) []RangeCount
 
-	// KeepCounts offers parts that were counted by walks over this Snapshot, ascending and
-	// apart. Some of them, or none, may be kept, for this and other Snapshots. The slice and
-	// the keys are the engine's from then on.
+	// KeepCounts offers parts that were counted by walks over this Snapshot, ascending and disjoint.
+	// The engine may keep some of them, or none, for this and other Snapshots. The slice and the keys
+	// belong to the engine from then on.
 	KeepCounts(parts []RangeCount)
 }
 
@@ -274,11 +275,12 @@ type RangeCount struct {
 	Keys   int64
 }
 
-// WriteTracker tracks writes from Engine.TrackWrites to Close. It is safe for
-// concurrent use, but for Close.
+// WriteTracker tracks writes from Engine.TrackWrites to Close. Its methods are safe for concurrent
+// use, except Close. A WriteTracker that is also a ManyGetter gets keys as they are committed now,
+// and its user need not ask for readers.
 type WriteTracker interface {
-	// NewReader returns a reader of what is committed now. It must be closed
-	// before the WriteTracker is.
+	// NewReader returns a reader of the state that is committed now. It must be closed before the
+	// WriteTracker is.
 	NewReader() (BatchReader, error)
 
 	// Close ends the tracking.
@@ -292,8 +294,8 @@ type BatchReader interface {
 	// next call and must not be changed.
 	Get(key []byte) ([]byte, error)
 
-	// Missing reports whether none of keys, which ascend, is there. It may be false
-	// for keys that are missing if there are many others between them.
+	// Missing reports whether none of keys exists. keys must ascend. Missing may return false for
+	// missing keys if there are many other keys between them.
 	Missing(keys [][]byte) (bool, error)
 
 	Close() error
@@ -302,20 +304,18 @@ type BatchReader interface {
 // Tx stages the writes of one transaction and reads through them. It belongs
 // to the function it was given to, and to the goroutine that runs it.
 type Tx interface {
-	// Get is Reader.Get, and sees what this transaction staged. A conflict on
-	// a key that was read makes the transaction run again or fail.
+	// Get is Reader.Get, and also sees the staged writes of this transaction. A conflict on a key that
+	// was read makes the transaction run again or fail.
 	Get(key []byte) (value []byte, closer io.Closer, err error)
 
-	// Unchanged reports whether Get would find at key what a reader of w found
-	// there: no commit has written key since w began, and this transaction has
-	// not staged it. The answer may be false for a key that is unchanged. True
-	// counts as a read of key.
+	// Unchanged reports whether Get would find the same value at key as a reader of w: no commit has
+	// written key since w began, and this transaction has not staged it. The answer may be false for a
+	// key that is unchanged. True counts as a read of key.
 	Unchanged(w WriteTracker, key []byte) bool
 
-	// Iterate is Reader.Iterate over what was committed before: it does not see
-	// what this transaction staged. A conflict on a key in [lo, hi), present or
-	// absent, makes the transaction run again or fail. The iterator must be closed
-	// before the function returns.
+	// Iterate is Reader.Iterate over the committed state: it does not see the staged writes of this
+	// transaction. A conflict on a key in [lo, hi), present or absent, makes the transaction run again
+	// or fail. The iterator must be closed before the function returns.
 	Iterate(lo, hi []byte) (Iterator, error)
 
 	// Set stages the value head followed by tail at key. Two parts spare the
@@ -326,49 +326,45 @@ type Tx interface {
 	// Delete stages the removal of key, whether or not it is there.
 	Delete(key []byte)
 
-	// Add stages the addition of deltas to the numbers at key, one by one; there are at
-	// most MaxNumbers, and both are copied. A number is 8 bytes, big-endian, in two's
-	// complement, and the value of a key is its numbers, one behind the other. Numbers
-	// that a key does not have are 0: those of a missing one, and those behind its last.
-	// A key whose numbers have all become 0 is removed. It never holds anything but
-	// numbers. Transactions that add to the same key do not conflict with each other;
-	// one that reads it conflicts with them. A sum beyond 64 bits wraps around.
+	// Add stages the addition of deltas to the numbers at key, one by one; there are at most
+	// MaxNumbers, and both are copied. A number is 8 bytes, big-endian, in two's complement. The value
+	// of a key is the sequence of its numbers. Numbers that a key does not have are 0: all numbers of
+	// a missing key, and the numbers after the last. A key whose numbers have all become 0 is removed.
+	// It never holds anything but numbers. Transactions that add to the same key do not conflict with
+	// each other; one that reads it conflicts with them. A sum beyond 64 bits wraps around.
 	//
 	// An engine without such an operation reads the numbers and sets them, which is
 	// right if it runs one transaction at a time, or adds up one key for each
 	// writer when they are read.
 	Add(key []byte, deltas ...int64)
 
-	// Sequence draws the next number of this engine's commit sequence. Numbers
-	// start at 1 and are given to a commit in the order of its calls; those of
-	// a transaction that fails or runs again are drawn anew. It returns
-	// ErrSequenceExhausted past 1<<63 - 1.
+	// Sequence draws the next number of this engine's commit sequence. Numbers start at 1 and are
+	// given to a commit in the order of its calls; the numbers of a transaction that fails or runs
+	// again are drawn again. It returns ErrSequenceExhausted past 1<<63 - 1.
 	Sequence() (uint64, error)
 
-	// RequireFeature notes that what the transaction stages needs a feature: before any of it is
-	// committed, the format of the store is raised, durably. It does nothing if the store uses the feature
-	// already, and costs next to nothing. If the engine does not know the feature, Update
-	// returns a *FormatError and nothing is committed. A transaction that fails may have raised the
-	// format.
+	// RequireFeature declares that the staged keys need a feature: the engine raises the format of the
+	// store, durably, before it commits any of them. It does nothing if the store uses the feature
+	// already, and costs next to nothing. If the engine does not know the feature, Update returns a
+	// *FormatError and nothing is committed. A transaction that fails may have raised the format.
 	RequireFeature(f Feature)
 
 	// RequireSync makes Update wait for the disk even if its caller did not
 	// ask for it. An engine that syncs every commit ignores it.
 	RequireSync()
 
-	// OnDecided has d called once readers see this run's commit, and never again
-	// an older state, or once the run has failed. That may be before Update
-	// returns or long after, on any goroutine. d is not called for a commit that
-	// is in doubt because the engine failed, and may not be called if Update
-	// returns an error other than ErrUnknownOutcome. An engine without commits in
+	// OnDecided registers d. The engine calls d once readers see this run's commit, and never again an
+	// older state, or once the run has failed. That may be before Update returns or long after, on any
+	// goroutine. d is not called for a commit that is in doubt because the engine failed, and may not
+	// be called if Update returns an error other than ErrUnknownOutcome. An engine without commits in
 	// doubt calls d before Update returns.
 	OnDecided(d Decider)
 }
 
-// MaxNumbers is how many numbers Tx.Add adds to at one key.
+// MaxNumbers is the greatest number of numbers at one key of Tx.Add.
 const MaxNumbers = 8
 
-// Decider is what Tx.OnDecided calls. It must not block.
+// Decider is the callback of Tx.OnDecided. Decided must not block.
 type Decider interface{ Decided() }
 
 // Iterator walks over keys in byte order. Key and Value are valid until the
@@ -391,13 +387,22 @@ type Iterator interface {
 // Skipper is an Iterator that passes many keys in less time than Next takes for each. An
 // Iterator need not be one.
 type Skipper interface {
-	// Skip calls Next n times, n > 0, or until it returns false, and returns how often it has called
-	// it and what the last call returned. The iterator must stand on a key.
+	// Skip calls Next n times, n > 0, or until Next returns false. It returns how often it has called
+	// Next, and the result of the last call. The iterator must stand on a key.
 	Skip(n int) (called int, more bool)
 }
 
-// SeekExact moves it to key, which must lie within its bounds, and reports whether the key is there.
-// What may follow is any move but Next and Prev.
+// Passer is an Iterator that counts the deleted and overwritten values that it has passed. An
+// Iterator need not be one.
+type Passer interface {
+	// Passed returns about how many deleted and overwritten values the iterator has passed since it
+	// was opened. To pass one takes as long as to read a value. Compact of the range frees the values
+	// that no snapshot shows.
+	Passed() int
+}
+
+// SeekExact moves it to key, which must lie within its bounds, and reports whether the key is
+// there. The next move must not be Next or Prev.
 func SeekExact(it Iterator, key []byte) bool {
 	if f, ok := it.(Finder); ok {
 		return f.SeekExact(key)
@@ -405,13 +410,13 @@ func SeekExact(it Iterator, key []byte) bool {
 	return it.SeekGE(key) && bytes.Equal(it.Key(), key)
 }
 
-// Finder is an Iterator with a way of its own for the function SeekExact, which need not find the key
+// Finder is an Iterator with an implementation of the function SeekExact that need not find the key
 // that follows. An Iterator need not be one.
 type Finder interface {
 	SeekExact(key []byte) bool
 }
 
-// Stats are figures about an engine at one moment. What is counted is counted since Open.
+// Stats are figures about an engine at one moment. Counters count since Open.
 type Stats struct {
 	DiskBytes        uint64 `json:"diskBytes"`        // all files: tables, log, manifests
 	CacheBytes       int64  `json:"cacheBytes"`       // blocks held in the cache

@@ -41,6 +41,22 @@ func (g *Group) Go(fn func()) {
 	}
 }
 
+// Every calls fn at each interval, on a goroutine of its own, until Stop.
+func (g *Group) Every(interval time.Duration, fn func()) {
+	g.Go(func() {
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				fn()
+			case <-g.ctx.Done():
+				return
+			}
+		}
+	})
+}
+
 // Stop ends the context of the group and waits for its goroutines. There are no others
 // afterwards.
 func (g *Group) Stop() {

@@ -76,23 +76,7 @@ func (q Definition) checkNames() error {
 	if q.Mapping == nil || q.Mapping.AnyField {
 		return nil
 	}
-	member := func(f query.Field) error {
-		if f.Meta != query.MetaNone || f.Path.IsZero() {
-			return nil
-		}
-		return checkMember(q.Mapping, f.Path)
-	}
-	check := func(f query.Field) error {
-		if f.Expression == nil {
-			return member(f)
-		}
-		for _, operand := range f.Expression.Fields() {
-			if err := member(operand); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+	check := membersOf(q.Mapping, errs.ErrQuery)
 	if err := query.EachField(q.Query.Where, check); err != nil {
 		return err
 	}
@@ -130,15 +114,36 @@ func (q Definition) checkNames() error {
 		}
 	}
 	for _, p := range q.Query.Include {
-		if err := checkMember(q.Mapping, p); err != nil {
+		if err := checkMember(q.Mapping, p, errs.ErrQuery); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkMember returns errs.ErrQuery for a path that leads nowhere in the JSON of a type.
-func checkMember(m *codec.Mapping, p jsonpath.Path) error {
+// membersOf returns a function that checks the members of a field, or of an expression. Its errors are of a kind.
+func membersOf(m *codec.Mapping, kind error) func(f query.Field) error {
+	member := func(f query.Field) error {
+		if f.Meta != query.MetaNone || f.Path.IsZero() {
+			return nil
+		}
+		return checkMember(m, f.Path, kind)
+	}
+	return func(f query.Field) error {
+		if f.Expression == nil {
+			return member(f)
+		}
+		for _, operand := range f.Expression.Fields() {
+			if err := member(operand); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// checkMember returns an error of a kind for a path that leads nowhere in the JSON of a type.
+func checkMember(m *codec.Mapping, p jsonpath.Path, kind error) error {
 	if m.Members.Has(p.String()) {
 		return nil
 	}
@@ -174,7 +179,7 @@ func checkMember(m *codec.Mapping, p jsonpath.Path) error {
 	case u.Type.Kind() != reflect.Struct:
 		hint = ", and no members at all"
 	}
-	return fmt.Errorf("%w: %s%s (option AnyField allows it)", errs.ErrQuery, what, hint)
+	return fmt.Errorf("%w: %s%s (option AnyField allows it)", kind, what, hint)
 }
 
 // checkIncludes refuses a query whose includes could not arrive.

@@ -232,7 +232,7 @@ func (w *Writer) prepare(ctx context.Context, p *write.Preparation) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := w.db.Env.Enter(); err != nil {
+	if err := w.db.Env.EnterWrite(); err != nil {
 		return err
 	}
 	defer w.db.Env.Exit()
@@ -534,7 +534,9 @@ func writeBatch(ctx context.Context, db *core.Database, ops []*write.Op, sync bo
 	defer prefetched.Close(ops)
 	err = db.Writer.DrawIdentities(ctx, ops, nil)
 	if err == nil {
-		err = db.Writer.Redrawing(ctx, ops, func() error { return db.Writer.Load(ctx, sync, batchTransaction(ops, prefetched)) })
+		err = db.Writer.Redrawing(ctx, ops, func() error {
+			return db.Writer.Load(write.Expecting(ctx, db.Env, ops, nil), sync, batchTransaction(ops, prefetched))
+		})
 	}
 	db.Writer.SettleIdentities(ops, err)
 	if err != nil {

@@ -446,10 +446,22 @@ func (r *Record) Move(number uint32, to index.State) {
 			r.withdraw(e)
 		}
 		e.State = to
+		if to == index.Dropping {
+			r.release(number)
+		}
 	case from == index.Dropping && to == Gone:
 		r.Indexes = slices.DeleteFunc(r.Indexes, func(e RecordEntry) bool { return e.Number == number })
 	default:
 		panic(fmt.Sprintf("jay: index %d cannot go from state %q to %q", number, from, to))
+	}
+}
+
+// release makes the indexes that are to replace an index, which is dropped, stand for themselves: the name is theirs.
+func (r *Record) release(number uint32) {
+	for i := range r.Indexes {
+		if e := &r.Indexes[i]; e.Replaces == number {
+			e.Replaces = 0
+		}
 	}
 }
 

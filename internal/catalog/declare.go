@@ -19,7 +19,7 @@ func Canonical(ix index.Index, collection string) (index.Index, error) {
 	}
 	kind, known := kindOf(ix.Kind)
 	if !known {
-		return ix, &index.KindError{Index: ix.Name, Collection: collection, Kind: ix.Kind}
+		return ix, &index.KindError{Index: ix.Name, Collection: collection, Kind: ix.Kind, Known: knownKinds()}
 	}
 	if len(ix.Fields) == 0 || len(ix.Fields) > MaxFields {
 		return ix, fmt.Errorf("%w: an index has 1 to %d fields, not %d", errs.ErrIndex, MaxFields, len(ix.Fields))

@@ -41,6 +41,12 @@ func parseIndexField(text string) (Field, error) {
 	return f, nil
 }
 
+// QueryField returns a field of a declaration as queries have it.
+func QueryField(text string) (query.Field, error) {
+	f, err := parseIndexField(text)
+	return f.Query(), err
+}
+
 // noField is why a text is neither a path nor an expression. Most are meant to be paths.
 func noField(text string, pathErr, err error) error {
 	if err == nil || !strings.ContainsAny(text, "(+*/%") && !strings.Contains(text, " - ") {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/jaydb/jay/internal/errs"
@@ -155,6 +157,21 @@ type Pressure struct {
 	Presses   bool    // the worker must not rest
 	Documents int     // that the part settles
 	Slow      float64 // how many times as long for a document as the worker writers must take; 0 if they need not wait
+	Trail     Trail
+}
+
+// Trail is a range of keys, [Lo, Hi), that each query reads from one end to the other, and from which settling deletes. Until the engine compacts the range, a
+// query also passes the deleted keys. If they are many, the worker compacts the range as soon as nothing is left to be settled.
+type Trail struct {
+	Lo, Hi  []byte
+	Deleted int // how many deleted keys the last Settle has passed there, as far as the engine knows
+}
+
+// Pass adds the number of deleted keys that an iterator over the range has passed.
+func (t *Trail) Pass(it storage.Iterator) {
+	if p, knows := it.(storage.Passer); knows {
+		t.Deleted += p.Passed()
+	}
 }
 
 // Settling stages a part of the work of a Settler, in a transaction of its own, which may run it more than once. It writes keys under
@@ -334,6 +351,14 @@ func kindOf(name string) (kind Kind, known bool) {
 	defer kinds.RUnlock()
 	kind, known = kinds.byName[name]
 	return kind, known
+}
+
+// knownKinds returns the names of the known kinds but the ordered one, joined by commas.
+func knownKinds() string {
+	kinds.RLock()
+	defer kinds.RUnlock()
+	names := slices.Sorted(maps.Keys(kinds.byName))
+	return strings.Join(slices.DeleteFunc(names, func(name string) bool { return name == "" }), ", ")
 }
 
 // Document is a document whose entries are made, as the Keeper of one index sees it. It is valid

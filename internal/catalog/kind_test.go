@@ -37,7 +37,11 @@ func withUnknownKind(t *testing.T) (dir string) {
 func unknownKind(t *testing.T, what string, err error) {
 	t.Helper()
 	var unknown *jay.KindError
-	if !errors.As(err, &unknown) || *unknown != (jay.KindError{Index: "sound", Collection: "Users", Kind: "phonetic"}) || !errors.Is(err, jay.ErrIndex) {
+	want := jay.KindError{Index: "sound", Collection: "Users", Kind: "phonetic"}
+	if what == "declare" {
+		want.Known = "ends, groups, places, text, vectors"
+	}
+	if !errors.As(err, &unknown) || *unknown != want || !errors.Is(err, jay.ErrIndex) {
 		t.Errorf("%s: got %v", what, err)
 	}
 }
@@ -130,7 +134,7 @@ func TestOptions_Unknown(t *testing.T) {
 	jaytest.Must(t, db.Close())
 
 	db = jaytest.Open(t, dir, nil)
-	want := jay.OptionError{Index: "name", Collection: "Users", Option: "collation", Value: "sv", Rule: "the options of the kind are strict"}
+	want := jay.OptionError{Index: "name", Collection: "Users", Option: "collation", Value: "sv", Rule: "the options of the kind are strict", Unknown: true}
 	refused := func(what string, err error) {
 		t.Helper()
 		var option *jay.OptionError
@@ -204,5 +208,25 @@ func TestOptions_Bounds(t *testing.T) {
 	err = db.EnsureIndex(ctx, "Users", jay.Index{Fields: []string{"Name"}, Kind: "chosen", Options: all})
 	if err == nil || !strings.Contains(err.Error(), "not reached") {
 		t.Errorf("16 options: got %.300v", err)
+	}
+}
+
+// Ensure that a declaration with a misspelled kind or option is refused with the names that there are, and with the
+// one that was perhaps meant.
+func TestKind_Misspelled(t *testing.T) {
+	db := jaytest.Memory(t, nil)
+	for _, test := range []struct {
+		declared jay.Index
+		want     string
+	}{
+		{jay.Index{Fields: []string{"A"}, Kind: "group"}, `index of Users is of kind "group", which this version does not know: the kinds are ends, groups, places, text, vectors, and "" for an ordered index: did you mean "groups"?`},
+		{jay.Index{Name: "a", Fields: []string{"A"}, Kind: "phonetic"}, `index "a" of Users is of kind "phonetic", which this version does not know: the kinds are ends, groups, places, text, vectors, and "" for an ordered index`},
+		{jay.Index{Fields: []string{"A"}, Kind: "groups", Options: map[string]string{"sum": "Cents"}}, `index "A" of Users, of kind "groups": there is no option "sum": the options of the kind are sums, each, function, only, strict: did you mean "sums"?`},
+		{jay.Index{Fields: []string{"A"}, Options: map[string]string{"analyzer": "english"}}, `index "A" of Users: there is no option "analyzer": the options of the kind are strict`},
+	} {
+		err := db.EnsureIndex(context.Background(), "Users", test.declared)
+		if err == nil || !strings.HasSuffix(err.Error(), "jay: "+test.want) {
+			t.Errorf("got  %v\nwant %s", err, test.want)
+		}
 	}
 }

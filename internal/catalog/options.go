@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/internal/spelling"
 )
 
 // Bounds of the options of an index.
@@ -64,7 +65,7 @@ func (k Kind) canonical(ix index.Index, collection string) (map[string]string, e
 	for _, name := range names {
 		at := slices.IndexFunc(k.Options, func(o Option) bool { return o.Name == name })
 		if at < 0 {
-			return nil, bad(name, k.has())
+			return nil, &index.OptionError{Index: ix.Name, Collection: collection, Kind: ix.Kind, Option: name, Value: ix.Options[name], Rule: k.has(name), Unknown: true}
 		}
 		if value := ix.Options[name]; len(value) > MaxOption || !utf8.ValidString(value) || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' }) {
 			return nil, bad(name, fmt.Sprintf("at most %d bytes of UTF-8 without control characters", MaxOption))
@@ -89,8 +90,8 @@ func (k Kind) canonical(ix index.Index, collection string) (map[string]string, e
 	return kept, nil
 }
 
-// has says which options there are.
-func (k Kind) has() string {
+// has says which options there are, and which of them name may have meant.
+func (k Kind) has(name string) string {
 	if len(k.Options) == 0 {
 		return "the kind has no options"
 	}
@@ -98,5 +99,9 @@ func (k Kind) has() string {
 	for _, o := range k.Options {
 		names = append(names, o.Name)
 	}
-	return "the options of the kind are " + strings.Join(names, ", ")
+	text := "the options of the kind are " + strings.Join(names, ", ")
+	if near := spelling.Nearest(name, names); near != "" {
+		text += fmt.Sprintf(": did you mean %q?", near)
+	}
+	return text
 }

@@ -26,7 +26,7 @@ func (db *Database) Compact(ctx context.Context) error {
 			return err
 		}
 	}
-	err := db.Inside(func() error { return db.Env.Engine.Compact(ctx) })
+	err := db.Inside(func() error { return db.Env.Engine.Compact(ctx, nil, nil) })
 	if errors.Is(err, context.Canceled) {
 		return context.Cause(ctx)
 	}

@@ -275,7 +275,7 @@ func (db *Database) resume(o *Options) error {
 	if !o.Rebuilding {
 		db.Indexer.Resume()
 		if !o.Restoring {
-			db.Validate.Wake()
+			db.Validate.Resume()
 		}
 	}
 	return nil

@@ -18,7 +18,7 @@ func (db *Database) StartRun(ctx context.Context, q *query.Query, o exec.Options
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := db.Env.Enter(); err != nil {
+	if err := db.Env.EnterRead(); err != nil {
 		return nil, err
 	}
 	defer db.Env.Exit()

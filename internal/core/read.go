@@ -46,7 +46,7 @@ func (db *Database) get(ctx context.Context, id string) (*docs.Document, error) 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := db.Env.Enter(); err != nil {
+	if err := db.Env.EnterRead(); err != nil {
 		return nil, err
 	}
 	defer db.Env.Exit()
@@ -79,7 +79,7 @@ func (db *Database) exists(ctx context.Context, id string) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	if err := db.Env.Enter(); err != nil {
+	if err := db.Env.EnterRead(); err != nil {
 		return false, err
 	}
 	defer db.Env.Exit()
@@ -95,7 +95,7 @@ func (db *Database) ReadInto(ctx context.Context, m *codec.Mapping, id string, v
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := db.Env.Enter(); err != nil {
+	if err := db.Env.EnterRead(); err != nil {
 		return err
 	}
 	defer db.Env.Exit()

@@ -41,7 +41,7 @@ func (db *Database) writeOps(ctx context.Context, ops []*write.Op) error {
 	if db.Owner != nil {
 		return db.writeByOwner(ctx, ops)
 	}
-	if err := db.Env.Enter(); err != nil {
+	if err := db.Env.EnterWrite(); err != nil {
 		return err
 	}
 	defer db.Env.Exit()

@@ -108,6 +108,17 @@ func (e *Env) Does(ctx context.Context, work string) (bool, error) {
 // HidesExpired reports whether a document that has expired is as if it were deleted.
 func (e *Env) HidesExpired() bool { return e.ExactExpiry && !e.ExpirationDisabled.Load() }
 
+// Newest returns a reader of the newest committed state, for single keys, durable or not. The caller must
+// call done. A shared engine reads the key itself: it has few snapshots, and callers may hold all of
+// them and wait for this write.
+func (e *Env) Newest() (from Getter, done func() error) {
+	if e.Engine.Shared() {
+		return e.Engine, func() error { return nil }
+	}
+	latest := e.Engine.Latest()
+	return latest, latest.Close
+}
+
 // Random returns the source of random bytes.
 func (e *Env) Random() io.Reader {
 	if e.Rand != nil {
@@ -120,14 +131,33 @@ func (e *Env) Random() io.Reader {
 // in between: Close waits for the calls inside. On a shared store, the call finds what
 // others have changed before it; an error of that store is returned.
 func (e *Env) Enter() error {
-	if !e.gate.enter() {
-		return errs.ErrClosed
+	if err := e.EnterWrite(); err != nil {
+		return err
 	}
 	err := e.Refresh()
 	if err != nil {
 		e.gate.exit()
 	}
 	return err
+}
+
+// EnterRead is Enter for a call that reads documents by their IDs, or takes the catalog of its snapshot.
+// Of what is remembered of a shared store it relies on nothing but whether expired documents are hidden.
+func (e *Env) EnterRead() error {
+	if e.ExactExpiry {
+		return e.Enter()
+	}
+	return e.EnterWrite()
+}
+
+// EnterWrite is Enter for a call that relies on what is remembered of a shared store only in a
+// transaction, which looks whether it is still so. A call that would fail by what is remembered calls
+// Refresh first, and looks again.
+func (e *Env) EnterWrite() error {
+	if !e.gate.enter() {
+		return errs.ErrClosed
+	}
+	return nil
 }
 
 // Refresh makes sure that what is remembered of a shared store is not older than the call.

@@ -65,5 +65,6 @@ func TestText(t *testing.T) {
 		Explained: "words",
 		Invalid:   []jay.Index{{}, {Fields: []string{"-Text"}}, {Fields: []string{"At as date"}}},
 		Settles:   true,
+		Trails:    true,
 	})
 }

@@ -102,7 +102,7 @@ func (k *keeper) Settle(ctx context.Context, r storage.Reader) (catalog.Settling
 	k.progress.parts++
 	staged := k.staged.Load()
 	defer func() { k.progress.staged = staged }()
-	k.progress.pressure.Documents = 0
+	k.progress.pressure.Documents, k.progress.pressure.Trail = 0, catalog.Trail{} // a sweep does not read the tail
 	due, err := k.sweepDue(r, p.state)
 	if err != nil {
 		return nil, err
@@ -162,11 +162,12 @@ func (p *part) take(ctx context.Context, r storage.Reader) error {
 	if now.parts%wholeEvery == 0 {
 		resumes = lo
 	}
-	t := taking{part: p}
+	t := taking{part: p, trail: catalog.Trail{Lo: lo, Hi: format.PrefixEnd(lo)}}
 	t.run(ctx, it, resumes, nil)
 	if t.isShort() && len(resumes) > len(lo) {
 		t.run(ctx, it, lo, resumes)
 	}
+	t.trail.Pass(it)
 	if err := errs.First(errs.First(it.Error(), it.Close()), ctx.Err()); err != nil {
 		return err
 	}
@@ -186,6 +187,7 @@ func (p *part) take(ctx context.Context, r storage.Reader) error {
 type taking struct {
 	*part
 	seen, bytes int // documents, and bytes of their texts
+	trail       catalog.Trail
 }
 
 // isShort reports whether the documents that were seen are not worth a part.
@@ -194,7 +196,7 @@ func (t *taking) isShort() bool { return t.seen < MinTail && t.size < partBytes 
 // pressure returns how long the tail is. Writers that are slowed down at all are as fast as the worker, and half as fast if it has twice as many
 // documents.
 func (t *taking) pressure() catalog.Pressure {
-	p := catalog.Pressure{Presses: t.seen >= PressDocuments || t.bytes >= MaxTailBytes/2, Documents: len(t.moved)}
+	p := catalog.Pressure{Presses: t.seen >= PressDocuments || t.bytes >= MaxTailBytes/2, Documents: len(t.moved), Trail: t.trail}
 	if slow := t.length(); slow >= 1 {
 		p.Slow = min(slow, 2)
 	}

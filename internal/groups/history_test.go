@@ -9,8 +9,10 @@ import (
 	"maps"
 	"math/big"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -405,7 +407,14 @@ func shown(row map[string]any, products bool) string {
 // indexes: in the newest state, in transactions, in restored backups, and wherever the power is cut.
 func TestGroups_History(t *testing.T) {
 	sample.OneGoroutine(t)
-	const histories, steps = 14, 800
+	const steps = 800
+	histories := 4
+	if text := os.Getenv("JAY_GROUP_HISTORIES"); text != "" { // make kinds
+		var err error
+		if histories, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
 	today := sample.Of(t, histories)
 	done := make(map[string]int)
 	for n := range uint64(histories) {

@@ -169,9 +169,9 @@ func (g *Granter) nextBlock(ctx context.Context, req ids.RangeRequest, b blockRe
 // readBlock reads what the client decides by: the version of the document and
 // the server prefix.
 func (g *Granter) readBlock(tag string, b blockRequest) (etag uint64, prefix string, err error) {
-	snapshot := g.env.Engine.Latest() // the block's commit compares with the newest version
-	defer func() { err = errs.First(err, snapshot.Close()) }()
-	doc, err := g.docs.Read(snapshot, format.HiLoPrefix+tag)
+	newest, done := g.env.Newest() // the block's commit compares with the newest version
+	defer func() { err = errs.First(err, done()) }()
+	doc, err := g.docs.Read(newest, format.HiLoPrefix+tag)
 	if err != nil && err != errs.ErrNotFound {
 		return 0, "", err
 	}
@@ -181,7 +181,7 @@ func (g *Granter) readBlock(tag string, b blockRequest) (etag uint64, prefix str
 	if !b.serverPrefix {
 		return etag, "", nil
 	}
-	doc, err = g.docs.Read(snapshot, serverPrefixID)
+	doc, err = g.docs.Read(newest, serverPrefixID)
 	if err == errs.ErrNotFound {
 		return etag, "", nil
 	}

@@ -75,9 +75,10 @@ func (in *Indexer) await(ctx context.Context, info index.Info, a Awaitable, o Op
 		if err := a.Task.Wait(ctx, o.Progress); err != nil {
 			return err
 		}
-		if a.What == IsMade {
+		if a.What == IsMade && !(o.Replace && errors.Is(a.Task.BuildErr, errs.ErrIndexExists)) {
 			return a.Task.BuildErr
 		}
+		// Another process has declared an index of the name since the task was started: that one is replaced.
 		if a.What == IsRemoved && a.Task.DropErr != nil {
 			return fmt.Errorf("index %.100q of %s, which is being dropped: %w", info.Name, info.Collection, a.Task.DropErr)
 		}

@@ -41,7 +41,7 @@ const mostStale = 6
 type settler struct {
 	in     *Indexer
 	worker *background.Worker
-	looks  *background.Group // of look, for which nobody waits who waits for the worker
+	looks  *background.Group // in which a process looks for work of others, and the engine compacts; who waits for the worker does not wait for them
 	paced  storage.Paced     // nil if the engine does not know who waits
 	off    bool              // for tests
 
@@ -52,12 +52,14 @@ type settler struct {
 	unsynced bool            // what was settled is perhaps not on disk
 	others   time.Time       // until then another process settles, as far as is known
 	pressure catalog.Pressure
+	parts    uint64 // that were settled
+	trails   trails
 
 	throttle throttle
 }
 
 func newSettler(in *Indexer) *settler {
-	s := &settler{in: in, off: knobs.NoSettler, looks: background.NewGroup(), broken: make(map[uint32]bool), throttle: throttle{now: time.Now}}
+	s := &settler{in: in, off: knobs.NoSettler, looks: background.NewGroup(), broken: make(map[uint32]bool), throttle: throttle{now: time.Now}, trails: newTrails()}
 	s.worker = background.NewWorker(s.step, func(err error) { in.env.Warn("jay: settling indexes", err) })
 	s.paced, _ = in.env.Engine.(storage.Paced)
 	return s
@@ -81,23 +83,9 @@ func (s *settler) written(ctx context.Context, throttled int) {
 // resume wakes the settler if an index has work in the background, and has it look for work of other processes.
 func (s *settler) resume() {
 	if s.in.env.Works != nil && !s.off {
-		s.looks.Go(s.look)
+		s.looks.Every(SettleLook, s.wakeForWork)
 	}
 	s.wakeForWork()
-}
-
-// look wakes the settler at each SettleLook, until Close.
-func (s *settler) look() {
-	tick := time.NewTicker(SettleLook)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			s.wakeForWork()
-		case <-s.looks.Context().Done():
-			return
-		}
-	}
 }
 
 // stop ends the work, and waits for what runs.
@@ -128,7 +116,9 @@ func (s *settler) step(ctx context.Context) (more bool, err error) {
 		more, err = s.some(ctx)
 	}
 	if err == nil && !more {
-		err = s.sync(ctx)
+		if err = s.sync(ctx); err == nil {
+			s.compactTrails()
+		}
 	}
 	rests := 0
 	switch {
@@ -246,6 +236,7 @@ func (s *settler) part(ctx context.Context, ix *catalog.Index) (found bool, err 
 		s.stale = 0
 	case settled:
 		s.stale, s.unsynced = 0, true
+		s.parts++
 		s.pace(begun)
 	default:
 		s.stale++
@@ -275,6 +266,7 @@ func (s *settler) read(ctx context.Context, ix *catalog.Index) (settle catalog.S
 	s.pressure = catalog.Pressure{}
 	if p, is := ix.Settler.(catalog.Presser); is && err == nil {
 		s.pressure = p.Pressure()
+		s.trails.saw(ix.Number, s.pressure.Trail)
 	}
 	return settle, err
 }

@@ -184,13 +184,15 @@ func (in *Indexer) Drop(collection, name string) (*Task, error) {
 		return t, nil
 	}
 	t := taskOf(ix, true)
+	t.all = true
 	in.startTasks([]*Task{t})
 	return t, nil
 }
 
-// taskOf returns a task for an index of the catalog.
+// taskOf returns a task for an index of the catalog. With drop it removes that index, and not the others of its name: another process may have
+// declared one since.
 func taskOf(ix *catalog.Index, drop bool) *Task {
-	return &Task{Key: KeyOf(ix.Info.Collection, ix.Info.Name), Info: ix.Info, Number: ix.Number, drop: drop, all: drop}
+	return &Task{Key: KeyOf(ix.Info.Collection, ix.Info.Name), Info: ix.Info, Number: ix.Number, drop: drop}
 }
 
 // startTask runs a task in the background, for startTasks.

@@ -126,6 +126,7 @@ func (in *Indexer) declareAll(tasks []*Task) {
 	err := in.change(func(r *catalog.Record) error {
 		refused := 0
 		for _, t := range added {
+			t.Number = 0 // of a run that another process has overtaken: the number may be that of its index
 			if t.declareErr = in.declareIn(r, t); t.declareErr != nil {
 				refused++
 			}

@@ -71,7 +71,22 @@ func OpenMemory(opts *jay.Options) (*jay.DB, error) {
 	if os.Getenv("JAY_ENGINE") != "memory" {
 		o.DocumentCacheBytes = -1
 	}
-	return jay.Open("memory", &o)
+	db, err := jay.Open("memory", &o)
+	return db, errors.Join(err, drop(driver))
+}
+
+// dropper is a driver whose stores stay when they are closed, unless they are dropped.
+type dropper interface {
+	// Drop removes the stores that the driver has opened, each as soon as no engine has it open.
+	Drop() error
+}
+
+// drop calls Drop, if a driver has it.
+func drop(driver storage.Driver) error {
+	if d, has := driver.(dropper); has {
+		return d.Drop()
+	}
+	return nil
 }
 
 // ownKeys are those of openEncrypted.
@@ -129,7 +144,58 @@ func SharedDriver(t testing.TB) storage.Driver {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := drop(driver); err != nil {
+			t.Errorf("drop the stores: %v", err)
+		}
+	})
 	return driver
+}
+
+// Place is where a test has a database that it opens more than once: a disk, whose power it can cut, or a store of the engine that
+// JAY_ENGINE names, which loses nothing.
+type Place struct {
+	disk   *storagetest.Disk
+	driver storage.Driver // nil for the disk
+}
+
+// NewPlace returns a Place without a database. The stores of an engine are gone at the end of the test.
+func NewPlace(t testing.TB) *Place {
+	t.Helper()
+	switch os.Getenv("JAY_ENGINE") {
+	case "", "encrypted":
+		return &Place{disk: storagetest.NewDisk()}
+	case "memory": // a store of one's own, which is closed before it is opened again
+		return &Place{driver: new(memory.Driver)}
+	}
+	return &Place{driver: SharedDriver(t)}
+}
+
+// Open opens the database of a place, and makes it if there is none. Options of the files are left out where there are none.
+func (p *Place) Open(o jay.Options) (*jay.DB, error) {
+	if p.driver == nil {
+		o.FS = p.disk
+		return jay.Open("db", &o)
+	}
+	o.Engine = p.driver
+	o.CacheBytes, o.MemTableBytes, o.Loads = 0, 0, nil
+	o.DocumentCacheBytes = -1
+	return jay.Open("db", &o)
+}
+
+// Shared reports whether others may write to the store, so that calls return ErrShared.
+func (p *Place) Shared() bool {
+	own, is := p.driver.(*memory.Driver)
+	return p.driver != nil && (!is || own.Shared)
+}
+
+// Crash returns the place as a loss of power now would leave it, with a part of what was not synced: see storagetest.Disk.Crash. That of an engine is the
+// same place.
+func (p *Place) Crash(percent int, random *rand.Rand) *Place {
+	if p.driver != nil {
+		return p
+	}
+	return &Place{disk: p.disk.Crash(percent, random)}
 }
 
 // Open opens the database in dir.

@@ -40,6 +40,7 @@ type Subject struct {
 	Invalid   []jay.Index // declarations that are ErrIndex
 	Refused   string      // a body that cannot be in the index; "" if there is none
 	Settles   bool        // it is a catalog.Settler, which has something to settle whenever documents have changed
+	Trails    bool        // what it settles leaves a catalog.Trail
 
 	forget func() // makes the kind unknown
 }
@@ -124,7 +125,7 @@ func (s *Subject) options(t *testing.T, db *jay.DB) {
 		other.Options[name] = value
 		err := db.EnsureIndex(ctx, things, other)
 		var option *jay.OptionError
-		if !errors.As(err, &option) || !errors.Is(err, jay.ErrIndex) || *option != (jay.OptionError{Index: "refused", Collection: things, Kind: s.Name, Option: name, Value: value, Rule: option.Rule}) || !strings.Contains(option.Rule, rule) {
+		if !errors.As(err, &option) || !errors.Is(err, jay.ErrIndex) || *option != (jay.OptionError{Index: "refused", Collection: things, Kind: s.Name, Option: name, Value: value, Rule: option.Rule, Unknown: name == "no such option"}) || !strings.Contains(option.Rule, rule) {
 			t.Errorf("option %q = %q: got %v", name, value, err)
 		}
 	}

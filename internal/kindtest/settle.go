@@ -36,6 +36,9 @@ func (s *Subject) settled(t *testing.T) {
 	t.Run("Shared", s.settledShared)
 	t.Run("Unavailable", s.settledUnavailable)
 	t.Run("Broken", s.settledBroken)
+	if s.Trails {
+		t.Run("Trail", s.settledTrail)
+	}
 }
 
 // settleHalf settles a part or two, if the kind settles, so that there is something of all forms that its keys have.
@@ -496,4 +499,51 @@ func (s *Subject) settledBroken(t *testing.T) {
 	jaytest.Must(t, db.DropIndex(ctx, things, indexName))
 	jaytest.Verify(t, db)
 	jaytest.Must(t, db.Close())
+}
+
+// settledTrail: what settling has deleted is passed by queries, and not for ever: as soon as there is nothing to settle, the engine compacts it.
+func (s *Subject) settledTrail(t *testing.T) {
+	var lo, hi []byte
+	passed := func(db *jay.DB) int {
+		t.Helper()
+		n, known, err := checks.Passed(db, lo, hi)
+		jaytest.Must(t, err)
+		if !known {
+			t.Skip("the engine does not know what is passed")
+		}
+		return n
+	}
+	restore := checks.SetTrails(1<<30, 0)
+	dir := t.TempDir()
+	db := jaytest.Open(t, dir, nil)
+	jaytest.Must(t, db.EnsureIndex(ctx, things, s.Index))
+	s.fill(t, db, 100)
+	checks.WaitSettled(db)
+	jaytest.Must(t, db.Flush(ctx))
+	if lo, hi = checks.Trail(db); passed(db) < 50 {
+		t.Errorf("%d deleted keys of 100 documents are passed while nothing is compacted", passed(db))
+	}
+	jaytest.Close(t, db)
+	restore()
+
+	compacted := func() {
+		t.Helper()
+		for begun := time.Now(); passed(db) >= 40; time.Sleep(time.Millisecond) {
+			if time.Since(begun) > time.Minute {
+				t.Fatalf("%d deleted keys are still passed", passed(db))
+			}
+		}
+	}
+	defer checks.SetTrails(40, time.Millisecond)()
+	db = jaytest.Open(t, dir, nil)
+	defer jaytest.Close(t, db)
+	compacted()
+	for i := range 100 {
+		jaytest.Must(t, db.Delete(ctx, fmt.Sprint("things/", i)))
+	}
+	s.fill(t, db, 100)
+	checks.WaitSettled(db)
+	compacted()
+	jaytest.Verify(t, db)
+	s.answersAlike(t, db)
 }

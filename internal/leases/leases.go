@@ -398,16 +398,15 @@ func (h *Holder) look(ctx context.Context) error {
 	return nil
 }
 
-// all reads all leases of node tags, and how often each was renewed.
+// all reads all leases of node tags, and how often each was renewed. It takes no snapshot: an engine has few of them, and
+// who waits for one cannot renew the lease. Who removes a lease looks in its transaction whether it is still as it was read.
 func (h *Holder) all() (all map[string]format.LeaseHolder, renewals map[string]uint64, err error) {
-	snapshot := h.engine.Latest()
-	defer func() { err = errs.First(err, snapshot.Close()) }()
-	if all, err = holders(snapshot); err != nil {
+	if all, err = holders(h.engine); err != nil {
 		return nil, nil, err
 	}
 	renewals = make(map[string]uint64)
 	for tag := range all {
-		if renewals[tag], _, err = env.NumberAt(snapshot, format.LeaseKey(format.LeaseRenewal, tag)); err != nil {
+		if renewals[tag], _, err = env.NumberAt(h.engine, format.LeaseKey(format.LeaseRenewal, tag)); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -97,7 +97,7 @@ const guideFunction = `func(ctx context.Context, db *jay.DB, tx *jay.Tx, t *test
 // guideImports are the imports of blocks that are not files of their own.
 var guideImports = []string{
 	"bytes", "context", "encoding/json", "errors", "fmt", "io", "log", "log/slog", "net/http", "os", "os/exec", "path/filepath", "reflect", "slices", "strings",
-	"testing", "time", "unicode", module + "/index", module, module + "/backups", module + "/jaytest", module + "/keys", module + "/schema", module + "/schema/jsonschema", module + "/standby", module + "/storage/sqlkv", module + "/storage/storagetest",
+	"testing", "time", "unicode", module + "/index", module, module + "/backups", module + "/jaytest", module + "/keys", module + "/keys/passphrase", module + "/schema", module + "/schema/jsonschema", module + "/standby", module + "/storage/sqlkv", module + "/storage/storagetest",
 }
 
 // packageTypes imports what package jay and the imports of the guides export,

@@ -2,6 +2,7 @@ package live
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/jaydb/jay/query"
 )
@@ -29,6 +30,16 @@ func boundsOf(e query.Expr) (all []bound, found bool) {
 	return all, found && len(all) <= maxBounds
 }
 
+// decidedByBounds reports whether the bounds of a condition decide it: it is true of a document if one
+// of them is satisfied. So it need not be looked at again.
+func decidedByBounds(e query.Expr) bool {
+	if all, is := e.(query.Or); is {
+		return !slices.ContainsFunc(all, func(part query.Expr) bool { return !decidedByBounds(part) })
+	}
+	f, ranges, _, exact := rangesOf(e)
+	return exact && isReadable(f) && !slices.ContainsFunc(ranges, func(r query.KeyRange) bool { return r.Recheck })
+}
+
 // The kinds of bounds, the most selective ones first.
 const (
 	equal = iota
@@ -53,7 +64,7 @@ func bind(e query.Expr) (all []bound, kind int, found bool) {
 		}
 		return all, kind, true
 	}
-	f, ranges, kind := rangesOf(e)
+	f, ranges, kind, _ := rangesOf(e)
 	if ranges == nil || !isReadable(f) {
 		return nil, 0, false
 	}
@@ -114,36 +125,40 @@ func isReadable(f query.Field) bool {
 }
 
 // rangesOf returns the ranges of keys of a condition on one field, nil for one that bounds
-// none. They hold the values of any case, since case may not matter for the field.
-func rangesOf(e query.Expr) (f query.Field, ranges []query.KeyRange, kind int) {
+// none. They hold the values of any case, since case may not matter for the field; exact says that
+// they hold no others than the condition wants, but for those that KeyRange.Recheck is set for.
+func rangesOf(e query.Expr) (f query.Field, ranges []query.KeyRange, kind int, exact bool) {
 	switch e := e.(type) {
 	case query.Compare:
+		exact = e.Fold || e.Value.Kind() != query.KindText
 		switch {
 		case e.Value.IsMissing():
-			return f, nil, 0
+			return f, nil, 0, false
 		case e.Op == query.Equal:
-			return e.Field, []query.KeyRange{query.EqualRange(e.Value, true, false)}, equal
+			return e.Field, []query.KeyRange{query.EqualRange(e.Value, true, false)}, equal, exact
 		}
-		return e.Field, []query.KeyRange{query.CompareRange(e.Op, e.Value, true, false)}, open
+		return e.Field, []query.KeyRange{query.CompareRange(e.Op, e.Value, true, false)}, open, exact
 	case query.Between:
-		return e.Field, []query.KeyRange{query.BetweenRange(e.Lo, e.Hi, true, false)}, closed
+		return e.Field, []query.KeyRange{query.BetweenRange(e.Lo, e.Hi, true, false)}, closed, e.Fold || e.Lo.Kind() != query.KindText
 	case query.StartsWith:
-		return e.Field, []query.KeyRange{query.PrefixRange(e.Text, true, false)}, closed
+		return e.Field, []query.KeyRange{query.PrefixRange(e.Text, true, false)}, closed, e.Fold
 	case query.In:
 		values := e.Values
+		exact = true
 		if e.All && len(values) > 1 {
-			values = values[:1]
+			values, exact = values[:1], false
 		}
 		if len(values) > maxBounds {
-			return f, nil, 0
+			return f, nil, 0, false
 		}
 		for _, v := range values {
 			if v.IsMissing() {
-				return f, nil, 0
+				return f, nil, 0, false
 			}
+			exact = exact && (e.Fold || v.Kind() != query.KindText)
 			ranges = append(ranges, query.EqualRange(v, true, false))
 		}
-		return e.Field, ranges, equal
+		return e.Field, ranges, equal, exact && ranges != nil
 	}
-	return f, nil, 0
+	return f, nil, 0, false
 }

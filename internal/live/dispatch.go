@@ -2,6 +2,7 @@ package live
 
 import (
 	"errors"
+	"time"
 
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/feed"
@@ -37,7 +38,9 @@ func (h *Queries) serve() error {
 				return err
 			}
 		}
+		begun := time.Now()
 		err := h.round(f)
+		took := time.Since(begun)
 		if isExpired(err) {
 			if f.Position() != reached {
 				expired, reached = 0, f.Position()
@@ -57,10 +60,23 @@ func (h *Queries) serve() error {
 		select {
 		case <-next:
 			next = nil
+			h.breathe(restRounds * took)
 		case <-h.wake:
 		case <-h.ctx.Done():
 			return errs.ErrClosed
 		}
+	}
+}
+
+// breathe leaves the processors to the writers for a time, so that a round has the changes of many commits: each has a
+// snapshot and iterators. It ends early when a reader wants to join.
+func (h *Queries) breathe(pause time.Duration) {
+	timer := time.NewTimer(min(pause, longestRest))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-h.wake:
+	case <-h.ctx.Done():
 	}
 }
 
@@ -77,7 +93,7 @@ func (h *Queries) open() (*feed.Feed, error) {
 func (h *Queries) chooses(collection, folded []byte) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.members.of[string(folded)]) > 0 || h.finder.watchesOf(collection)
+	return h.finder.watchesOf(collection) || len(h.members.of[string(folded)]) > 0
 }
 
 // rest ends the dispatcher if it has nothing to do, and reports whether it has.
@@ -182,7 +198,10 @@ func (h *Queries) change(c *feed.Change) {
 				return
 			}
 			w.tried = h.number
-			is, err := w.filter.Match(h.ctx, c.Document)
+			is, err := w.decided, error(nil)
+			if !is {
+				is, err = w.filter.Match(h.ctx, c.Document)
+			}
 			if err != nil {
 				h.broken = append(h.broken, broken{w, err})
 			} else if is {
@@ -272,8 +291,8 @@ func (h *Queries) conclude(position uint64) {
 	for _, w := range h.touched {
 		h.send(w, current)
 	}
-	if position >= h.told+passedEtags {
-		h.told = position
+	if now := time.Now(); position >= h.told+passedEtags && now.Sub(h.toldAt) >= passedTime {
+		h.told, h.toldAt = position, now
 		for _, w := range h.watches {
 			if w.ready && !w.touched {
 				h.send(w, current)

@@ -29,7 +29,7 @@ func randomCondition(r *rand.Rand, depth int) string {
 	case n < 9:
 		return "exact(" + field + " = " + value() + ")"
 	case n < 10:
-		return field + []string{" < ", " <= ", " > ", " >= "}[r.IntN(4)] + []string{"0", "1", "'x'", "'xya'", "-2.5"}[r.IntN(5)]
+		return field + []string{" < ", " <= ", " > ", " >= "}[r.IntN(4)] + []string{"0", "1", "'x'", "'xya'", "-2.5", "'" + strings.Repeat("long", 200) + "0'"}[r.IntN(6)]
 	case n < 11:
 		return field + " between 0 and 2"
 	case n < 12:
@@ -52,13 +52,13 @@ func randomDocument(r *rand.Rand) string {
 	return fmt.Sprintf(`{"W":`+instants[r.IntN(len(instants))]+`,"A":%s,"B":{"C":%s},"L":[{"P":%s},{"P":%s}]%s}`, value(), value(), value(), value(), []string{"", `,"D":` + value()}[r.IntN(2)])
 }
 
-// Ensure that a finder proposes every watch whose condition is true of a document; and that
-// it proposes few of many.
+// Ensure that a finder proposes every watch whose condition is true of a document, and no other
+// of those that their bounds decide; and that it proposes few of many.
 func TestFinder(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
-	rounds, proposed, all := 40, 0, 0
+	rounds, proposed, decided, all := 40, 0, 0, 0
 	for range rounds {
 		g := &group{watches: make(map[*watch]struct{}), stale: true}
 		matchers := make(map[*watch]*query.Matcher)
@@ -79,6 +79,9 @@ func TestFinder(t *testing.T) {
 			}
 			w := new(watch)
 			w.bounds, w.bounded = boundsOf(q.Where)
+			if w.decided = w.bounded && decidedByBounds(q.Where); w.decided {
+				decided++
+			}
 			if matchers[w], err = query.Compile(q.Where); err != nil {
 				t.Fatalf("%s: %v", text, err)
 			}
@@ -89,8 +92,12 @@ func TestFinder(t *testing.T) {
 			found := make(map[*watch]bool)
 			g.find(doc, func(w *watch) { found[w] = true })
 			for w, m := range matchers {
-				if m.Match(doc) && !found[w] {
+				is := m.Match(doc)
+				if is && !found[w] {
 					t.Fatalf("%s is true of %s, and the finder does not propose it", texts[w], doc.Body)
+				}
+				if !is && found[w] && w.decided {
+					t.Fatalf("%s is false of %s, and its bounds have decided that it is true", texts[w], doc.Body)
 				}
 			}
 			proposed, all = proposed+len(found), all+len(g.watches)
@@ -98,6 +105,9 @@ func TestFinder(t *testing.T) {
 	}
 	if proposed*3 > all*2 {
 		t.Errorf("it proposes %d of %d: more than two thirds", proposed, all)
+	}
+	if decided < rounds*60/4 {
+		t.Errorf("bounds decide %d of %d conditions: less than a quarter", decided, rounds*60)
 	}
 }
 

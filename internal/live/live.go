@@ -29,6 +29,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/docs"
@@ -46,9 +47,12 @@ import (
 const (
 	maxQueuedBytes = 1 << 20 // of the documents that wait for one reader
 	maxTokenBytes  = 1024
-	passedEtags    = 256 // etags without an event after which a reader is told the token
-	joinBatches    = 16  // of changes that a reader may lack when it joins
-	fruitless      = 100 // snapshots that expire, one after the other, before a change is read
+	passedEtags    = 256                   // etags without an event after which a reader is told the token,
+	passedTime     = time.Second           // and the time between two such tokens at least
+	joinBatches    = 16                    // of changes that a reader may lack when it joins
+	restRounds     = 9                     // rounds that the dispatcher rests after one,
+	longestRest    = 10 * time.Millisecond // and how long at most
+	fruitless      = 100                   // snapshots that expire, one after the other, before a change is read
 )
 
 // Kind says what an event is.
@@ -94,8 +98,9 @@ type Queries struct {
 	ready   int               // watches that the dispatcher serves
 	members members
 	finder  finder
-	number  uint64 // of the change that is looked at
-	told    uint64 // etag of the last Current that went to all readers
+	number  uint64    // of the change that is looked at
+	told    uint64    // etag of the last Current that went to all readers,
+	toldAt  time.Time // and its time
 	touched []*watch
 	broken  []broken
 	matched []*watch // scratch
@@ -142,6 +147,7 @@ type watch struct {
 	filter     *exec.Filter // of the dispatcher
 	bounds     []bound      // see finder
 	bounded    bool
+	decided    bool // by the bounds: what the finder finds needs no filter
 
 	pins    int                  // open readers of the query. Guarded by Queries.mu, as all below.
 	readers map[*Reader]struct{} // those that the dispatcher serves
@@ -175,6 +181,7 @@ func (h *Queries) pin(q *query.Query) (*watch, error) {
 			w.collection = format.CollectionKey(q.From)
 		}
 		w.bounds, w.bounded = boundsOf(q.Where)
+		w.decided = w.bounded && decidedByBounds(q.Where)
 		h.watches[key] = w
 	}
 	w.pins++
@@ -238,20 +245,20 @@ func numberOf(key string) string {
 
 // errToken is what is wrong with a token. It is ids.ErrUsage.
 func errToken(token, format string, args ...any) error {
-	return fmt.Errorf("%w: token %q of a live query: %s", ids.ErrUsage, errs.Shorten(token), fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: %q %s", ids.ErrUsage, errs.Shorten(token), fmt.Sprintf(format, args...))
 }
 
 // parseToken returns the token of the feed in a token of w.
 func parseToken(w *watch, token string) (string, error) {
 	if len(token) > maxTokenBytes {
-		return "", errToken(token, "it has %d bytes, of %d at most", len(token), maxTokenBytes)
+		return "", errToken(token, "is not a token of a live query: it has %d bytes, of %d at most", len(token), maxTokenBytes)
 	}
 	number, since, cut := strings.Cut(token, ".")
 	if _, err := strconv.ParseUint(number, 16, 64); err != nil || !cut || len(number) != 16 || since == "" || since == feed.Now || strings.Contains(since, "~") {
-		return "", errToken(token, "it is none")
+		return "", errToken(token, "is not a token of a live query")
 	}
 	if number != w.number {
-		return "", errToken(token, "it is of another query than %.300s", w.key)
+		return "", errToken(token, "is a token of another live query than %.300s", w.key)
 	}
 	return since, nil
 }

@@ -36,6 +36,7 @@ type Reader struct {
 	claimed  int                 // bytes of members
 	catching bool                // events are told again perhaps: see Event.CatchingUp
 	pending  []Event             // come next
+	few      [2]Event            // holds pending when there are no more: an event, and Current
 	expired  int                 // tries to join that have read nothing, one after the other, before the snapshot expired
 	taken    int                 // bytes of those that are from the queue
 	told     uint64              // etag of the last Current that was returned
@@ -322,7 +323,7 @@ func (r *Reader) receive(ctx context.Context) error {
 			r.joined, r.catching = false, true
 			return nil
 		case len(queue) > 0:
-			r.pending = r.pending[:0]
+			r.pending = r.few[:0]
 			for _, e := range queue {
 				r.pending = append(r.pending, *e)
 			}

@@ -275,7 +275,7 @@ func TestCall_Refused(t *testing.T) {
 		t.Errorf("opened to be read only: %v", err)
 	}
 	e = caller(t, carry(t).dir)
-	for _, err := range []error{e.Update(ctx, true, nil), e.Compact(ctx), e.FinishCreation()} {
+	for _, err := range []error{e.Update(ctx, true, nil), e.Compact(ctx, nil, nil), e.FinishCreation()} {
 		if !errors.Is(err, ErrNotCarried) || !errors.Is(err, storage.ErrReadOnly) {
 			t.Errorf("what no call does: %v", err)
 		}

@@ -267,7 +267,7 @@ func (e *engine) FinishCreation() error { return e.refuse() }
 func (e *engine) Shared() bool { return true }
 
 // Compact implements storage.Engine: it refuses to.
-func (e *engine) Compact(context.Context) error { return e.refuse() }
+func (e *engine) Compact(_ context.Context, _, _ []byte) error { return e.refuse() }
 
 // Await implements storage.Engine: no call takes longer than stall.
 func (e *engine) Await(done <-chan struct{}) error {

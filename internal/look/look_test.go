@@ -176,7 +176,7 @@ func TestLook_Writes(t *testing.T) {
 	e := lookInto(t, o.dir)
 	for name, err := range map[string]error{
 		"Update":         e.Update(ctx, true, func(tx storage.Tx) error { tx.Set([]byte("a"), nil, nil); return nil }),
-		"Compact":        e.Compact(ctx),
+		"Compact":        e.Compact(ctx, nil, nil),
 		"FinishCreation": e.FinishCreation(),
 	} {
 		if !errors.Is(err, storage.ErrReadOnly) {
@@ -318,7 +318,7 @@ func TestLook_Files(t *testing.T) {
 		}
 		o.set(t, fmt.Sprint(i), value)
 	}
-	must(t, o.engine.Compact(ctx))
+	must(t, o.engine.Compact(ctx, nil, nil))
 	here, there := o.engine.(storage.FileChecker), lookInto(t, o.dir).(*engine)
 	want, err := here.Files()
 	must(t, err)

@@ -156,7 +156,9 @@ func (c *Cluster) each(fn func(n *Node) string) string {
 	return strings.Join(all, ",")
 }
 
-// configure writes the files of Patroni.
+// configure writes the files of Patroni. It uses the interface of etcd's version 2, in which Patroni keeps its lock by a comparison with its own name. By the
+// interface of version 3 Patroni 3.0.2 puts the lock unconditionally if a view that may be old says that it is its own: a primary server that comes back
+// from a partition becomes the primary one again beside the next, and acknowledged commits are lost.
 func (n *Node) configure(bin string) error {
 	if err := os.Mkdir(n.dir(), 0o700); err != nil {
 		return err
@@ -171,7 +173,7 @@ func (n *Node) configure(bin string) error {
 	text := fmt.Sprintf(`scope: jay
 name: %[1]s
 restapi: {listen: '%[2]s:8008', connect_address: '%[2]s:8008'}
-etcd3: {hosts: '%[3]s'}
+etcd: {hosts: '%[3]s'}
 bootstrap:
   dcs:
     ttl: %[4]d
@@ -206,7 +208,7 @@ func (n *Node) Start() error {
 	http, peer := "http://"+n.Host()+":2379", "http://"+n.Host()+":2380"
 	err := n.run("etcd", "--name", n.Name(), "--data-dir", filepath.Join(n.c.dir, n.Name()+".etcd"), "--listen-client-urls", http, "--advertise-client-urls", http,
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster-state", "new", "--initial-cluster-token", "jay-tests",
-		"--initial-cluster", n.c.each(func(n *Node) string { return n.Name() + "=http://" + n.Host() + ":2380" }), "--heartbeat-interval", "300", "--election-timeout", "3000", "--logger", "zap", "--log-level", "error")
+		"--initial-cluster", n.c.each(func(n *Node) string { return n.Name() + "=http://" + n.Host() + ":2380" }), "--enable-v2", "--heartbeat-interval", "300", "--election-timeout", "3000", "--logger", "zap", "--log-level", "error")
 	if err != nil {
 		return err
 	}
@@ -327,6 +329,21 @@ func (c *Cluster) Whole(patience time.Duration) (*Node, error) {
 		}
 	}
 	return nil, fmt.Errorf("the cluster is not whole after %v: %s", patience, said)
+}
+
+// Primary waits until a node says which one is the primary server, and runs, and returns its name. The cluster need not be whole.
+func (c *Cluster) Primary(patience time.Duration) (string, error) {
+	var failed error
+	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(200 * time.Millisecond) {
+		for _, n := range c.nodes {
+			v, err := n.view()
+			if leader, _ := n.leads(v); err == nil && leader != nil {
+				return leader.Name(), nil
+			}
+			failed = err
+		}
+	}
+	return "", fmt.Errorf("no node names a primary server after %v: %w", patience, failed)
 }
 
 // leads returns the leader in a view, and how many members run in each role.

@@ -25,18 +25,35 @@ var (
 	stepBytes     = 4 << 20
 )
 
+// After an error the pass waits before it begins anew: so long at first, then twice as long each time, up to the most.
+const (
+	firstRetry = time.Second
+	mostRetry  = 5 * time.Minute
+)
+
+// validating is the work of a Pass: see package leases.
+const validating = "validating"
+
+// Look is how often a process looks whether others that have the store open have set a rule that nobody validates. A variable for tests.
+var Look = time.Second
+
 // Pass validates, in the background, the documents that were there when a rule was set. It goes over the documents of a collection by ID, in
 // steps, each of a moment of its own, and rests as long as it works. What is written meanwhile is checked by its write. The report is stored when
-// the last document is validated: a database that is closed before begins anew when it is opened. It is safe for concurrent use.
+// the last document is validated: a database that is closed before begins anew when it is opened. Of several processes that have a store open
+// one validates, whoever has set the rule; if it ends, another one begins anew. It is safe for concurrent use.
 type Pass struct {
 	env     *env.Env
 	docs    *docs.Reader
 	current *Current
 	worker  *background.Worker
+	looks   *background.Group // of look
+	retry   time.Duration     // after the next error. Of the worker.
+	mine    bool              // this process has taken the work. Of the worker.
 
-	mu    sync.Mutex
-	run   *run          // the one under way; nil for none. Guarded by mu.
-	ended chan struct{} // closed when a run ends; a new one follows. Guarded by mu.
+	mu       sync.Mutex
+	run      *run            // the one under way; nil for none. Guarded by mu.
+	ended    chan struct{}   // closed when a run ends; a new one follows. Guarded by mu.
+	reported map[uint64]bool // numbers of rules that have their reports, as far as is known. Guarded by mu.
 }
 
 // run is the validation of the documents of one rule. Its fields belong to the worker, but for report, which Pass.mu guards.
@@ -46,10 +63,10 @@ type run struct {
 	report schema.Report
 }
 
-// NewPass returns the Pass of a database, for its Current. It does nothing before Wake. Stop must follow.
+// NewPass returns the Pass of a database, for its Current. It does nothing before Resume. Stop must follow.
 func NewPass(e *env.Env, reader *docs.Reader, current *Current) *Pass {
-	p := &Pass{env: e, docs: reader, current: current, ended: make(chan struct{})}
-	p.worker = background.NewWorker(p.step, func(err error) { e.Warn("jay: validating documents against a schema", err) })
+	p := &Pass{env: e, docs: reader, current: current, looks: background.NewGroup(), ended: make(chan struct{}), retry: firstRetry, reported: make(map[uint64]bool)}
+	p.worker = background.NewWorker(p.step, p.failed)
 	current.pass = p
 	return p
 }
@@ -57,20 +74,55 @@ func NewPass(e *env.Env, reader *docs.Reader, current *Current) *Pass {
 // Wake has the pass look for rules without a report.
 func (p *Pass) Wake() { p.worker.Wake() }
 
+// Resume wakes the pass, and has it look for rules of other processes.
+func (p *Pass) Resume() {
+	if p.env.Engine.Shared() {
+		p.looks.Every(Look, p.look)
+	}
+	p.Wake()
+}
+
+// look wakes the pass when there is a rule that has no report yet, as far as is known.
+func (p *Pass) look() {
+	if p.env.Refresh() == nil && len(p.waiting()) > 0 { // a store that is out of reach is there at a later look
+		p.Wake()
+	}
+}
+
 // Stop ends the pass and waits for it.
-func (p *Pass) Stop() { p.worker.Stop() }
+func (p *Pass) Stop() {
+	p.looks.Stop()
+	p.worker.Stop()
+}
+
+// failed notes an error of a step. The pass begins anew after a while, as the error may be of the moment: a store that was out of reach, or a commit
+// that another process came before.
+func (p *Pass) failed(err error) {
+	p.env.Warn("jay: validating documents against a schema", err)
+	wait := p.retry
+	p.retry = min(2*wait, mostRetry)
+	p.worker.Go(func() {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			p.Wake()
+		case <-p.worker.Context().Done():
+		}
+	})
+}
 
 // step does a part of the work.
 func (p *Pass) step(ctx context.Context) (more bool, err error) {
 	defer func() {
 		if err != nil {
-			p.end() // the next Wake begins anew
+			p.end() // failed begins anew
 		}
 	}()
 	if err := p.env.Refresh(); err != nil {
 		return false, err
 	}
-	r, err := p.next()
+	r, err := p.next(ctx)
 	if r == nil || err != nil {
 		return false, err
 	}
@@ -81,45 +133,90 @@ func (p *Pass) step(ctx context.Context) (more bool, err error) {
 	if err := p.store(ctx, r); err != nil {
 		return false, err
 	}
+	p.retry = firstRetry
 	p.end()
 	return true, nil
 }
 
-// next returns the run to go on with, or nil if every rule has its report.
-func (p *Pass) next() (*run, error) {
-	rules := p.current.Load()
+// next returns the run to go on with, or nil if every rule has its report, or another process is to validate.
+func (p *Pass) next(ctx context.Context) (*run, error) {
+	rule, err := p.first()
+	if err != nil {
+		return nil, err
+	}
+	if rule == nil {
+		p.end()
+		return nil, p.leave(ctx)
+	}
+	if p.mine, err = p.env.Does(ctx, validating); err != nil {
+		return nil, err
+	}
+	if !p.mine {
+		p.end()
+		return nil, nil
+	}
+	now, err := p.env.Clock()
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.run == nil || p.run.rule != rule {
+		p.run = &run{rule: rule, report: schema.Report{Collection: rule.Collection, Number: rule.Number, Running: true, Begun: now.UTC()}}
+	}
+	return p.run, nil
+}
+
+// leave gives the work back, as only another process may be able to compile the schema of the next rule.
+func (p *Pass) leave(ctx context.Context) error {
+	if !p.mine || p.env.Works == nil {
+		return nil
+	}
+	if err := p.env.Works.Leave(ctx, validating); err != nil {
+		return err
+	}
+	p.mine = false
+	return nil
+}
+
+// first returns the rule to validate: that of the run under way, if it is still in force, or the oldest one without a report, or nil.
+func (p *Pass) first() (*Rule, error) {
 	p.mu.Lock()
 	current := p.run
 	p.mu.Unlock()
-	if current != nil && rules.Of(current.rule.folded) == current.rule {
-		return current, nil
+	if current != nil && p.current.Load().Of(current.rule.folded) == current.rule {
+		return current.rule, nil
 	}
-	var waiting []*Rule
-	rules.All(func(r *Rule) {
-		if r.validator != nil {
-			waiting = append(waiting, r)
+	for _, rule := range p.waiting() {
+		there, err := reportOf(p.env.Engine, rule.Collection, rule.Number)
+		if there == nil || err != nil {
+			return rule, err
+		}
+		p.mu.Lock()
+		p.reported[rule.Number] = true
+		p.mu.Unlock()
+	}
+	return nil, nil
+}
+
+// waiting returns the rules that have no report, as far as is known, the oldest first.
+func (p *Pass) waiting() (all []*Rule) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	reported := make(map[uint64]bool)
+	p.current.Load().All(func(r *Rule) {
+		if r.validator == nil {
+			return
+		}
+		if p.reported[r.Number] {
+			reported[r.Number] = true
+		} else {
+			all = append(all, r)
 		}
 	})
-	slices.SortFunc(waiting, func(a, b *Rule) int { return cmp.Compare(a.Number, b.Number) })
-	for _, rule := range waiting {
-		there, err := reportOf(p.env.Engine, rule.Collection, rule.Number)
-		if err != nil {
-			return nil, err
-		}
-		if there == nil {
-			now, err := p.env.Clock()
-			if err != nil {
-				return nil, err
-			}
-			r := &run{rule: rule, report: schema.Report{Collection: rule.Collection, Number: rule.Number, Running: true, Begun: now.UTC()}}
-			p.mu.Lock()
-			p.run = r
-			p.mu.Unlock()
-			return r, nil
-		}
-	}
-	p.end()
-	return nil, nil
+	p.reported = reported // those of rules that are gone are forgotten
+	slices.SortFunc(all, func(a, b *Rule) int { return cmp.Compare(a.Number, b.Number) })
+	return all
 }
 
 // end notes that a run has ended, or was given up.
@@ -243,7 +340,7 @@ func (p *Pass) running(folded string, number uint64) *schema.Report {
 // waitInterval is the time between two looks at what another process may have stored.
 const waitInterval = 200 * time.Millisecond
 
-// Wait returns the report of a collection when the validation has ended. It enters the gate for each look.
+// Wait returns the report of a collection when the validation has ended, and sees to it that there is one. It enters the gate for each look.
 func (c *Current) Wait(ctx context.Context, e *env.Env, collection string) (schema.Report, error) {
 	for {
 		c.pass.mu.Lock()

@@ -25,6 +25,7 @@ import (
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/lsm"
 	"github.com/jaydb/jay/storage/memory"
+	"github.com/jaydb/jay/storage/storagetest"
 )
 
 // required is a Compiler of schemas that have only the keyword "required", so that the tests here need no other module. It counts what it does.
@@ -646,6 +647,43 @@ func TestFeature_OlderProgram(t *testing.T) {
 	var newer *jay.FormatError
 	if !errors.As(err, &newer) || newer.Found != 17 || !slices.Contains(newer.Features, "schemas") {
 		t.Errorf("an older program: got %v", err)
+	}
+}
+
+// held is a Compiler whose validators tell of a document, and wait until they may go on.
+type held struct{ begun, goOn chan struct{} }
+
+func (h held) Compile([]byte) (schema.Validator, error) { return h, nil }
+
+func (h held) Validate([]byte, int) ([]schema.Violation, int) {
+	select {
+	case h.begun <- struct{}{}:
+	default:
+	}
+	<-h.goOn
+	return nil, 0
+}
+
+// Ensure that the validation in the background begins anew after an error of the moment: its report comes without a call, and without a reopen.
+func TestPass_AfterAnError(t *testing.T) {
+	t.Parallel()
+	store := &storagetest.Commits{Driver: new(memory.Driver)}
+	h := held{make(chan struct{}, 1), make(chan struct{})}
+	db, err := jay.Open("store", &jay.Options{Engine: store, Schemas: h})
+	jaytest.Must(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	put(t, db, "orders/1", `{}`)
+	set(t, db, rule(schema.Refuse))
+	<-h.begun
+	store.Fail(storagetest.Unavailable, 1) // the commit of the report
+	close(h.goOn)
+	var report schema.Report
+	for end := time.Now().Add(time.Minute); report.Ended.IsZero() && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		report, err = db.Definitions().Schemas().Report(ctx, "Orders") // and not Wait, which wakes the validation
+		jaytest.Must(t, err)
+	}
+	if report.Ended.IsZero() || report.Documents != 1 || report.Violating != 0 {
+		t.Errorf("got %+v", report)
 	}
 }
 

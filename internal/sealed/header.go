@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"strings"
+
+	"github.com/jaydb/jay/internal/errs"
 )
 
 // A file begins with a header. It has two slots, since a file may be about to get another name: see
@@ -125,7 +127,7 @@ func (r *Ring) newHeader(l Layout, name string) ([]byte, cipher.AEAD, error) {
 }
 
 // openHeader returns the cipher of a file's key. A header that is not whole, or that belongs to another file, is a
-// *Damage. If the key is not to be had, the error is an errs.ErrKey.
+// *Damage. If the key cannot be had, or is another one, the error is an errs.ErrKey.
 func (r *Ring) openHeader(header []byte, l Layout, name string) (cipher.AEAD, error) {
 	fileKey, _, err := r.readHeader(header, l, name)
 	if err != nil {
@@ -178,8 +180,8 @@ func (r *Ring) readHeader(header []byte, l Layout, name string) (fileKey []byte,
 	}
 	at := slotStart + found*slotBytes
 	fileKey, ok, err := openSlot(key, header[at:at+slotBytes], fixed)
-	if err == nil && !ok {
-		err = damage(at, "the wrapped key is not authentic")
+	if err == nil && !ok { // whatever damage may do was found above, by a checksum, the name or the database
+		err = fmt.Errorf("%w: %s: the key %q is not the one that the file was encrypted with", errs.ErrKey, name, ids[found])
 	}
 	return fileKey, found, err
 }

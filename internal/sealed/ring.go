@@ -235,14 +235,20 @@ func (r *Ring) IdentityWith(key Key) ([]byte, error) {
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)), nil
 }
 
-// IdentityByNewest reports whether an identity was made with the newest key.
-func (r *Ring) IdentityByNewest(identity []byte) bool {
+// IdentityKey returns the ID of the key that an identity was made with; "" if the identity is not whole.
+func IdentityKey(identity []byte) string {
 	if len(identity) != identityBytes {
-		return false
+		return ""
 	}
 	id, _, ok := parseSlot(identity[identityBytes-4-slotBytes : identityBytes-4])
-	return ok && id == r.current().ID
+	if !ok {
+		return ""
+	}
+	return id
 }
+
+// IdentityByNewest reports whether an identity was made with the newest key.
+func (r *Ring) IdentityByNewest(identity []byte) bool { return IdentityKey(identity) == r.current().ID }
 
 // OpenIdentity returns the ring of the database whose identity was read from the file name. An identity that is not
 // whole is a *Damage. If a key is not to be had, or is not the one that the database was

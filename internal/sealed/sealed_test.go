@@ -230,8 +230,8 @@ func TestHeader_Keys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readPages(wrong, file, "000001.sst"); !isDamage(err) {
-		t.Errorf("another secret: got %v, want a Damage", err)
+	if _, err := readPages(wrong, file, "000001.sst"); !errors.Is(err, errs.ErrKey) || isDamage(err) {
+		t.Errorf("another secret: got %v, want ErrKey", err)
 	}
 	frames := writeFrames(t, ring(t, "a"), "000001.log", []byte("x"))
 	if _, err := ring(t, "b").OpenFrames(bytes.NewReader(frames), int64(len(frames)), "000001.log"); !errors.Is(err, errs.ErrKey) {

@@ -166,7 +166,7 @@ func (s *Session) nameEntity(ctx context.Context, e *entity) (err error) {
 }
 
 func (s *Session) nextHiLo(ctx context.Context, prefix string) (string, error) {
-	if err := s.db.Env.Enter(); err != nil {
+	if err := s.db.Env.EnterWrite(); err != nil {
 		return "", err
 	}
 	defer s.db.Env.Exit()
@@ -220,7 +220,7 @@ func (s *Session) reload(ctx context.Context, e *entity) (*docs.Document, error)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := s.db.Env.Enter(); err != nil {
+	if err := s.db.Env.EnterRead(); err != nil {
 		return nil, err
 	}
 	defer s.db.Env.Exit()

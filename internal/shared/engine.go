@@ -96,8 +96,26 @@ func (e *Engine) Refresh() error {
 	return e.reload()
 }
 
-// reload reads the newest definitions, and publishes them unless newer ones are known.
+// rereads is how often reload reads definitions that change meanwhile, before it takes a snapshot.
+const rereads = 4
+
+// reload reads the newest definitions, and publishes them unless newer ones are known. They are read without a snapshot, and are of one moment if the version
+// is the same afterwards: a snapshot may have to wait for those of others, who may wait for the transaction that reloads.
 func (e *Engine) reload() (err error) {
+	for range rereads {
+		found, err := e.at(e.Engine)
+		if err != nil {
+			return err
+		}
+		version, _, err := env.NumberAt(e.Engine, versionKey)
+		if err != nil {
+			return err
+		}
+		if version == found.version {
+			e.use(found)
+			return nil
+		}
+	}
 	snapshot := e.Engine.Snapshot()
 	defer func() { err = errs.First(err, snapshot.Close()) }()
 	found, err := e.at(snapshot)

@@ -34,6 +34,7 @@ type Tx struct {
 	docs      *docs.Reader // that the caller of the present call pays for. Guarded by mu.
 	ended     error        // set when no more calls are possible. Guarded by mu.
 	snapshot  storage.Snapshot
+	ahead     docs.Ahead              // of the present call. Guarded by mu.
 	deletes   *horizon.Hold           // of the records that the commit looks at; nil for a view
 	ops       []*write.Op             // Guarded by mu.
 	staged    map[string]int          // by folded ID, its newest op. Guarded by mu.
@@ -146,7 +147,7 @@ func (t *Tx) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := t.db.Env.Enter(); err != nil {
+	if err := t.db.Env.EnterWrite(); err != nil {
 		return err
 	}
 	t.mu.Lock()
@@ -184,7 +185,7 @@ func (t *Tx) base(folded string) (*docs.Document, error) {
 
 // stored is base with a document that has expired, too. To the read set that one is missing, as it is to the check of the commit.
 func (t *Tx) stored(folded string) (*docs.Document, error) {
-	doc, err := t.docs.ReadFolded(t.snapshot, folded)
+	doc, err := t.docs.ReadFrom(t.ahead, t.snapshot, folded)
 	switch _, alive := docs.AliveAt(t.moment.At, doc, err); alive {
 	case nil:
 		node, etag := doc.Version()
@@ -271,8 +272,17 @@ func (t *Tx) LookupMany(ctx context.Context, ids []string, take func(i int, doc 
 		return err
 	}
 	defer t.exit()
+	folded := make([]string, len(ids))
 	for i, id := range ids {
-		doc, err := t.lookup(t.db.Env.Rules.Fold(id))
+		folded[i] = t.db.Env.Rules.Fold(id)
+	}
+	var err error
+	if t.ahead, err = t.docs.ReadAhead(t.snapshot, folded); err != nil {
+		return err
+	}
+	defer func() { t.ahead = nil }()
+	for i, id := range ids {
+		doc, err := t.lookup(folded[i])
 		if err != nil && err != errs.ErrNotFound {
 			return fmt.Errorf("get %q: %w", errs.Shorten(id), err)
 		}

@@ -155,7 +155,7 @@ func updateOnce(ctx context.Context, db *core.Database, issued *Issued, fn func(
 
 // begin opens a transaction. end must follow.
 func begin(db *core.Database, writable bool, issued *Issued) (*Tx, error) {
-	if err := db.Env.Enter(); err != nil {
+	if err := db.Env.EnterRead(); err != nil {
 		return nil, err
 	}
 	defer db.Env.Exit()
@@ -247,7 +247,7 @@ func (t *Tx) commit(ctx context.Context, caller *turns.Caller) (wrote bool, err 
 	inTurn := caller.Held()
 	t.ops[0].Once = t.once
 	commit := func() error {
-		return t.db.Writer.Transact(ctx, t.db.Env.Synced && !inTurn && !t.lazy, func(in *write.Txn) error {
+		return t.db.Writer.Transact(write.Expecting(ctx, t.db.Env, t.ops, t.reads.order), t.db.Env.Synced && !inTurn && !t.lazy, func(in *write.Txn) error {
 			if t.once != nil { // before the reads: the commit that has happened may have changed them
 				if err := t.once.Request.Find(in.Tx); err != nil {
 					return err
@@ -310,7 +310,7 @@ func (t *Tx) leave(ctx context.Context, err error) error {
 	if !t.db.Env.Synced {
 		return err
 	}
-	if closed := t.db.Env.Enter(); closed != nil {
+	if closed := t.db.Env.EnterWrite(); closed != nil {
 		return errs.First(err, closed) // Close makes it durable
 	}
 	defer t.db.Env.Exit()

@@ -284,7 +284,7 @@ func (t *Tx) adopt(o *write.Op) error {
 		o.Seen = &seen
 	}
 	o.TakeCollection(t.db.Writer, collection)
-	return o.ExtractFor(t.db.Writer)
+	return t.db.Writer.RefusalNow(o)
 }
 
 // prepareOne prepares an op whose name is not to be in the error.

@@ -49,7 +49,7 @@ type keeper struct {
 	dimensions int
 	strict     bool
 	kept       kept
-	presses    bool // the tail was long when the worker read it last
+	pressure   catalog.Pressure // of the tail when the worker read it last
 }
 
 // open is catalog.Kind.Open.

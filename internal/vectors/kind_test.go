@@ -94,6 +94,7 @@ func subject(options map[string]string, dimensions int, lenient bool, order stri
 		Likely:    true,
 		Explained: "vectors",
 		Settles:   true,
+		Trails:    true,
 		Invalid: []jay.Index{{}, {Fields: []string{"At"}}, {Fields: []string{"-At"}, Options: options}, {Fields: []string{"At as date"}, Options: options}, {Fields: []string{"At", "Size"}, Options: options}, {Fields: []string{"Size * 2"}, Options: options},
 			{Fields: []string{"At"}, Options: map[string]string{"dimensions": "0"}}, {Fields: []string{"At"}, Options: map[string]string{"dimensions": "8193"}}},
 	}

@@ -100,12 +100,13 @@ func (k *keeper) Settle(ctx context.Context, r storage.Reader) (catalog.Settling
 }
 
 // Pressure implements catalog.Presser: each query reads the tail.
-func (k *keeper) Pressure() catalog.Pressure { return catalog.Pressure{Presses: k.presses} }
+func (k *keeper) Pressure() catalog.Pressure { return k.pressure }
 
 // take reads the beginning of the tail, and sees whether it is long.
 func (k *keeper) take(ctx context.Context, r storage.Reader) (tail []document, size int, err error) {
 	lo := k.key(keyTail)
-	it, err := r.Iterate(lo, format.PrefixEnd(lo))
+	trail := catalog.Trail{Lo: lo, Hi: format.PrefixEnd(lo)}
+	it, err := r.Iterate(trail.Lo, trail.Hi)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -125,7 +126,8 @@ func (k *keeper) take(ctx context.Context, r storage.Reader) (tail []document, s
 		size += len(it.Value())
 		err = ctx.Err()
 	}
-	k.presses = seen >= 2*PartDocuments
+	trail.Pass(it)
+	k.pressure = catalog.Pressure{Presses: seen >= 2*PartDocuments, Trail: trail}
 	return tail, size, errs.First(errs.First(err, it.Error()), it.Close())
 }
 

@@ -108,10 +108,10 @@ func (w *Writer) PatchInsert(ctx context.Context, o *Op, maxWork int64) error {
 		return err
 	}
 	p.Insert.JSON = out
-	if p.Insert.extract(w.Indexes.Load().Of(p.Insert.FoldedCollection)); p.Insert.refused != nil && p.Insert.Named {
-		p.insertErr = p.Insert.refusal()
-	} else if p.Insert.fit(w); p.Insert.Named {
-		p.insertErr = p.Insert.misfit()
+	p.Insert.extract(w.Indexes.Load().Of(p.Insert.FoldedCollection))
+	p.Insert.fit(w)
+	if p.Insert.Named {
+		p.insertErr = w.RefusalNow(p.Insert)
 	}
 	return p.insertErr
 }

@@ -196,9 +196,9 @@ func (g *Speculations) speculatePatch(ctx context.Context, o, after *Op) error {
 		}
 		// Not from the cache: a caller may have changed the bytes of a body it was
 		// given, and that must not be stored.
-		latest := w.Env.Engine.Latest() // as the transaction will see it, durable or not
-		doc, err := w.Docs.ReadKey(latest, format.NewDocumentKey([]byte(o.FoldedID)))
-		err = errs.First(err, latest.Close())
+		newest, done := w.Env.Newest() // as the transaction will see it, durable or not
+		doc, err := w.Docs.ReadKey(newest, format.NewDocumentKey([]byte(o.FoldedID)))
+		err = errs.First(err, done())
 		if doc, err = w.Docs.Alive(doc, err); err != nil && err != errs.ErrNotFound {
 			return err
 		}
@@ -275,9 +275,9 @@ func sameMemory(a, b []byte) bool {
 func (w *Writer) currentHeader(folded string) (_ metadata.Header, err error) {
 	var scratch [128]byte
 	moment := w.Docs.Moment()
-	latest := w.Env.Engine.Latest()
-	defer func() { err = errs.First(err, latest.Close()) }()
-	h, err := headerAt(latest, format.DocumentKey(scratch[:0], folded))
+	newest, done := w.Env.Newest()
+	defer func() { err = errs.First(err, done()) }()
+	h, err := headerAt(newest, format.DocumentKey(scratch[:0], folded))
 	if err != nil || docs.IsGone(&h, moment) {
 		return metadata.Header{}, err
 	}

@@ -3,6 +3,7 @@ package write
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -66,6 +67,13 @@ func (w *Writer) Prefetch(ctx context.Context, ops []*Op) (_ *Prefetched, err er
 		whole = true
 		return a, nil
 	}
+	if many, is := a.watch.(storage.ManyGetter); is {
+		if err = a.readMany(ctx, ops, named, many); err != nil {
+			return nil, err
+		}
+		whole = true
+		return a, nil
+	}
 	err = parallel.DoChunks(len(named), opsPerPart, func() func(lo, hi int) error {
 		look, err := a.watch.NewReader()
 		if err != nil {
@@ -78,7 +86,7 @@ func (w *Writer) Prefetch(ctx context.Context, ops []*Op) (_ *Prefetched, err er
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			return a.read(w, ops, named[lo:hi], look)
+			return a.read(ops, named[lo:hi], look)
 		}
 	})
 	if err != nil {
@@ -110,7 +118,7 @@ func (w *Writer) namedOps(ops []*Op, c *catalog.Catalog, rules *revisions.Rules)
 }
 
 // read reads the documents of some of all ops.
-func (a *Prefetched) read(db *Writer, all, some []*Op, look storage.BatchReader) error {
+func (a *Prefetched) read(all, some []*Op, look storage.BatchReader) error {
 	var scratch [128]byte
 	found := make([]OldDocument, 0, len(some))
 	for _, o := range some {
@@ -122,16 +130,61 @@ func (a *Prefetched) read(db *Writer, all, some []*Op, look storage.BatchReader)
 			o.prefetched, o.Before = true, nil
 			continue
 		}
-		var old OldDocument
 		if err == nil {
-			old, err = decodeOld(db, a.catalog, a.rules, o, value)
+			found = append(found, OldDocument{})
+			err = a.keep(o, value, &found[len(found)-1])
 		}
 		if err != nil {
 			return OpError(all, o, err)
 		}
-		found = append(found, old)
-		o.prefetched, o.Before = true, &found[len(found)-1]
-		a.bodies.Add(int64(len(old.Body) + len(old.past.head) + len(old.past.body)))
+	}
+	return nil
+}
+
+// keep keeps in old what the record says that o finds.
+func (a *Prefetched) keep(o *Op, record []byte, old *OldDocument) (err error) {
+	if *old, err = decodeOld(a.catalog, a.rules, o, record); err != nil {
+		return err
+	}
+	o.prefetched, o.Before = true, old
+	a.bodies.Add(int64(len(old.Body) + len(old.past.head) + len(old.past.body)))
+	return nil
+}
+
+// askedAtOnce is how many documents a server is asked for at a time.
+const askedAtOnce = 1000
+
+// errEnough ends a reading of many documents that has MaxPrefetchBytes.
+var errEnough = errors.New("enough was read")
+
+// readMany is read for some of all ops, of a store that is asked for many keys at once.
+func (a *Prefetched) readMany(ctx context.Context, all, some []*Op, from storage.ManyGetter) error {
+	for part := range slices.Chunk(some, askedAtOnce) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		keys := make([][]byte, len(part))
+		for i, o := range part {
+			keys[i] = format.DocumentKey(nil, o.FoldedID)
+		}
+		err := from.GetMany(keys, func(i int, value []byte) error {
+			if a.bodies.Load() > MaxPrefetchBytes {
+				return errEnough
+			}
+			if err := a.keep(part[i], value, new(OldDocument)); err != nil {
+				return OpError(all, part[i], err)
+			}
+			return nil
+		})
+		if err == errEnough {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, o := range part {
+			o.prefetched = true // and those without Before are not there
+		}
 	}
 	return nil
 }
@@ -149,12 +202,12 @@ func (a *Prefetched) Close(ops []*Op) {
 
 // decodeOld decodes what a write needs to know of a record. It does not keep the
 // record.
-func decodeOld(db *Writer, c *catalog.Catalog, rules *revisions.Rules, o *Op, record []byte) (OldDocument, error) {
+func decodeOld(c *catalog.Catalog, rules *revisions.Rules, o *Op, record []byte) (OldDocument, error) {
 	h, body, err := metadata.Decode(record)
 	if err != nil {
 		return OldDocument{}, err
 	}
-	old := oldOf(db, c, o, &h, body)
+	old := oldOf(c, o, &h, body)
 	old.Attachments = bytes.Clone(old.Attachments)
 	if o.keeps(rules, &h) {
 		own := bytes.Clone(record)
@@ -182,7 +235,7 @@ func oldFrom(h *metadata.Header, probable string) OldDocument {
 
 // oldOf returns what o needs to know of the document that it finds. Body and
 // attachments are not copied.
-func oldOf(db *Writer, c *catalog.Catalog, o *Op, h *metadata.Header, body []byte) OldDocument {
+func oldOf(c *catalog.Catalog, o *Op, h *metadata.Header, body []byte) OldDocument {
 	old := oldFrom(h, o.Collection)
 	old.Size = h.Size() + len(body)
 	if o.Verb.Deletes() {

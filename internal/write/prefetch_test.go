@@ -13,6 +13,7 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/parallel"
 	"github.com/jaydb/jay/internal/parts"
 	"github.com/jaydb/jay/internal/write"
@@ -216,12 +217,22 @@ func TestApply_FirstErrorOfMany(t *testing.T) {
 func TestApply_ReadsAhead_Bounded(t *testing.T) {
 	defer func(old int64) { write.MaxPrefetchBytes = old }(write.MaxPrefetchBytes)
 	write.MaxPrefetchBytes = 10_000
-	ctx := context.Background()
-	db, err := jay.OpenMemory(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	t.Run("one by one", func(t *testing.T) {
+		db, err := jay.OpenMemory(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		testReadsAheadBounded(t, db)
+	})
+	t.Run("together", func(t *testing.T) { // as of a server, which is asked for many keys
+		testReadsAheadBounded(t, jaytest.Open(t, "db", &jay.Options{Engine: jaytest.SharedDriver(t)}))
+	})
+}
+
+func testReadsAheadBounded(t *testing.T, db *jay.DB) {
+	t.Helper()
 	defer db.Close()
+	ctx := context.Background()
 	if err := db.EnsureIndex(ctx, "Users", jay.Index{Fields: []string{"n"}}); err != nil {
 		t.Fatal(err)
 	}

@@ -78,18 +78,36 @@ func (o *Op) extractTo(ci *catalog.Collection, slab *catalog.Slab) {
 	}
 }
 
-// ExtractFor extracts the entries of o for the indexes of its collection, checks it against the rule of the collection, and returns their
-// refusal.
-func (o *Op) ExtractFor(w *Writer) error {
-	if o.extract(w.Indexes.Load().Of(o.FoldedCollection)); o.refused != nil {
+// refusal returns why the indexes refuse the document, with its ID if it has one by now.
+func (o *Op) refusal() error { return catalog.WithID(o.refused, o.ID) }
+
+// whyRefused returns why the indexes and the rule that o was prepared for refuse it, or nil.
+func (o *Op) whyRefused() error {
+	if o.refused != nil {
 		return o.refusal()
 	}
-	o.fit(w)
 	return o.misfit()
 }
 
-// refusal returns why the indexes refuse the document, with its ID if it has one by now.
-func (o *Op) refusal() error { return catalog.WithID(o.refused, o.ID) }
+// RefusalNow returns why the indexes or the rule of its collection refuse o, or nil. It extracts entries, and checks o, for those that are
+// known now. What is remembered of a shared store may be older than the call: before it refuses, RefusalNow looks at the newest.
+func (w *Writer) RefusalNow(o *Op) error {
+	for again := false; ; again = true {
+		if ci := w.Indexes.Load().Of(o.FoldedCollection); ci != o.indexed {
+			o.extract(ci)
+		}
+		if w.Schemas.Load().Of(o.FoldedCollection) != o.rule {
+			o.fit(w)
+		}
+		refusal := o.whyRefused()
+		if refusal == nil || again {
+			return refusal
+		}
+		if err := w.Env.Refresh(); err != nil {
+			return err
+		}
+	}
+}
 
 // PrepareAll checks every op before the first number is drawn.
 func (w *Writer) PrepareAll(ops []*Op) error {
@@ -202,11 +220,10 @@ func (w *Writer) preparePut(o *Op, modified uint64, last *CollectionNaming) erro
 	o.FoldedCollection = last.folded
 	// Without a name the document may turn out to be in another collection, whose
 	// indexes do not refuse it.
-	if o.extractTo(w.Indexes.Load().Of(o.FoldedCollection), last.slab); o.refused != nil && o.Named {
-		return o.refusal()
-	}
-	if o.fit(w); o.Named {
-		if err := o.misfit(); err != nil {
+	o.extractTo(w.Indexes.Load().Of(o.FoldedCollection), last.slab)
+	o.fit(w)
+	if o.Named && o.whyRefused() != nil {
+		if err := w.RefusalNow(o); err != nil {
 			return err
 		}
 	}

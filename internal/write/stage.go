@@ -415,7 +415,7 @@ func (t *Txn) old(o *Op) (OldDocument, bool, error) {
 			// Not the body: readers share it, and a change that one of them made to
 			// it would leave the index entries of the stored one behind.
 			h := doc.Header()
-			if old := oldOf(t.Writer, t.indexes(), o, &h, doc.JSON()); old.Body == nil {
+			if old := oldOf(t.indexes(), o, &h, doc.JSON()); old.Body == nil {
 				return old, true, nil
 			}
 		}
@@ -427,7 +427,7 @@ func (t *Txn) old(o *Op) (OldDocument, bool, error) {
 	if err != nil {
 		return OldDocument{}, false, err
 	}
-	old, err := decodeOld(t.Writer, t.indexes(), t.rules(), o, value)
+	old, err := decodeOld(t.indexes(), t.rules(), o, value)
 	return old, true, errs.First(err, closer.Close())
 }
 

@@ -28,6 +28,7 @@ import (
 	"github.com/jaydb/jay/internal/revisions"
 	"github.com/jaydb/jay/internal/schemas"
 	"github.com/jaydb/jay/internal/turns"
+	"github.com/jaydb/jay/storage"
 )
 
 // Writer writes to an open database. Its fields are set before the first write and do
@@ -247,10 +248,28 @@ func (w *Writer) RedrawID(ctx context.Context, o *Op) error {
 
 // Commit runs the transaction of ops. With sync, it returns when they are on disk.
 func (w *Writer) Commit(ctx context.Context, ops []*Op, a *Prefetched, sync bool) error {
-	return w.Transact(ctx, sync, func(t *Txn) error {
+	return w.Transact(Expecting(ctx, w.Env, ops, nil), sync, func(t *Txn) error {
 		t.Use(a)
 		return t.Run(ops)
 	})
+}
+
+// Expecting returns a context for the transaction of ops, which also reads the documents with these folded
+// IDs. On a shared store it says which documents that will read: see storage.Expect.
+func Expecting(ctx context.Context, e *env.Env, ops []*Op, folded []string) context.Context {
+	if !e.Engine.Shared() {
+		return ctx
+	}
+	var keys [][]byte
+	for _, id := range folded {
+		keys = append(keys, format.DocumentKey(nil, id))
+	}
+	for _, o := range ops {
+		if o.FoldedID != "" && !o.prefetched {
+			keys = append(keys, format.DocumentKey(nil, o.FoldedID))
+		}
+	}
+	return storage.Expect(ctx, keys)
 }
 
 // Publish passes the results to the callers of ops.

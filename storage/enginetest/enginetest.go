@@ -10,6 +10,9 @@ import (
 	"maps"
 	"math/rand/v2"
 	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -41,6 +44,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"what is absent, and what is not, agrees with a map", testAbsent},
 		{"a key that is absent is inserted once", testInsertOnce},
 		{"a write tracker notices every key that was written", testWriteTracker},
+		{"keys that are expected are read as they are", testExpected},
 		{"additions to a number all count", testAdd},
 		{"concurrent additions to a number all count", testAddTogether},
 		{"a key has several numbers", testAddSeveral},
@@ -643,6 +647,9 @@ func testWriteTracker(t *testing.T, e storage.Engine) {
 	if err := look.Close(); err != nil {
 		t.Fatal(err)
 	}
+	if many, is := w.(storage.ManyGetter); is {
+		testGetsOfTracker(t, many, "k1", "k7", "k9", "k8", "none", "k1", "k50")
+	}
 
 	unchanged := 0
 	update(t, e, func(tx storage.Tx) error {
@@ -661,6 +668,76 @@ func testWriteTracker(t *testing.T, e storage.Engine) {
 	})
 	if unchanged < keys/2 {
 		t.Errorf("%d of %d keys are unchanged, want nearly all", unchanged, keys)
+	}
+}
+
+// testExpected checks that transactions beside each other find what is there at the keys that their callers
+// expect them to read: short and long values, none, and what they and those before them write.
+func testExpected(t *testing.T, e storage.Engine) {
+	long := strings.Repeat("long", 64<<10)
+	set(t, e, "a", "1", "empty", "", "long", long)
+	update(t, e, func(tx storage.Tx) error { tx.Add([]byte("sum"), 5); return nil })
+	var keys [][]byte
+	for _, key := range []string{"absent", "long", "a", "empty", "a", "sum", "count"} {
+		keys = append(keys, []byte(key))
+	}
+	expecting := storage.Expect(ctx, keys)
+	want(t, len(storage.Expected(expecting)), len(keys))
+	want(t, len(storage.Expected(ctx)), 0)
+	const writers, each = 8, 5
+	var all sync.WaitGroup
+	for range writers {
+		all.Go(func() {
+			for range each {
+				for {
+					err := e.Update(expecting, true, func(tx storage.Tx) error {
+						for key, value := range map[string]string{"absent": "absent", "a": "1", "empty": "", "long": long} {
+							if got := read(t, tx, key); got != value {
+								t.Errorf("%s: got %.20q, want %.20q", key, got, value)
+							}
+						}
+						n, _ := strconv.Atoi(read(t, tx, "count")) // absent is 0
+						tx.Set([]byte("count"), []byte(strconv.Itoa(n+1)), nil)
+						want(t, read(t, tx, "count"), strconv.Itoa(n+1))
+						return nil
+					})
+					if err == nil {
+						break
+					}
+					if !errors.Is(err, storage.ErrConflict) {
+						t.Errorf("update: %v", err)
+						return
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+	want(t, read(t, e, "count"), strconv.Itoa(writers*each))
+}
+
+// testGetsOfTracker checks that GetMany finds those of the keys that are there, each with its index, none twice,
+// and ends with the error of its caller.
+func testGetsOfTracker(t *testing.T, many storage.ManyGetter, keys ...string) {
+	t.Helper()
+	var all [][]byte
+	for _, key := range keys {
+		all = append(all, []byte(key))
+	}
+	var got []string
+	if err := many.GetMany(all, func(i int, value []byte) error {
+		got = append(got, fmt.Sprint(i, keys[i], string(value)))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(got)
+	if want := []string{"0k1x", "1k7x", "3k8x", "5k1x", "6k50x"}; !slices.Equal(got, want) {
+		t.Errorf("many are got: %q, want %q", got, want)
+	}
+	stop, calls := errors.New("enough"), 0
+	if err := many.GetMany(all, func(int, []byte) error { calls++; return stop }); err != stop || calls != 1 {
+		t.Errorf("an error of the caller: %v after %d calls, want %v after one", err, calls, stop)
 	}
 }
 

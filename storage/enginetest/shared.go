@@ -163,7 +163,7 @@ func testSnapshotOfOther(t *testing.T, a, b storage.Engine) {
 	s := a.Snapshot()
 	set(t, b, "k", "2", "new", "2")
 	update(t, b, func(tx storage.Tx) error { tx.Delete([]byte("gone")); return nil })
-	want(t, b.Compact(ctx), error(nil))
+	want(t, b.Compact(ctx, nil, nil), error(nil))
 	want(t, read(t, s, "k")+read(t, s, "gone")+read(t, s, "new"), "11absent")
 	want(t, keys(t, s, "", "z"), "gone k")
 	want(t, s.Close(), error(nil))

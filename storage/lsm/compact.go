@@ -41,7 +41,7 @@ func newCompactor(run func(ctx context.Context, lo, hi []byte) error, metrics fu
 
 // Compact implements storage.Engine. Pebble merges each level into the next, in one
 // piece of the key space after the other, and then drops what is deleted in the last one.
-func (e *Engine) Compact(ctx context.Context) error {
+func (e *Engine) Compact(ctx context.Context, lo, hi []byte) error {
 	if e.readOnly {
 		return storage.ErrReadOnly
 	}
@@ -50,7 +50,13 @@ func (e *Engine) Compact(ctx context.Context) error {
 		return err
 	}
 	e.durability.closeUnused(1)
-	pieces, err := e.compactionPieces()
+	if len(lo) == 0 {
+		lo = []byte{0}
+	}
+	if hi == nil {
+		hi = bytes.Repeat([]byte{0xff}, 64) // above all keys
+	}
+	pieces, err := e.compactionPieces(keyRange{lo, hi})
 	if err != nil {
 		return err
 	}
@@ -72,9 +78,9 @@ func (e *Engine) Compact(ctx context.Context) error {
 // keyRange is a range of keys, both ends included.
 type keyRange struct{ lo, hi []byte }
 
-// compactionPieces divides the key space where tables of the largest level end, so that
+// compactionPieces divides a part of the key space where tables of the largest level end, so that
 // few tables are merged in two pieces.
-func (e *Engine) compactionPieces() ([]keyRange, error) {
+func (e *Engine) compactionPieces(of keyRange) ([]keyRange, error) {
 	levels, err := e.db.SSTables()
 	if err != nil {
 		return nil, err
@@ -88,16 +94,18 @@ func (e *Engine) compactionPieces() ([]keyRange, error) {
 	largest := slices.MaxFunc(levels[1:], func(a, b []pebble.SSTableInfo) int { return cmp.Compare(size(a), size(b)) })
 
 	var pieces []keyRange
-	lo, bytesOf := []byte{0}, uint64(0)
+	lo, bytesOf := of.lo, uint64(0)
 	for i, t := range largest {
+		if bytes.Compare(t.Largest.UserKey, lo) < 0 || bytes.Compare(t.Largest.UserKey, of.hi) >= 0 {
+			continue
+		}
 		if bytesOf += t.Size; bytesOf >= e.compactor.pieceBytes && i+1 < len(largest) {
 			hi := bytes.Clone(t.Largest.UserKey)
 			pieces = append(pieces, keyRange{lo, hi})
 			lo, bytesOf = append(bytes.Clone(hi), 0), 0
 		}
 	}
-	last := bytes.Repeat([]byte{0xff}, 64) // above all keys
-	return append(pieces, keyRange{lo, last}), nil
+	return append(pieces, keyRange{lo, of.hi}), nil
 }
 
 // compactPiece merges the tables that overlap with [lo, hi] when it is its turn. If
@@ -150,12 +158,15 @@ func (c *compactor) await(failed <-chan struct{}) {
 	}
 }
 
-// elisionPause is how long awaitElisions waits for the next table of the last level to be rewritten, while other compactions go on.
+// elisionPause is how long awaitElisions waits for the next table of the last level to be
+// rewritten, while other compactions go on.
 const elisionPause = 5 * time.Second
 
-// awaitElisions returns when Pebble has nothing left to compact, or the engine has failed. A merge of levels leaves the last level as it is, and with it the deletions that a
-// snapshot kept there; once the snapshot is gone, Pebble drops them by itself, a table at a time. While others write there may always be
-// something to compact: then it returns when no such table has been dropped for elisionPause.
+// awaitElisions returns when Pebble has nothing left to compact, or the engine has failed. A merge
+// of levels leaves the last level as it is, and with it the deletions that a snapshot kept there;
+// once the snapshot is gone, Pebble drops them by itself, a table at a time. While others write
+// there may always be something to compact: then it returns when no such table has been dropped for
+// elisionPause.
 func (c *compactor) awaitElisions(ctx context.Context, failed <-chan struct{}) error {
 	elisions, last := int64(-1), time.Now()
 	for quiet := 0; quiet < 3; { // between two compactions there is a moment without one

@@ -35,7 +35,7 @@ func TestCompact_ContextOfPebbleDoesNotEnd(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- e.Compact(ctx) }()
+	go func() { done <- e.Compact(ctx, nil, nil) }()
 	given := <-begun
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
@@ -46,7 +46,7 @@ func TestCompact_ContextOfPebbleDoesNotEnd(t *testing.T) {
 	}
 	late, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(time.Millisecond, cancel)
-	if err := e.Compact(late); !errors.Is(err, context.Canceled) || len(begun) > 0 {
+	if err := e.Compact(late, nil, nil); !errors.Is(err, context.Canceled) || len(begun) > 0 {
 		t.Errorf("got %v, want the end of the context: the other piece is still merged", err)
 	}
 
@@ -83,7 +83,7 @@ func TestCompact_FailureWhileItRuns(t *testing.T) {
 		return ctx.Err()
 	}
 	done := make(chan error, 1)
-	go func() { done <- e.Compact(t.Context()) }()
+	go func() { done <- e.Compact(t.Context(), nil, nil) }()
 	given := <-begun
 	e.fail(errors.New("injected"))
 	if err := <-done; !errors.Is(err, storage.ErrFailed) {
@@ -110,7 +110,7 @@ func TestCompact_Pieces(t *testing.T) {
 		for i := range 9 {
 			set(t, e, fmt.Sprint("k", i), "value")
 		}
-		if err := e.Compact(t.Context()); err != nil {
+		if err := e.Compact(t.Context(), nil, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -121,7 +121,7 @@ func TestCompact_Pieces(t *testing.T) {
 		pieces = append(pieces, keyRange{lo, hi})
 		return nil
 	}
-	if err := e.Compact(ctx); err != nil {
+	if err := e.Compact(ctx, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if len(pieces) < 3 {
@@ -140,7 +140,7 @@ func TestCompact_Pieces(t *testing.T) {
 	}
 	n := 0
 	e.compactor.run = func(context.Context, []byte, []byte) error { n++; cancel(); return nil }
-	if err := e.Compact(ctx); !errors.Is(err, context.Canceled) || n != 1 {
+	if err := e.Compact(ctx, nil, nil); !errors.Is(err, context.Canceled) || n != 1 {
 		t.Errorf("got %v after %d pieces, want the end of the context after the first one", err, n)
 	}
 }
@@ -166,7 +166,7 @@ func TestCompact_Views(t *testing.T) {
 	write(true, func(tx storage.Tx, key []byte) { tx.Set(key, value, nil) })
 	for _, sync := range []bool{true, false} {
 		write(sync, func(tx storage.Tx, key []byte) { tx.Set(key, value[:1<<10], nil) })
-		if err := e.Compact(t.Context()); err != nil {
+		if err := e.Compact(t.Context(), nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		size := uint64(0)
@@ -210,7 +210,7 @@ func TestCompact_Elisions(t *testing.T) {
 		}
 	}
 	compacted := func() uint64 {
-		if err := e.Compact(t.Context()); err != nil {
+		if err := e.Compact(t.Context(), nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		size, err := e.DiskBytes([]byte("k"), []byte("l"))
@@ -303,7 +303,7 @@ func TestCompact_CancelledUnderLoad(t *testing.T) {
 				var calls sync.WaitGroup
 				for range 4 {
 					calls.Go(func() {
-						if err := e.Compact(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+						if err := e.Compact(ctx, nil, nil); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 							t.Error(err)
 						}
 					})

@@ -31,8 +31,8 @@ type unlocking struct {
 	keys sealed.Keys // nil for none
 }
 
-// open opens the directory with its keys, or makes a new one encrypted, and notes the features that the database uses. It returns what the
-// format file says, or should say.
+// open opens the directory with its keys, or makes a new one encrypted, and notes the features that
+// the database uses. It returns what the format file says, or should say.
 func (u unlocking) open(format fileFormat, uses *uses, accept func(*storage.DamageError)) (fileFormat, error) {
 	bit := encryptedBit(uses.known)
 	encrypted := u.keys != nil
@@ -45,6 +45,9 @@ func (u unlocking) open(format fileFormat, uses *uses, accept func(*storage.Dama
 	if damage := (*storage.DamageError)(nil); encrypted && errors.As(err, &damage) && damage.File == formatFileName {
 		err = acceptDamage(err, accept)
 		format.number = damagedFormat // is written anew
+	}
+	if err == nil && encrypted {
+		err = u.checkTables()
 	}
 	if err != nil {
 		return format, err
@@ -97,6 +100,39 @@ func (u unlocking) existing(format fileFormat, known storage.Features) (encrypte
 	return true, nil
 }
 
+// checkTables returns storage.ErrKey if the key of a table is missing or wrong. It reads the header of each table. Pebble opens all other files at Open, but a
+// table only at its first read, which may be days later. Damage to a table is left to that read.
+func (u unlocking) checkTables() error {
+	names, err := u.fs.FS.List(u.dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if kind, _ := parseName(name); !isTable(kind) {
+			continue
+		}
+		if err := u.checkTable(name); errors.Is(err, storage.ErrKey) {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkTable opens the header of a table.
+func (u unlocking) checkTable(name string) error {
+	f, err := openRegular(u.fs.FS, u.fs.PathJoin(u.dir, name))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	header, err := sealed.ReadHeader(f)
+	if err != nil {
+		return err
+	}
+	_, err = u.fs.ring.WrappedByNewest(header, layoutOfFile(name), name)
+	return err
+}
+
 // damage is the error of an identity that is missing or damaged.
 func (u unlocking) damage(offset int64, problem string) error {
 	return &storage.DamageError{Dir: u.dir, File: identityFile, Offset: offset, Problem: problem, Loss: lossAll,
@@ -139,11 +175,16 @@ func encryptedBit(known storage.Features) storage.FeatureSet {
 // Encryption says whether the database in a directory is encrypted.
 type Encryption struct {
 	Encrypted  bool   // the format file, or the identity file, says so
-	Converting string // to what Convert has begun to convert it, "plain" or "encrypted"; "" if it has not
+	Converting string // the target of an unfinished Convert, "plain" or "encrypted"; "" if there is none
+
+	// Key is the ID of the key that Open needs. It is "" for a database that is not encrypted, and if
+	// the identity file is missing or damaged.
+	Key string
 }
 
-// ReadEncryption reads whether the database in dir is encrypted. It needs no key, and changes nothing. A nil file system is that of the machine. The errors
-// are those of Open, ErrNoDatabase among them.
+// ReadEncryption reads whether the database in dir is encrypted. It needs no key, and changes
+// nothing. A nil file system means the file system of the machine. The errors are those of Open,
+// ErrNoDatabase among them.
 func ReadEncryption(fs FS, dir string) (found Encryption, err error) {
 	if fs == nil {
 		fs = vfs.Default
@@ -162,8 +203,9 @@ func ReadEncryption(fs FS, dir string) (found Encryption, err error) {
 	}
 	found.Converting = strings.TrimSpace(target)
 	found.Encrypted = format.number != damagedFormat && format.features&encryptedBit(known) != 0
-	if _, err := readIdentity(fs, dir); err == nil {
+	if identity, err := readIdentity(fs, dir); err == nil {
 		found.Encrypted = true
+		found.Key = sealed.IdentityKey(identity)
 	} else if !errors.Is(err, os.ErrNotExist) {
 		return found, openError(err)
 	}

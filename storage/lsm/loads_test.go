@@ -69,7 +69,7 @@ func TestEngine_Loads(t *testing.T) {
 		}
 		return nil
 	})
-	if err := errors.Join(err, e.Compact(ctx)); err != nil {
+	if err := errors.Join(err, e.Compact(ctx, nil, nil)); err != nil {
 		t.Fatal(err)
 	}
 	var all sync.WaitGroup

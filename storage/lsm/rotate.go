@@ -16,20 +16,22 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// rotation is what an Engine does with its keys while it is open: it makes it a storage.Rekeyer. Its methods are safe for concurrent use.
+// rotation is what an Engine does with its keys while it is open: it makes it a storage.Rekeyer.
+// Its methods are safe for concurrent use.
 type rotation struct {
 	e *Engine
 
 	turn sync.Mutex // held while a key is renewed, or a file is encrypted anew
 
-	counting atomic.Bool   // OlderKeys is under way for Stats
-	counted  atomic.Uint64 // what it has found last
+	counting atomic.Bool             // OlderKeys is under way for Stats
+	counted  atomic.Pointer[counted] // what it has found last; nil before
 
 	mu    sync.Mutex
 	known map[string]string // files of pages and frames, and the key that was seen to be all that they need. Guarded by mu.
 }
 
-// RenewKey implements storage.Rekeyer. The identity has the newest key before any other file: so a program without that key is refused at once.
+// RenewKey implements storage.Rekeyer. The identity file gets the newest key before any other file,
+// so that a program without the key is refused at once.
 func (r *rotation) RenewKey(expected string) (id string, err error) {
 	ring, err := r.ring()
 	if err != nil {
@@ -108,7 +110,8 @@ func (r *rotation) OlderKeys() (older []string, err error) {
 	return older, nil
 }
 
-// unused returns the files that Pebble keeps and never reads again: logs that are to be replaced by new ones, and the manifest before the present one.
+// unused returns the files that Pebble keeps and never reads again: logs that are to be replaced by
+// new ones, and the manifest before the present one.
 func (r *rotation) unused(names []string) map[string]bool {
 	unused := make(map[string]bool)
 	used := map[fileKind]int{manifestFile: 1, walFile: len(names)}
@@ -133,10 +136,40 @@ func (r *rotation) unused(names []string) map[string]bool {
 // countPatience is how long Stats waits for a disk that does not answer.
 const countPatience = 100 * time.Millisecond
 
-// count returns how many files need an older key; of a disk that does not answer, how many did before.
-func (r *rotation) count() uint64 {
-	if !r.counting.CompareAndSwap(false, true) {
-		return r.counted.Load()
+// countedFor is how long Stats shows a number above 0 again while no file comes or goes. The
+// control file gets a newer key without that.
+const countedFor = time.Second
+
+// counted is how many files need an older key, and what that was known of.
+type counted struct {
+	older uint64
+	of    countedOf
+	at    time.Time
+}
+
+// countedOf is what must be the same for a number to be the same, but for the control file.
+type countedOf struct {
+	changes uint64 // sealFS.changes
+	newest  string // ID of the newest key
+	logs    int64  // that Pebble still reads
+}
+
+// stillTrue reports whether the number is that of the present moment; a number above 0 may be countedFor old.
+func (c *counted) stillTrue(of countedOf) bool {
+	return c != nil && c.of == of && (c.older == 0 || time.Since(c.at) < countedFor)
+}
+
+// count returns how many files need an older key; of a disk that does not answer, how many did
+// before. It looks at the directory only if files have come or gone, or if a key was changed
+// lately. logs is how many logs Pebble still reads.
+func (r *rotation) count(logs int64) (older uint64) {
+	of := countedOf{r.e.sealFS.changes.Load(), r.e.sealFS.ring.Newest(), logs}
+	last := r.counted.Load()
+	if last != nil {
+		older = last.older
+	}
+	if last.stillTrue(of) || !r.counting.CompareAndSwap(false, true) {
+		return older
 	}
 	done := make(chan struct{})
 	go func() {
@@ -147,16 +180,20 @@ func (r *rotation) count() uint64 {
 			r.e.log.Warn("jay: the keys of the files are not known", "dir", r.e.dir, "err", err)
 			return
 		}
-		r.counted.Store(uint64(len(older)))
+		r.counted.Store(&counted{uint64(len(older)), of, time.Now()})
 	}()
 	select {
 	case <-done:
 	case <-time.After(countPatience):
 	}
-	return r.counted.Load()
+	if last = r.counted.Load(); last != nil {
+		older = last.older
+	}
+	return older
 }
 
-// byNewest reports whether all that is needed to read a file is the newest key. It says so of a file whose header is not written yet, or is damaged.
+// byNewest reports whether all that is needed to read a file is the newest key. It says so of a
+// file whose header is not written yet, or is damaged.
 func (r *rotation) byNewest(ring *sealed.Ring, name string) (bool, error) {
 	f, err := openRegular(r.e.sealFS.FS, r.e.sealFS.PathJoin(r.e.path, name))
 	if err != nil {
@@ -187,8 +224,8 @@ func (r *rotation) byNewest(ring *sealed.Ring, name string) (bool, error) {
 // rekeyTemporary is the copy of the file that is being encrypted anew. Open removes what a crash has left of it.
 const rekeyTemporary = temporaryPrefix + "rekey"
 
-// Rekey implements storage.Rekeyer. A log gets its key when its writes are in tables: those are flushed. A manifest has its key until the next Open, and so has a log
-// without writes.
+// Rekey implements storage.Rekeyer. For a log, Rekey flushes its writes to tables. A manifest, and
+// a log without writes, keep their key until the next Open.
 func (r *rotation) Rekey(name string) (done bool, err error) {
 	ring, err := r.ring()
 	if err != nil {
@@ -196,6 +233,7 @@ func (r *rotation) Rekey(name string) (done bool, err error) {
 	}
 	r.turn.Lock()
 	defer r.turn.Unlock()
+	defer r.e.sealFS.changing()()
 	if is, err := r.byNewest(ring, name); is || errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	} else if err != nil {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/internal/sealed"
 	"github.com/jaydb/jay/storage"
@@ -80,7 +82,7 @@ func TestRotate(t *testing.T) {
 		t.Fatal(err)
 	}
 	fill(t, e, 3000, "v")
-	if err := errors.Join(e.FinishCreation(), e.Compact(context.Background())); err != nil {
+	if err := errors.Join(e.FinishCreation(), e.Compact(context.Background(), nil, nil)); err != nil {
 		t.Fatal(err)
 	}
 	fill(t, e, 100, "w")
@@ -170,7 +172,7 @@ func TestRotate_WhileWriting(t *testing.T) {
 			}
 			fill(t, e, 50, fmt.Sprintf("%04d", written.Load()))
 			if written.Load()%3 == 2 {
-				if err := e.Compact(context.Background()); err != nil {
+				if err := e.Compact(context.Background(), nil, nil); err != nil {
 					t.Error(err)
 				}
 			}
@@ -220,7 +222,7 @@ func TestRotate_PowerCut(t *testing.T) {
 			t.Fatal(err)
 		}
 		fill(t, e, 30, "v")
-		if err := errors.Join(e.FinishCreation(), e.Compact(context.Background())); err != nil {
+		if err := errors.Join(e.FinishCreation(), e.Compact(context.Background(), nil, nil)); err != nil {
 			t.Fatal(err)
 		}
 		fill(t, e, 30, "w")
@@ -326,5 +328,97 @@ func TestRotate_Refused(t *testing.T) {
 	}
 	if _, err := plain.OlderKeys(); !errors.Is(err, storage.ErrKey) {
 		t.Errorf("a plain database: got %v", err)
+	}
+}
+
+// lists counts how often a directory is listed, and how often a file comes or goes.
+type lists struct {
+	vfs.FS
+	n       atomic.Int64
+	changes atomic.Int64
+}
+
+// List implements vfs.FS.
+func (l *lists) List(dir string) ([]string, error) {
+	l.n.Add(1)
+	return l.FS.List(dir)
+}
+
+// Create implements vfs.FS.
+func (l *lists) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	l.changes.Add(1)
+	return l.FS.Create(name, c)
+}
+
+// Remove implements vfs.FS.
+func (l *lists) Remove(name string) error {
+	l.changes.Add(1)
+	return l.FS.Remove(name)
+}
+
+// Rename implements vfs.FS.
+func (l *lists) Rename(from, to string) error {
+	l.changes.Add(1)
+	return l.FS.Rename(from, to)
+}
+
+// ReuseForWrite implements vfs.FS.
+func (l *lists) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	l.changes.Add(1)
+	return l.FS.ReuseForWrite(from, to, c)
+}
+
+// Ensure that Stats of an encrypted database lists its directory only when files have come or gone, and while files need an older key at most once a second; and that its number is right after each
+// step of a rotation.
+func TestRotate_StatsAreCheap(t *testing.T) {
+	t.Parallel()
+	fs := &lists{FS: storagetest.NewDisk()}
+	k := &changing{ids: []string{"a"}}
+	e, err := lsm.Open("db", lsm.Options{FS: fs, EncryptionKeys: k.keys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	set := func(key string) {
+		t.Helper()
+		if err := e.Update(context.Background(), true, func(tx storage.Tx) error {
+			tx.Set([]byte(key), []byte("x"), nil)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Pebble removes files in the background after Open: each may cost a list more.
+	listed := func(what string, stats int, perSecond int64) {
+		t.Helper()
+		begun, before, changes := time.Now(), fs.n.Load(), fs.changes.Load()
+		for range stats {
+			e.Stats()
+		}
+		n := fs.n.Load() - before
+		if most := 1 + perSecond*(1+int64(time.Since(begun)/time.Second)) + 2*(fs.changes.Load()-changes); n > most {
+			t.Errorf("%s: %d calls of Stats have listed the directory %d times, want at most %d", what, stats, n, most)
+		}
+	}
+	set("one")
+	listed("a busy database", 1000, 0)
+	if n := e.Stats().OlderKeys; n != 0 {
+		t.Errorf("%d files need an older key before there is a newer one", n)
+	}
+	k.set("b", "a")
+	if _, err := e.RenewKey(""); err != nil {
+		t.Fatal(err)
+	}
+	older, err := e.OlderKeys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := e.Stats().OlderKeys; n == 0 || n != uint64(len(older)) {
+		t.Errorf("%d files need an older key, want %d", n, len(older))
+	}
+	listed("files need an older key", 1000, 1)
+	left := rotate(t, e, "b")
+	if n := e.Stats().OlderKeys; n != uint64(len(left)) {
+		t.Errorf("%d files need an older key after the rotation, want %d", n, len(left))
 	}
 }

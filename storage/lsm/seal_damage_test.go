@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -71,7 +72,7 @@ func sealedImage(t *testing.T, killed bool, value string) (files image, want map
 			t.Fatal(err)
 		}
 		if i == 60 {
-			if err := e.Compact(ctx); err != nil {
+			if err := e.Compact(ctx, nil, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -135,6 +136,12 @@ func tells(t *testing.T, files image, want map[string]string) (told error, right
 func TestSealed_Damage(t *testing.T) {
 	of := sample.Of(t, 14)
 	rounds, seed := of.Rounds(4000), of.Seed()
+	if text := os.Getenv("JAY_SEALED_ROUNDS"); text != "" { // make damage
+		var err error
+		if rounds, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
 	random := rand.New(rand.NewPCG(seed, 39))
 	counts := make(map[string]int)
 	for _, killed := range []bool{false, true} {

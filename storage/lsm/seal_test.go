@@ -9,9 +9,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/sealed"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/enginetest"
@@ -53,7 +57,7 @@ func fill(t testing.TB, e *lsm.Engine, n int, value string) {
 			t.Fatal(err)
 		}
 		if i == n/2 {
-			if err := e.Compact(ctx); err != nil {
+			if err := e.Compact(ctx, nil, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -178,17 +182,22 @@ func TestSealed_Keys(t *testing.T) {
 // allBytes returns all files of a directory and what is in them.
 func allBytes(t *testing.T, dir string) string {
 	t.Helper()
+	return bytesIn(t, vfs.Default, dir)
+}
+
+// bytesIn is allBytes on a disk.
+func bytesIn(t *testing.T, disk vfs.FS, dir string) string {
+	t.Helper()
+	names, err := disk.List(dir)
+	jaytest.Must(t, err)
+	slices.Sort(names)
 	var b strings.Builder
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, entry := range entries {
-		text, err := os.ReadFile(filepath.Join(dir, entry.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(&b, "%s %x\n", entry.Name(), text)
+	for _, name := range names {
+		f, err := disk.Open(disk.PathJoin(dir, name))
+		jaytest.Must(t, err)
+		text, err := io.ReadAll(f)
+		jaytest.Must(t, errors.Join(err, f.Close()))
+		fmt.Fprintf(&b, "%s %x\n", name, text)
 	}
 	return b.String()
 }

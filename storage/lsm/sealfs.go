@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -18,19 +19,23 @@ import (
 // reads and writes plaintext, with the sizes and offsets of the plaintext. Until it has a ring, it passes
 // everything on; then no other than the files of isClear may have been used.
 //
-// Its place is right above the disk, so that the checks, repairs, checkpoints and salvages of this package need not know of it. Damage
-// reaches them as it does without encryption: of a table as an error of a read, of a log, a manifest or the control file as
-// zeros, as if nothing had ever been written there.
+// Its place is right above the disk, so that the checks, repairs, checkpoints and salvages of this
+// package need not know of it. Damage reaches them as it does without encryption: of a table as an
+// error of a read, of a log, a manifest or the control file as zeros, as if nothing had ever been
+// written there.
 type sealFS struct {
 	vfs.FS
 	ring *sealed.Ring // set before other files than those of isClear are used
+
+	changes atomic.Uint64 // files that were made, removed or replaced so far; it rises before and after each
 
 	mu      sync.Mutex          // held while a file is removed, or replaced by rekey
 	writing map[string]struct{} // files of pages that have no end yet, by path. Guarded by mu.
 }
 
-// isClear reports whether a file is not encrypted: the format file, which must be read before a key is asked for; the identity of the
-// encrypted database, which protects itself; Pebble's lock and markers, which are empty.
+// isClear reports whether a file is not encrypted: the format file, which must be read before a key
+// is asked for; the identity of the encrypted database, which protects itself; Pebble's lock and
+// markers, which are empty.
 func isClear(base string) bool {
 	switch strings.TrimSuffix(base, ".tmp") {
 	case formatFileName, identityFile, "LOCK":
@@ -56,7 +61,14 @@ func layoutOfFile(base string) sealed.Layout {
 // Unwrap implements vfs.FS, and so do those that follow.
 func (s *sealFS) Unwrap() vfs.FS { return s.FS }
 
+// changing notes that files change, until what it returns is called.
+func (s *sealFS) changing() (changed func()) {
+	s.changes.Add(1)
+	return func() { s.changes.Add(1) }
+}
+
 func (s *sealFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	defer s.changing()()
 	f, err := s.FS.Create(name, category)
 	base := s.PathBase(name)
 	switch {
@@ -93,13 +105,15 @@ func (s *sealFS) ended(name string) {
 
 // Remove removes a file, and never one that rekey is about to put in its place.
 func (s *sealFS) Remove(name string) error {
+	defer s.changing()()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.FS.Remove(name)
 }
 
-// rekey encrypts a file of pages anew, with the newest key, while it may be in use: a copy takes its place, and whoever has the file open reads on in the old
-// one. It reports whether it has: a file that has no end yet, or that is gone, it leaves alone. temporary is the path of the copy.
+// rekey encrypts a file of pages anew, with the newest key, while it may be in use: a copy takes
+// its place, and whoever has the file open reads on in the old one. It reports whether it has: a
+// file that has no end yet, or that is gone, it leaves alone. temporary is the path of the copy.
 func (s *sealFS) rekey(name, temporary string) (done bool, err error) {
 	s.mu.Lock()
 	_, unfinished := s.writing[name]
@@ -107,6 +121,7 @@ func (s *sealFS) rekey(name, temporary string) (done bool, err error) {
 	if unfinished {
 		return false, nil
 	}
+	defer s.changing()()
 	base := s.PathBase(name)
 	in, err := s.Open(name)
 	if errors.Is(err, os.ErrNotExist) {
@@ -173,8 +188,8 @@ func (s *sealFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	return s.opened(f, name, nil)
 }
 
-// OpenReadWrite opens the control file to be written, or makes it. Other encrypted files must be there, and can only be read
-// and synced.
+// OpenReadWrite opens the control file to be written, or makes it. Other encrypted files must be
+// there, and can only be read and synced.
 func (s *sealFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
 	base := s.PathBase(name)
 	if s.ring != nil && !isClear(base) && layoutOfFile(base) != sealed.Slots {
@@ -223,6 +238,7 @@ func (s *sealFS) slots(f vfs.File, base string, w io.WriterAt) vfs.File {
 
 // ReuseForWrite makes a new file: none is ever encrypted twice with one key.
 func (s *sealFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	defer s.changing()()
 	if s.ring == nil {
 		return s.FS.ReuseForWrite(oldname, newname, category)
 	}
@@ -240,6 +256,7 @@ func (s *sealFS) Link(oldname, newname string) error {
 }
 
 func (s *sealFS) Rename(oldname, newname string) error {
+	defer s.changing()()
 	if err := s.rebind(oldname, newname); err != nil {
 		return err
 	}
@@ -297,8 +314,8 @@ type sealedInfo struct {
 // Size implements os.FileInfo.
 func (i sealedInfo) Size() int64 { return i.size }
 
-// pageDamage is a sealed.Damage that Pebble takes for damage, too. The reads of this package name the file and say what to do:
-// see readError.
+// pageDamage is a sealed.Damage that Pebble takes for damage, too. The reads of this package name
+// the file and say what to do: see readError.
 type pageDamage struct{ damage *sealed.Damage }
 
 // Error implements error.
@@ -425,9 +442,9 @@ func (f *pageFile) Stat() (vfs.FileInfo, error) { return f.stat(f.w.Size()) }
 // Preallocate does nothing: the size of the file tells which page is the last.
 func (f *pageFile) Preallocate(int64, int64) error { return nil }
 
-// Sync makes Close sync the file: only then is it known which page is the last. Pebble syncs a file of pages before it closes it, and
-// uses it after that; where a disk cannot sync a part of a file, Pebble also syncs in between, which is to spread
-// the work and not for durability.
+// Sync makes Close sync the file: only then is it known which page is the last. Pebble syncs a file
+// of pages before it closes it, and uses it after that; where a disk cannot sync a part of a file,
+// Pebble also syncs in between, which is to spread the work and not for durability.
 func (f *pageFile) Sync() error {
 	f.durable = true
 	return nil

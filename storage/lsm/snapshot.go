@@ -255,6 +255,7 @@ type iterator struct{ *pebble.Iterator }
 var (
 	_ storage.Skipper = iterator{}
 	_ storage.Finder  = iterator{}
+	_ storage.Passer  = iterator{}
 )
 
 // Error implements storage.Iterator.
@@ -291,6 +292,15 @@ func (it iterator) Skip(n int) (called int, more bool) {
 		more = it.Iterator.Next()
 	}
 	return called, more
+}
+
+// Passed implements storage.Passer: Pebble counts the steps that it takes for each of its caller's.
+func (it iterator) Passed() int {
+	of := func(n [pebble.NumStatsKind]int) int {
+		return max(0, n[pebble.InternalIterCall]-n[pebble.InterfaceCall])
+	}
+	stats := it.Stats()
+	return of(stats.ForwardStepCount) + of(stats.ReverseStepCount)
 }
 
 // state is a snapshot of Pebble, with iterators over it that are open and not in use.
@@ -345,6 +355,7 @@ func (s *state) iterate(lo, hi []byte) (storage.Iterator, error) {
 			lo = nil // to Pebble, an empty bound is not the same as none
 		}
 		kept.SetBounds(lo, hi)
+		kept.ResetStats() // of the reader before: see Passed
 		return &stateIterator{iterator{kept.Iterator}, kept, s}, nil
 	}
 	it, err := newIterator(s.snapshot, lo, hi)

@@ -138,7 +138,7 @@ func TestStates(t *testing.T) {
 		if e.states.isEmpty() {
 			t.Error("no state is kept")
 		}
-		if err := e.Compact(t.Context()); err != nil {
+		if err := e.Compact(t.Context(), nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		if n := e.db.Metrics().TableIters; !e.states.isEmpty() || n != 0 {
@@ -269,7 +269,7 @@ func TestStates_LongReader(t *testing.T) {
 		"compaction": func(e *Engine) error {
 			return errors.Join(e.db.Flush(), e.db.Compact(context.Background(), []byte{0}, []byte{0xff}, false))
 		},
-		"Compact": func(e *Engine) error { return e.Compact(context.Background()) },
+		"Compact": func(e *Engine) error { return e.Compact(context.Background(), nil, nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := openStates(t, false)

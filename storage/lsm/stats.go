@@ -37,7 +37,7 @@ func (e *Engine) Stats() storage.Stats {
 		Encrypted:        e.sealFS.ring != nil,
 	}
 	if s.Encrypted {
-		s.OlderKeys = e.rotation.count()
+		s.OlderKeys = e.rotation.count(m.WAL.Files)
 	}
 	if e.logFS != nil { // of a database that is written
 		grown := e.logFS.grown()

@@ -27,7 +27,7 @@ func TestStats_LogBeingWritten(t *testing.T) {
 	for round := range 12 {
 		last := round == 11
 		if last { // no table is written meanwhile
-			if err := e.Compact(t.Context()); err != nil {
+			if err := e.Compact(t.Context(), nil, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Engine is a store that one database has open. It runs one transaction at a time; those of
-// several engines run beside each other.
+// Engine is a store that one database has open. It runs one transaction at a time. Transactions of
+// several engines run concurrently.
 type Engine struct {
 	driver   *Driver
 	store    *store
@@ -34,8 +34,8 @@ func newEngine(d *Driver, s *store, known storage.Features, readOnly bool) *Engi
 	return e
 }
 
-// SetUnavailable makes every later Update return cause as an ErrUnavailable, before it has run
-// its function, until SetUnavailable is called with nil. It is for tests.
+// SetUnavailable makes every later Update return cause as an ErrUnavailable, before Update has run
+// its function. A call with nil ends that. SetUnavailable is for tests.
 func (e *Engine) SetUnavailable(cause error) {
 	if cause == nil {
 		e.unavailable.Store(nil)
@@ -61,7 +61,7 @@ func (e *Engine) Iterate(lo, hi []byte) (storage.Iterator, error) {
 // Snapshot implements storage.Engine.
 func (e *Engine) Snapshot() storage.Snapshot { return e.store.snapshot(e.driver.newborn()) }
 
-// Latest implements storage.Engine: every commit is durable, so it is a Snapshot.
+// Latest implements storage.Engine. Every commit is durable, so Latest returns a Snapshot.
 func (e *Engine) Latest() storage.Snapshot { return e.store.snapshot(e.driver.newborn()) }
 
 // Limits implements storage.Engine.
@@ -150,7 +150,7 @@ func (e *Engine) StartSequence(n uint64) {
 	e.turn <- struct{}{}
 }
 
-// NextCommit implements storage.Engine. It hears of the commits of all engines.
+// NextCommit implements storage.Engine. It reports the commits of all engines of the store.
 func (e *Engine) NextCommit() (<-chan struct{}, error) {
 	e.store.mu.RLock()
 	defer e.store.mu.RUnlock()
@@ -186,7 +186,7 @@ func (e *Engine) Stats() storage.Stats {
 }
 
 // Compact implements storage.Engine.
-func (e *Engine) Compact(ctx context.Context) error {
+func (e *Engine) Compact(ctx context.Context, _, _ []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

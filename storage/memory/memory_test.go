@@ -165,13 +165,13 @@ func TestEngine_Compact(t *testing.T) {
 		write("22")
 	}
 	write("")
-	if err := e.Compact(ctx); err != nil {
+	if err := e.Compact(ctx, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if value, _, err := s.Get([]byte("k")); string(value) != "1" || err != nil {
 		t.Errorf("a snapshot from before: %q, %v", value, err)
 	}
-	if err := errors.Join(s.Close(), e.Compact(ctx)); err != nil {
+	if err := errors.Join(s.Close(), e.Compact(ctx, nil, nil)); err != nil {
 		t.Fatal(err)
 	}
 	if n := e.Stats().MemTableBytes; n != 0 {

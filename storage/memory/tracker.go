@@ -25,6 +25,13 @@ func (w *tracker) NewReader() (storage.BatchReader, error) {
 	return &batchReader{w.store.snapshot(w.driver.newborn())}, nil
 }
 
+// GetMany implements storage.ManyGetter.
+func (w *tracker) GetMany(keys [][]byte, found func(i int, value []byte) error) error {
+	s := w.store.snapshot(w.driver.newborn())
+	defer s.Close()
+	return s.GetMany(keys, found)
+}
+
 // Close implements storage.WriteTracker.
 func (w *tracker) Close() { w.once.Do(func() { w.store.leave(w.at) }) }
 

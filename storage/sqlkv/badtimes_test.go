@@ -141,9 +141,9 @@ func TestEngine_NewerFormatMeanwhile(t *testing.T) {
 	}
 }
 
-// Ensure that a snapshot that finds no connection says so after Driver.Timeout, and that other reads, and writes, go on.
+// Ensure that a snapshot that finds no connection says so after Driver.Timeout, and that other reads, also those of an iterator of the engine, and writes go on.
 func TestSnapshot_TooMany(t *testing.T) {
-	e := open(t, &sqlkv.Driver{Connections: 3, Timeout: time.Second}, newName(t))
+	e := open(t, &sqlkv.Driver{Connections: 3, Timeout: 3 * time.Second, SnapshotAge: 20 * time.Second}, newName(t))
 	defer e.Close()
 	first := e.Snapshot()
 	second := e.Snapshot()
@@ -157,6 +157,12 @@ func TestSnapshot_TooMany(t *testing.T) {
 	must(t, second.Close())
 	must(t, put(e, "k", "v"))
 	equal(t, get(t, e, "k"), "v")
+	it, err := e.Iterate([]byte("k"), []byte("l"))
+	must(t, err)
+	if !it.First() || string(it.Value()) != "v" {
+		t.Errorf("an iterator finds nothing: %v", it.Error())
+	}
+	must(t, it.Close())
 	must(t, first.Close())
 	third := e.Snapshot()
 	equal(t, get(t, third, "k"), "v")

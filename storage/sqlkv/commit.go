@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -84,28 +85,11 @@ func (e *Engine) openGroup(locked bool) (*group, error) {
 	if !locked {
 		return g, nil
 	}
-	var b pgx.Batch
-	b.Queue(e.traits.commits)
-	b.Queue(e.sql.lock)
-	b.Queue(e.sql.newest)
-	answers := c.SendBatch(ctx, &b)
-	defer answers.Close()
-	if _, err := answers.Exec(); err != nil {
-		return g, err
-	}
-	if err := answers.QueryRow().Scan(&g.features); err != nil {
-		return g, err
-	}
-	if err := answers.QueryRow().Scan(&g.number); err != nil {
-		return g, err
-	}
-	g.begun, g.locked = true, true
-	e.saw(g.number)
-	return g, answers.Close()
+	return g, g.begin(ctx, nil, true)
 }
 
-// commit commits what the group has staged. An error is errAgain, or an ErrUnknownOutcome, or one of the server, after which nothing
-// is committed.
+// commit commits what the group has staged. An error is errAgain, or an ErrUnknownOutcome, or one
+// of the server, after which nothing is committed.
 func (g *group) commit() error {
 	e, sync := g.engine, g.sync()
 	if len(g.staged) == 0 && g.needs == 0 && (!sync || !e.relaxed || g.begun && g.number <= e.durable.Load()) {
@@ -169,8 +153,9 @@ func (e *Engine) committed(g *group, number uint64, relaxed bool) {
 	e.saw(number)
 }
 
-// lock takes the lock of the store, compares what the group has read with what others have committed since, and returns what is at the keys to
-// whose numbers the group adds. From then on the number of the group is that of the newest commit.
+// lock takes the lock of the store, compares what the group has read with what others have
+// committed since, and returns what is at the keys to whose numbers the group adds. From then on
+// the number of the group is that of the newest commit.
 func (g *group) lock(ctx context.Context) (map[string][]byte, error) {
 	e := g.engine
 	var adds [][]byte
@@ -180,10 +165,7 @@ func (g *group) lock(ctx context.Context) (map[string][]byte, error) {
 		}
 	}
 	if g.locked {
-		if len(adds) == 0 {
-			return nil, nil
-		}
-		return e.sql.values(ctx, g.conn, adds)
+		return g.current(ctx, adds)
 	}
 
 	var b pgx.Batch
@@ -244,8 +226,27 @@ func (g *group) lock(ctx context.Context) (map[string][]byte, error) {
 	return current, nil
 }
 
-// compare reads the commits from that of the group on, and reports whether they wrote nothing that the group has read. It
-// leaves the number of the newest one in the group.
+// current returns what is at keys, while the lock is held.
+func (g *group) current(ctx context.Context, keys [][]byte) (values map[string][]byte, err error) {
+	unknown := slices.DeleteFunc(slices.Clone(keys), func(key []byte) bool {
+		_, known := g.cache[string(key)]
+		return known
+	})
+	if values = make(map[string][]byte); len(unknown) > 0 {
+		if values, err = g.engine.sql.values(ctx, g.conn, unknown); err != nil {
+			return nil, err
+		}
+	}
+	for _, key := range keys {
+		if value := g.cache[string(key)]; value != nil {
+			values[string(key)] = value
+		}
+	}
+	return values, nil
+}
+
+// compare reads the commits from that of the group on, and reports whether they wrote nothing that
+// the group has read. It leaves the number of the newest one in the group.
 func (g *group) compare(rows pgx.Rows) (unchanged bool, err error) {
 	unchanged = true
 	all, err := eachSince(rows, g.number, func(number uint64, keys [][]byte) {
@@ -259,9 +260,10 @@ func (g *group) compare(rows pgx.Rows) (unchanged bool, err error) {
 	return unchanged && all, err
 }
 
-// eachSince calls see with each commit behind the one with a number, in their order; keys is nil if the row does not hold them. The rows are
-// those that statements.since returns for that number. It reports false if some commits may be missing: the row of that number is too old
-// to be there, or there are more than maxForeign.
+// eachSince calls see with each commit behind the one with a number, in their order; keys is nil if
+// the row does not hold them. The rows are those that statements.since returns for that number. It
+// reports false if some commits may be missing: the row of that number is too old to be there, or
+// there are more than maxForeign.
 func eachSince(rows pgx.Rows, number uint64, see func(number uint64, keys [][]byte)) (all bool, err error) {
 	defer rows.Close()
 	begins := false
@@ -282,13 +284,14 @@ func eachSince(rows pgx.Rows, number uint64, see func(number uint64, keys [][]by
 	return err == nil && begins && count < maxForeign+2, err
 }
 
-// queueWrites queues the statements that write what the group has staged. It returns the keys, or nil if there are too many.
+// queueWrites queues the statements that write what the group has staged. It returns the keys, or
+// nil if there are too many.
 func (g *group) queueWrites(b *pgx.Batch, current map[string][]byte) (keys [][]byte) {
 	var set, remove writes
 	keys = [][]byte{}
 	keysBytes := 0
-	for name, c := range g.staged {
-		key := []byte(name)
+	for _, name := range slices.Sorted(maps.Keys(g.staged)) { // neighbours lie in the same pages
+		key, c := []byte(name), g.staged[name]
 		keys = append(keys, key)
 		keysBytes += len(key)
 		if c.add != nil {
@@ -363,7 +366,8 @@ func (e *Engine) send(ctx context.Context, b *pgx.Batch) (err error) {
 // undecided reports whether a commit that ended with an error may have been made.
 func undecided(err error) bool { return lost(err) || state(err) == "40003" }
 
-// doubt is a commit whose answer was lost. It held the lock of the store, so that it is decided as soon as another transaction holds the lock.
+// doubt is a commit whose answer was lost. It held the lock of the store, so that it is decided as
+// soon as another transaction holds the lock.
 type doubt struct {
 	after   uint64 // the number of the commit before it
 	token   []byte
@@ -371,8 +375,8 @@ type doubt struct {
 	relaxed bool
 }
 
-// resolve finds out what became of a commit: for Driver.Timeout at most, while the calls wait. It returns nil if it was committed, and errAgain if
-// not.
+// resolve finds out what became of a commit: for Driver.Timeout at most, while the calls wait. It
+// returns nil if it was committed, and errAgain if not.
 func (e *Engine) resolve(d *doubt, cause error) error {
 	e.log.Warn("jay: the answer to a commit was lost; asking for its outcome", "store", e.address.String(), "error", cause)
 	e.doubt = d
@@ -391,8 +395,9 @@ func (e *Engine) resolve(d *doubt, cause error) error {
 	}
 }
 
-// settle asks the server what became of a commit. The transaction that takes the lock commits, too: when that is on the synchronous standby, all before it
-// is, so that a commit that is found will not be lost.
+// settle asks the server what became of a commit. The transaction that takes the lock commits, too:
+// when that is on the synchronous standby, all before it is, so that a commit that is found will
+// not be lost.
 func (e *Engine) settle(d *doubt) (committed bool, err error) {
 	ctx, cancel := e.bounded()
 	defer cancel()

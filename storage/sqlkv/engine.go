@@ -14,7 +14,7 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Engine is a store on a server that this process has open. Others may have it open, too.
+// Engine is a store on a server that this process has open. Other processes may have it open, too.
 type Engine struct {
 	options
 	address address
@@ -28,6 +28,8 @@ type Engine struct {
 
 	pool      *pgxpool.Pool // for reads
 	snapshots chan struct{} // has an element for each that is open
+	iterators chan struct{} // the same of iterators that have a snapshot of their own
+	read      hot           // by snapshots
 	suspected atomic.Int64  // when suspect made the connections anew: nanoseconds since 1970
 
 	newest   atomic.Uint64 // the highest number of a commit that this process has seen
@@ -46,12 +48,13 @@ type Engine struct {
 	server   string    // that conn, or the one before, is connected to
 	expected int       // members that have just been answered
 	hot      hot
+	asked    int    // how often the group before asked the server for a key or a page
 	doubt    *doubt // a commit whose outcome is not known yet; or nil
 }
 
 // open opens the store at an address, and makes it if there is none, unless it must exist.
 func open(a address, o options, mustExist bool) (_ *Engine, err error) {
-	e := &Engine{options: o, address: a, sql: newStatements(a.schema, o.traits), snapshots: make(chan struct{}, o.connections-2)}
+	e := &Engine{options: o, address: a, sql: newStatements(a.schema, o.traits), snapshots: make(chan struct{}, o.connections-2), iterators: make(chan struct{}, 1)}
 	e.config = o.overHosts(a)
 	e.config.ValidateConnect = e.notBehind(e.config.ValidateConnect)
 	e.ctx, e.cancel = context.WithCancel(context.Background())
@@ -119,8 +122,9 @@ func (e *Engine) retried(ctx context.Context, fn func(c *pgxpool.Conn) error) er
 	return err
 }
 
-// acquire returns a connection of the pool for which fn has returned no error. If one turns out to be lost, as the server was
-// restarted, all others of the pool may be so, too: then it calls fn once more with a new one.
+// acquire returns a connection of the pool for which fn has returned no error. If one turns out to
+// be lost, as the server was restarted, all others of the pool may be so, too: then it calls fn
+// once more with a new one.
 func (e *Engine) acquire(ctx context.Context, fn func(c *pgxpool.Conn) error) (*pgxpool.Conn, error) {
 	for attempt := 0; ; attempt++ {
 		c, err := e.pool.Acquire(ctx)
@@ -144,8 +148,9 @@ func (e *Engine) acquire(ctx context.Context, fn func(c *pgxpool.Conn) error) (*
 	}
 }
 
-// suspect lets the pool make its connections anew if the server has not answered within Driver.Timeout: it may be cut off, and then it
-// does not answer on the others either. It does so once in that time, as a server that is only busy would become busier.
+// suspect lets the pool make its connections anew if the server has not answered within
+// Driver.Timeout: it may be cut off, and then it does not answer on the others either. It does so
+// once in that time, as a server that is only busy would become busier.
 func (e *Engine) suspect(ctx context.Context) {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return
@@ -191,9 +196,10 @@ func (e *Engine) Get(key []byte) ([]byte, io.Closer, error) {
 	return withCloser(value, err)
 }
 
-// Iterate implements storage.Reader.
+// Iterate implements storage.Reader. One such iterator can be open at a time, on one of the two connections that snapshots leave. So a transaction that reads
+// the store's definitions anew does not wait for a snapshot of a caller that waits for the transaction.
 func (e *Engine) Iterate(lo, hi []byte) (storage.Iterator, error) {
-	s := e.snapshot()
+	s := e.snapshot(e.iterators)
 	if err := s.why(); err != nil {
 		return nil, err
 	}
@@ -206,7 +212,8 @@ func (e *Engine) Limits() storage.Limits { return e.limits }
 // Shared implements storage.Engine.
 func (e *Engine) Shared() bool { return true }
 
-// Format implements storage.Engine. It asks the server; if that does not answer, it returns what it has said before.
+// Format implements storage.Engine. It asks the server. If the server does not answer, Format
+// returns the last known answer.
 func (e *Engine) Format() storage.StoreFormat {
 	r, err := e.record()
 	if err == nil {
@@ -230,7 +237,8 @@ func (e *Engine) record() (r record, err error) {
 	return r, e.address.explain(err)
 }
 
-// Creating implements storage.Engine. If the server does not answer, it returns what was so when the store was opened.
+// Creating implements storage.Engine. If the server does not answer, Creating returns the state at
+// Open.
 func (e *Engine) Creating() bool {
 	if e.finished.Load() {
 		return false
@@ -259,11 +267,12 @@ func (e *Engine) FinishCreation() error {
 	return nil
 }
 
-// Stats implements storage.Engine. What the server has on its disk is for the server's own tools to tell.
+// Stats implements storage.Engine. It has no figures of the server's disk: use the server's own
+// tools.
 func (e *Engine) Stats() storage.Stats { return storage.Stats{Commits: e.commits.Load()} }
 
-// Compact implements storage.Engine: the server frees space by itself.
-func (e *Engine) Compact(ctx context.Context) error { return ctx.Err() }
+// Compact implements storage.Engine. It does nothing, because the server frees space on its own.
+func (e *Engine) Compact(ctx context.Context, _, _ []byte) error { return ctx.Err() }
 
 // Await implements storage.Engine: every call ends with its context, or after Driver.Timeout.
 func (e *Engine) Await(done <-chan struct{}) error {

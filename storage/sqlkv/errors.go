@@ -13,26 +13,26 @@ import (
 )
 
 var (
-	// ErrAddress is returned when the name of a store says no address.
+	// ErrAddress is returned when the name of a store is not a valid address.
 	ErrAddress = errors.New("the address of the store is not right")
 
 	// ErrCredentials is returned when the server refuses the user or the password.
 	ErrCredentials = errors.New("the server refuses the credentials")
 
-	// ErrOtherStore is returned when the address has begun to lead to another store than the one that was opened.
-	// Nothing was changed.
+	// ErrOtherStore is returned when the address leads to another store than at Open. Nothing was
+	// changed.
 	ErrOtherStore = errors.New("the address leads to another store than the one that was opened")
 
-	// ErrProfile is returned when the server is not of the kind that Driver.Profile says.
+	// ErrProfile is returned when the server is not of the kind in Driver.Profile.
 	ErrProfile = errors.New("the server is not what the profile says")
 )
 
-// Error is the error of a store that cannot be reached, or whose server refuses a call. Nothing was changed, unless Kind is
-// storage.ErrUnknownOutcome.
+// Error is the error of a store that cannot be reached, or whose server refuses a call. Nothing was
+// changed, unless Kind is storage.ErrUnknownOutcome.
 type Error struct {
 	Address string // of the store; never with a password
 	Kind    error  // one of package storage or of this package: errors.Is finds it
-	Cause   error  // what the server or the system said; or nil
+	Cause   error  // the error of the server or the system; or nil
 	Do      string // what to do
 }
 
@@ -58,7 +58,8 @@ func (e *Error) Unwrap() []error {
 
 // state returns the SQLSTATE of a server's answer, or "".
 func state(err error) string {
-	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) {
 		return refused.Code
 	}
 	return ""
@@ -86,7 +87,8 @@ func again(err error) bool {
 	return false
 }
 
-// reasons are what SQLSTATEs mean: those that are not here are storage.ErrUnavailable, and so are failures of the network.
+// reasons are what SQLSTATEs mean: those that are not here are storage.ErrUnavailable, and so are
+// failures of the network.
 var reasons = map[string]struct {
 	kind error
 	do   string
@@ -106,12 +108,14 @@ var reasons = map[string]struct {
 	"42P01": {storage.ErrNotDatabase, "tables of the store are missing: restore the store from a backup"},
 }
 
-// explain returns err, which a server or the network caused, as an *Error; one that has been explained already stays as it is.
+// explain returns err, which a server or the network caused, as an *Error; one that has been
+// explained already stays as it is.
 func (a address) explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	if already, ok := errors.AsType[*Error](err); ok {
+	var already *Error
+	if errors.As(err, &already) {
 		return already
 	}
 	code := state(err)
@@ -119,8 +123,9 @@ func (a address) explain(err error) error {
 		return &Error{Address: a.String(), Kind: r.kind, Cause: err, Do: r.do}
 	}
 	do := "see whether the server runs and answers at this address, and try again"
-	switch dns, ok := errors.AsType[*net.DNSError](err); {
-	case ok && dns.IsNotFound:
+	var dns *net.DNSError
+	switch {
+	case errors.As(err, &dns) && dns.IsNotFound:
 		return &Error{Address: a.String(), Kind: ErrAddress, Cause: err, Do: "check the name of the host"}
 	case errors.Is(err, context.DeadlineExceeded):
 		do = "the server took longer than Driver.Timeout: try again, or raise that"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -23,6 +24,7 @@ type group struct {
 
 	cache      map[string][]byte // values that were read; nil for a key that is not there
 	cacheBytes int
+	asked      int // how often the server was asked for a key or a page
 	reads      map[string]struct{}
 	ranges     []bounds
 	everything bool // as if all keys had been read: there were too many
@@ -40,6 +42,8 @@ const (
 	maxReads      = 200_000 // keys, and ranges, that are noted one by one
 	maxCached     = 64 << 10
 	maxCacheBytes = 16 << 20
+	maxAhead      = 1000 // keys that are read ahead at a time
+	maxAsked      = 8    // further questions to the server that a group may have while it holds the lock from the beginning
 )
 
 // bounds are those of a range. hi is nil for none.
@@ -49,7 +53,8 @@ func (b bounds) has(key []byte) bool {
 	return bytes.Compare(key, b.lo) >= 0 && (b.hi == nil || bytes.Compare(key, b.hi) < 0)
 }
 
-// errFirst is returned by what only the first transaction of a group can do: it makes the function return. It then runs again.
+// errFirst is returned by what only the first transaction of a group can do: it makes the function
+// return. It then runs again.
 var errFirst = errors.New("the transaction must be the first of its group")
 
 func (e *Engine) newGroup(conn *pgx.Conn) *group {
@@ -57,48 +62,78 @@ func (e *Engine) newGroup(conn *pgx.Conn) *group {
 		cache: make(map[string][]byte), reads: make(map[string]struct{}), staged: make(map[string]change)}
 }
 
-// begin begins to read one moment, and gets the value of a key, if it is not nil, in the same round trip, and those of the keys that the
-// groups before have read, too.
-func (g *group) begin(ctx context.Context, key []byte) error {
+// readAhead gets the keys that the next members will probably read, and those of the calls that wait, if
+// they may join.
+func (g *group) readAhead(members []*member, join bool) error {
+	if !g.lacks(members[0].keys) {
+		return nil
+	}
+	if join {
+		members = append(slices.Clone(members), g.engine.line.first(maxMembers)...)
+	}
+	var keys [][]byte
+	for _, m := range members {
+		for _, key := range m.keys {
+			if len(keys) < maxAhead && g.lacks([][]byte{key}) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	ctx, cancel := g.engine.bounded()
+	defer cancel()
+	if !g.begun {
+		return g.begin(ctx, keys, g.engine.traits.eager && g.engine.asked <= maxAsked)
+	}
+	rows, err := g.conn.Query(ctx, g.engine.sql.getMany, keys)
+	if err != nil {
+		return err
+	}
+	g.absent(keys)
+	return eachPair(rows, g.found)
+}
+
+// lacks reports whether the group would ask the server for one of keys.
+func (g *group) lacks(keys [][]byte) bool {
+	return g.cacheBytes < maxCacheBytes && slices.ContainsFunc(keys, func(key []byte) bool {
+		_, known := g.cache[string(key)]
+		c, changed := g.staged[string(key)]
+		return !known && (!changed || c.add != nil)
+	})
+}
+
+// begin begins to read one moment, and gets the values of keys in the same round trip, and those of the
+// keys that the groups before have read, too. If it locks, it takes the lock of the store: nothing changes
+// from then on.
+func (g *group) begin(ctx context.Context, keys [][]byte, locks bool) error {
 	if g.begun {
 		return nil
 	}
-	keys := g.engine.hot.keys()
-	if key != nil {
-		keys = append(keys, key)
+	e := g.engine
+	o := opening{begin: e.reads, locks: locks, keys: append(e.hot.keys(), keys...)}
+	if locks {
+		o.begin = e.traits.commits
 	}
-	var b pgx.Batch
-	b.Queue(g.engine.reads)
-	b.Queue(g.engine.sql.newest)
-	if len(keys) > 0 {
-		b.Queue(g.engine.sql.getMany, keys)
-	}
-	answers := g.conn.SendBatch(ctx, &b)
-	defer answers.Close()
-	if _, err := answers.Exec(); err != nil {
+	g.absent(o.keys)
+	if err := o.send(ctx, g.conn, &e.sql, g.found); err != nil {
 		return err
 	}
-	if err := answers.QueryRow().Scan(&g.number); err != nil {
-		return err
-	}
-	if len(keys) > 0 {
-		rows, err := answers.Query()
-		if err != nil {
-			return err
-		}
-		for _, key := range keys {
-			g.cache[string(key)] = nil
-		}
-		if err := eachPair(rows, func(p pair) { g.keep(p.key, p.value) }); err != nil {
-			return err
-		}
-	}
-	if err := answers.Close(); err != nil {
-		return err
-	}
-	g.begun = true
-	g.engine.saw(g.number)
+	g.begun, g.locked, g.number, g.features = true, locks, o.number, o.features
+	e.saw(g.number)
 	return nil
+}
+
+// absent notes that keys are not there, until they are found.
+func (g *group) absent(keys [][]byte) {
+	for _, key := range keys {
+		g.cache[string(key)] = nil
+	}
+}
+
+// found keeps a value that was read ahead. A long one is read when it is needed.
+func (g *group) found(p pair) {
+	if delete(g.cache, string(p.key)); len(p.value) <= maxCached && g.cacheBytes < maxCacheBytes {
+		g.keep(p.key, p.value)
+	}
 }
 
 // keep keeps a value that was read.
@@ -124,11 +159,12 @@ func (g *group) value(ctx context.Context, key []byte) ([]byte, error) {
 
 // committed returns what was committed at key before the group, or storage.ErrNotFound. It counts as read.
 func (g *group) committed(ctx context.Context, key []byte) (value []byte, err error) {
-	if err := g.begin(ctx, key); err != nil {
+	if err := g.begin(ctx, [][]byte{key}, false); err != nil {
 		return nil, err
 	}
 	value, known := g.cache[string(key)]
 	if !known {
+		g.asked++
 		value, err = g.engine.sql.value(ctx, g.conn, key)
 		if err != nil && err != storage.ErrNotFound {
 			return nil, err
@@ -146,7 +182,7 @@ func (g *group) committed(ctx context.Context, key []byte) (value []byte, err er
 
 // noted notes that a key was read.
 func (g *group) noted(key []byte) {
-	if g.everything || g.locked {
+	if g.everything {
 		return
 	}
 	g.reads[string(key)] = struct{}{}
@@ -164,6 +200,7 @@ func (g *group) walked(lo, hi []byte) {
 
 // page reads a part of a range.
 func (g *group) page(ctx context.Context, p pageOf) ([]pair, bool, error) {
+	g.asked++
 	return g.engine.sql.page(ctx, g.conn, p)
 }
 
@@ -172,7 +209,7 @@ func (g *group) unchanged(ctx context.Context, w *tracker, key []byte) bool {
 	if _, changed := g.staged[string(key)]; changed {
 		return false
 	}
-	if g.begin(ctx, nil) != nil || w.learn(ctx, g.conn, g.number) != nil || w.wrote(key) {
+	if g.begin(ctx, nil, false) != nil || w.learn(ctx, g.conn, g.number) != nil || w.wrote(key) {
 		return false // a connection that is lost shows at the next statement
 	}
 	g.noted(key)

@@ -1,10 +1,13 @@
 package sqlkv
 
-// hot knows which keys every group reads, such as those of counters and definitions: the next group gets their values together with its
-// first one.
+import "sync"
+
+// hot knows which keys every group reads, or every snapshot, such as those of counters and definitions:
+// the next one gets their values together with its first ones. It is safe for concurrent use.
 type hot struct {
-	last map[string]struct{} // keys that the group before has read; nil if they were too many
-	both [][]byte            // and the one before that, too
+	mu   sync.Mutex
+	last map[string]struct{} // keys that the one before has read. Guarded by mu.
+	both [][]byte            // and the one before that, too. Guarded by mu; what it holds does not change.
 }
 
 const (
@@ -13,13 +16,19 @@ const (
 )
 
 // keys returns them. The caller may append to the slice.
-func (h *hot) keys() [][]byte { return h.both[:len(h.both):len(h.both)] }
+func (h *hot) keys() [][]byte {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.both[:len(h.both):len(h.both)]
+}
 
-// note notes what a group has read.
+// note notes what a group or a snapshot has read. The map belongs to h.
 func (h *hot) note(reads map[string]struct{}) {
 	if len(reads) == 0 || len(reads) > maxNoted {
 		return
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.both = nil
 	for key := range reads {
 		if _, again := h.last[key]; again && len(h.both) < maxHot {

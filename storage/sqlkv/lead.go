@@ -19,7 +19,7 @@ func (e *Engine) Update(ctx context.Context, sync bool, fn func(storage.Tx) erro
 	if e.readOnly {
 		return storage.ErrReadOnly
 	}
-	m := newMember(sync, fn)
+	m := newMember(sync, fn, storage.Expected(ctx))
 	if e.line.push(m) {
 		e.workers.Go(e.lead)
 	}
@@ -41,7 +41,8 @@ func (e *Engine) Sync(ctx context.Context) error {
 // StartSequence implements storage.Engine.
 func (e *Engine) StartSequence(n uint64) { raise(&e.sequence, n) }
 
-// A group that meets a conflict so often runs while it holds the lock; and after so many refusals by the server, its calls fail.
+// A group that meets a conflict so often runs while it holds the lock; and after so many refusals
+// by the server, its calls fail.
 const (
 	lockedAttempt = 2
 	maxAttempts   = 10
@@ -65,8 +66,8 @@ func (e *Engine) pause() {
 	}
 }
 
-// maxCommitDelay is how long the leader waits for callers that have just been answered: goroutines that write one document after another
-// come back at once, and share the next commit.
+// maxCommitDelay is how long the leader waits for callers that have just been answered: goroutines
+// that write one document after another come back at once, and share the next commit.
 const maxCommitDelay = 200 * time.Microsecond
 
 func (e *Engine) awaitFollowers() {
@@ -95,7 +96,7 @@ func (e *Engine) commitGroup() int {
 		switch {
 		case err == nil:
 			e.sequence.Store(max(e.sequence.Load(), g.sequence))
-			e.hot.note(g.reads)
+			e.learn(g)
 			for _, m := range g.members {
 				m.ends(m.result)
 			}
@@ -116,10 +117,24 @@ func (e *Engine) commitGroup() int {
 	return 0
 }
 
+// learn notes what a group has read, for the next ones.
+func (e *Engine) learn(g *group) {
+	if len(g.staged) == 0 {
+		return
+	}
+	e.asked = g.asked
+	for key, c := range g.staged {
+		if c.add != nil {
+			g.reads[key] = struct{}{} // the numbers that it has added to
+		}
+	}
+	e.hot.note(g.reads)
+}
+
 // isOfServer reports whether the server, or the network, caused the error.
 func isOfServer(err error) bool {
-	_, explained := errors.AsType[*Error](err)
-	_, format := errors.AsType[*storage.FormatError](err)
+	explained := errors.As(err, new(*Error))
+	format := errors.As(err, new(*storage.FormatError))
 	return !explained && !format && !errors.Is(err, storage.ErrUnknownOutcome)
 }
 
@@ -151,8 +166,8 @@ func (e *Engine) refuse(members []*member, err error) {
 	}
 }
 
-// runAll runs the functions of members, and then of those in the queue that can share their commit, if others may join. It returns all that are
-// to be answered.
+// runAll runs the functions of members, and then of those in the queue that can share their commit,
+// if others may join. It returns all that are to be answered.
 func (g *group) runAll(members []*member, join bool) ([]*member, error) {
 	for i := 0; ; i++ {
 		if i == len(members) {
@@ -166,6 +181,9 @@ func (g *group) runAll(members []*member, join bool) ([]*member, error) {
 			members = append(members, m)
 		}
 		m := members[i]
+		if err := g.readAhead(members[i:], join); err != nil {
+			return members, err
+		}
 		switch err := g.run(m); {
 		case err == errFirst:
 			g.engine.line.pushFront(slices.Clone(members[i:])...)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"github.com/jaydb/jay/storage"
@@ -14,6 +15,7 @@ import (
 type member struct {
 	sync bool
 	fn   func(storage.Tx) error
+	keys [][]byte // that fn will probably read
 
 	answer chan answer // gets one
 
@@ -54,8 +56,8 @@ func (a answer) returns() error {
 }
 
 // newMember returns a member for a call.
-func newMember(sync bool, fn func(storage.Tx) error) *member {
-	return &member{sync: sync, fn: fn, answer: make(chan answer, 1)}
+func newMember(sync bool, fn func(storage.Tx) error, keys [][]byte) *member {
+	return &member{sync: sync, fn: fn, keys: keys, answer: make(chan answer, 1)}
 }
 
 // wait waits for the answer, or until the context ends.
@@ -102,7 +104,8 @@ func (m *member) moves(to phase, stop context.CancelFunc) bool {
 	return true
 }
 
-// returned notes that the function has returned. If the caller has left meanwhile, it gets its answer, and returned reports false.
+// returned notes that the function has returned. If the caller has left meanwhile, it gets its
+// answer, and returned reports false.
 func (m *member) returned() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -181,6 +184,13 @@ func (l *line) pushFront(members ...*member) {
 		m.moves(queued, nil)
 	}
 	l.waiting = append(members[:len(members):len(members)], l.waiting...)
+}
+
+// first returns up to n members that wait, in their order.
+func (l *line) first(n int) []*member {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.waiting[:min(n, len(l.waiting))])
 }
 
 // length returns how many members wait.

@@ -39,6 +39,7 @@ type traits struct {
 	limits  storage.Limits
 	reads   string // begins a transaction that reads one moment
 	commits string // begins a transaction that commits a group
+	eager   bool   // each statement of such a transaction sees what was committed before the statement began
 	relaxed bool   // a commit need not wait for the disk
 	key     string // the primary key of table kv
 	version string // that the answer to "select version()" contains
@@ -50,10 +51,12 @@ type traits struct {
 // profiles are the traits of each Profile.
 var profiles = map[Profile]traits{
 	Postgres: {
-		// An entry of a B-tree must fit into a third of a page of 8 KiB, and has a header. Pages of values are PostgreSQL's own.
+		// An entry of a B-tree must fit into a third of a page of 8 KiB, and has a header. Pages of
+		// values are PostgreSQL's own.
 		limits:  storage.Limits{KeyBytes: 2600, ValueBytes: 64 << 20, TxBytes: 256 << 20, SnapshotAge: 5 * time.Minute},
 		reads:   "begin isolation level repeatable read read only",
 		commits: "begin isolation level read committed",
+		eager:   true,
 		relaxed: true,
 		key:     "primary key (k)",
 		version: "PostgreSQL",
@@ -64,7 +67,8 @@ var profiles = map[Profile]traits{
 			"set enable_bitmapscan = off",
 			"set jit = off",
 			"set plan_cache_mode = force_generic_plan",
-			// Durability that an administrator has made stricter stays so. The others wait for less than the disk of a synchronous standby.
+			// Durability that an administrator has made stricter stays so. The others wait for less than the
+			// disk of a synchronous standby.
 			"select set_config('synchronous_commit', case current_setting('synchronous_commit') when 'remote_apply' then 'remote_apply' else 'on' end, false)",
 		},
 	},

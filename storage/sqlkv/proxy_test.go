@@ -19,6 +19,7 @@ type proxy struct {
 	listener net.Listener
 	target   *pgx.ConnConfig
 
+	trips   atomic.Int64 // round trips that were begun
 	cut     atomic.Int32 // how the next commit is cut
 	refuses atomic.Bool  // connections are closed at once
 	startup string       // parameters that it adds to those of a connection: names and values, each with a zero byte
@@ -145,6 +146,8 @@ func (p *proxy) requests(client io.Reader, database io.Writer, cut *atomic.Bool)
 			continue
 		case 'E', 'D', 'C':
 			continue
+		case 'S', 'Q':
+			p.trips.Add(1)
 		}
 		if commits {
 			switch how := p.cut.Swap(cutNothing); how {

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/jaydb/jay/storage"
@@ -17,6 +16,7 @@ import (
 // snapshot is a transaction of the server that reads one moment, on a connection of its own. Its callers take turns.
 type snapshot struct {
 	engine *Engine
+	places chan struct{}
 	number uint64 // of the newest commit that it shows
 	known  bool   // the snapshot was taken, so that it has a number
 
@@ -24,43 +24,53 @@ type snapshot struct {
 	timer *time.Timer   // ends it. Guarded by mu.
 	conn  *pgxpool.Conn // nil once the snapshot shows nothing any more. Guarded by mu.
 	err   error         // why; nil while conn is not nil. Guarded by mu.
+
+	first map[string][]byte   // what it has read when it began; nil for a key that is not there. Guarded by mu.
+	gets  map[string]struct{} // keys that it was asked for one by one, up to maxGets. Guarded by mu.
 }
+
+// A snapshot tells the next ones which keys it was asked for: up to so many, with values of up to so
+// many bytes.
+const (
+	maxGets     = 16
+	maxGetBytes = 4 << 10
+)
 
 // errClosed is the error of what is used after it was closed.
 var errClosed = errors.New("sqlkv: used after Close")
 
-// Snapshot implements storage.Engine. If it cannot be taken, its reads return why.
-func (e *Engine) Snapshot() storage.Snapshot { return e.snapshot() }
+// Snapshot implements storage.Engine. If the snapshot cannot be taken, its reads return the error.
+func (e *Engine) Snapshot() storage.Snapshot { return e.snapshot(e.snapshots) }
 
-// Latest implements storage.Engine. What is not on the server's disk yet is shown, too.
-func (e *Engine) Latest() storage.Snapshot { return e.snapshot() }
+// Latest implements storage.Engine. It also shows commits that are not on the server's disk yet.
+func (e *Engine) Latest() storage.Snapshot { return e.snapshot(e.snapshots) }
 
-func (e *Engine) snapshot() *snapshot {
-	s := &snapshot{engine: e}
+// snapshot returns a snapshot that takes a place of those, until it ends.
+func (e *Engine) snapshot(places chan struct{}) *snapshot {
+	s := &snapshot{engine: e, places: places}
 	ctx, cancel := e.bounded()
 	defer cancel()
 	select {
-	case e.snapshots <- struct{}{}:
+	case places <- struct{}{}:
 	case <-ctx.Done():
 		s.err = &Error{Address: e.address.String(), Kind: storage.ErrUnavailable,
-			Cause: fmt.Errorf("%d snapshots are open, which is the most, and none was closed for %v", cap(e.snapshots), e.timeout),
+			Cause: fmt.Errorf("%d snapshots are open, which is the most, and none was closed for %v", cap(places), e.timeout),
 			Do:    "close snapshots and iterators sooner, or raise Driver.Connections"}
 		return s
 	}
 	var err error
 	s.conn, err = e.acquire(ctx, func(c *pgxpool.Conn) error {
-		var b pgx.Batch
-		b.Queue(e.reads)
-		b.Queue(e.sql.newest)
-		answers := c.SendBatch(ctx, &b)
-		_, err := answers.Exec()
-		if err == nil {
-			err = answers.QueryRow().Scan(&s.number)
+		o := opening{begin: e.reads, keys: e.read.keys()}
+		s.first = make(map[string][]byte, len(o.keys))
+		for _, key := range o.keys {
+			s.first[string(key)] = nil
 		}
-		return errors.Join(err, answers.Close())
+		err := o.send(ctx, c, &e.sql, func(p pair) { s.first[string(p.key)] = p.value })
+		s.number = o.number
+		return err
 	})
 	if err != nil {
-		<-e.snapshots
+		<-places
 		s.err = e.address.explain(err)
 		return s
 	}
@@ -80,9 +90,16 @@ func (s *snapshot) end(why error) {
 	if c == nil {
 		return
 	}
-	s.conn, s.err = nil, why
+	s.conn, s.err, s.first = nil, why, nil
 	s.timer.Stop()
-	ctx, cancel := s.engine.bounded()
+	s.engine.read.note(s.gets)
+	go s.engine.giveBack(c, s.places)
+}
+
+// giveBack ends the transaction of a snapshot's connection, which nobody waits for, and then frees the
+// connection and the place of the snapshot.
+func (e *Engine) giveBack(c *pgxpool.Conn, places chan struct{}) {
+	ctx, cancel := e.bounded()
 	defer cancel()
 	if !c.Conn().IsClosed() {
 		if _, err := c.Exec(ctx, "rollback"); err != nil {
@@ -90,7 +107,7 @@ func (s *snapshot) end(why error) {
 		}
 	}
 	c.Release()
-	<-s.engine.snapshots
+	<-places
 }
 
 // read calls fn with the connection, and returns its error as one that names the address.
@@ -115,7 +132,18 @@ func (s *snapshot) read(fn func(ctx context.Context, c rower) error) error {
 // value returns the value of a key, or storage.ErrNotFound.
 func (s *snapshot) value(key []byte) (value []byte, err error) {
 	err = s.read(func(ctx context.Context, c rower) error {
-		value, err = s.engine.sql.value(ctx, c, key)
+		known := false
+		if value, known = s.first[string(key)]; known && value == nil {
+			err = storage.ErrNotFound
+		} else if !known {
+			value, err = s.engine.sql.value(ctx, c, key)
+		}
+		if len(value) <= maxGetBytes && len(s.gets) < maxGets {
+			if s.gets == nil {
+				s.gets = make(map[string]struct{})
+			}
+			s.gets[string(key)] = struct{}{}
+		}
 		return err
 	})
 	return value, err
@@ -145,30 +173,13 @@ func withCloser(value []byte, err error) ([]byte, io.Closer, error) {
 	return value, nothing{}, nil
 }
 
-// manyKeys is how many keys are got by one statement at most.
-const manyKeys = 1000
-
 // GetMany implements storage.ManyGetter.
 func (s *snapshot) GetMany(keys [][]byte, found func(i int, value []byte) error) error {
-	for begin := 0; begin < len(keys); begin += manyKeys {
-		part := keys[begin:min(begin+manyKeys, len(keys))]
-		var values map[string][]byte
-		err := s.read(func(ctx context.Context, c rower) (err error) {
-			values, err = s.engine.sql.values(ctx, c, part)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		for i, key := range part {
-			if value, there := values[string(key)]; there {
-				if err := found(begin+i, value); err != nil {
-					return err
-				}
-			}
-		}
+	m := newMany(keys, found)
+	if err := s.read(func(ctx context.Context, c rower) error { return m.read(ctx, c, &s.engine.sql) }); err != nil {
+		return err
 	}
-	return nil
+	return m.stopped
 }
 
 // Iterate implements storage.Reader.

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/jaydb/jay/storage"
 )
@@ -68,11 +69,26 @@ func (w *tracker) NewReader() (storage.BatchReader, error) {
 	if w.err != nil {
 		return nil, w.err
 	}
-	s := w.engine.snapshot()
+	s := w.engine.snapshot(w.engine.snapshots)
 	if err := s.why(); err != nil {
 		return nil, err
 	}
 	return &batchReader{s}, nil
+}
+
+// GetMany implements storage.ManyGetter, without a snapshot. It holds one value at a time.
+func (w *tracker) GetMany(keys [][]byte, found func(i int, value []byte) error) error {
+	if w.err != nil {
+		return w.err
+	}
+	e := w.engine
+	m := newMany(keys, found)
+	ctx, cancel := e.bounded()
+	defer cancel()
+	if err := e.retried(ctx, func(c *pgxpool.Conn) error { return m.read(ctx, c, &e.sql) }); err != nil {
+		return e.address.explain(err)
+	}
+	return m.stopped
 }
 
 // Close implements storage.WriteTracker.

@@ -130,7 +130,7 @@ func (tx *transaction) Iterate(lo, hi []byte) (storage.Iterator, error) {
 		tx.first = true
 		return nil, errFirst
 	}
-	if err := tx.group.begin(tx.ctx, nil); err != nil {
+	if err := tx.group.begin(tx.ctx, nil, false); err != nil {
 		tx.failed = err
 		return nil, err
 	}

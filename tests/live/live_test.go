@@ -176,6 +176,9 @@ func TestLive_Tokens(t *testing.T) {
 			t.Errorf("%.50q: %v", token, err)
 		}
 	}
+	if err := firstError(db.Query("Ants").Live(ctx, "x")); err == nil || !strings.HasSuffix(err.Error(), `"x" is not a token of a live query`) {
+		t.Errorf("no token: %v", err)
+	}
 	if err := firstError(db.Query("Ants").Live(ctx, foreign)); !errors.Is(err, jay.ErrChangesGone) {
 		t.Errorf("of another database: %v", err)
 	}
@@ -327,4 +330,39 @@ func TestLive_Shared(t *testing.T) {
 	expect(t, pull, "enter a/2", "current")
 	internal.Must(t, other.Delete(ctx, "a/1"))
 	expect(t, pull, "leave a/1", "current")
+}
+
+// Ensure that a reader without events gets newer tokens, and at most one in a second: a thousand readers that are
+// woken for every few commits would take the processors from the writers.
+func TestLive_IdleTokens(t *testing.T) {
+	db := internal.Memory(t, nil)
+	items := internal.CollectionOf[item](t, db)
+	q := items.Query().Where(jay.Eq("N", -1))
+	pull, stop := iter.Pull2(q.Live(context.Background(), ""))
+	defer stop()
+	first := expect(t, pull, "current")
+	done, written := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(written)
+		for i := 0; ; i++ {
+			select {
+			case <-done:
+				return
+			default:
+				_, _ = db.Put(context.Background(), fmt.Sprintf("items/%d", i%1000), []byte(`{"N":1}`), jay.InCollection("items"))
+			}
+		}
+	}()
+	begun := time.Now()
+	second := expect(t, pull, "current")
+	third := expect(t, pull, "current")
+	took := time.Since(begun)
+	close(done)
+	<-written
+	if took < time.Second {
+		t.Errorf("two tokens in %v", took)
+	}
+	if first.Token == second.Token || second.Token == third.Token {
+		t.Errorf("the tokens %q, %q and %q", first.Token, second.Token, third.Token)
+	}
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/internal/sample"
-	"github.com/jaydb/jay/storage/storagetest"
 )
 
 // Ensure that attachments are what a model of them says, and that right after each step,
@@ -30,8 +29,9 @@ func TestAttachments_Model(t *testing.T) {
 	sample.OneGoroutine(t)
 	defer func(old int) { knobs.AttachmentChunkBytes = old }(knobs.AttachmentChunkBytes)
 	knobs.AttachmentChunkBytes = 10
+	test := t
 	rapid.Check(t, func(t *rapid.T) {
-		m := &attachmentsModel{t: t, disk: storagetest.NewDisk(), docs: make(map[string]map[string]string)}
+		m := &attachmentsModel{t: t, place: jaytest.NewPlace(test), docs: make(map[string]map[string]string)}
 		m.open()
 		t.Repeat(map[string]func(*rapid.T){
 			"":                            func(*rapid.T) { m.compare() },
@@ -58,7 +58,7 @@ func TestAttachments_Model(t *testing.T) {
 
 type attachmentsModel struct {
 	t       *rapid.T
-	disk    *storagetest.Disk
+	place   *jaytest.Place
 	db      *jay.DB
 	docs    map[string]map[string]string // contents, by document and name
 	readers []modelReader
@@ -71,7 +71,7 @@ type modelReader struct {
 }
 
 func (m *attachmentsModel) open() {
-	db, err := jay.Open("db", &jay.Options{FS: m.disk, Durability: jay.Relaxed})
+	db, err := m.place.Open(jay.Options{Durability: jay.Relaxed})
 	noError(m.t, err)
 	m.db = db
 }

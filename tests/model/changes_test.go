@@ -14,7 +14,6 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/knobs"
-	"github.com/jaydb/jay/storage/storagetest"
 )
 
 // Ensure that feeds, with and without filters, show what a plain log of all writes does:
@@ -26,10 +25,11 @@ import (
 //	go test -run TestChanges_Model -count=1 -rapid.checks=20000 ./tests/model
 func TestChanges_Model(t *testing.T) {
 	defer func(kept, held uint64) { knobs.KeptEtags, knobs.HeldEtags = kept, held }(knobs.KeptEtags, knobs.HeldEtags)
+	test := t
 	rapid.Check(t, func(t *rapid.T) {
 		knobs.KeptEtags = uint64(rapid.IntRange(0, 3).Draw(t, "kept"))
 		knobs.HeldEtags = uint64(rapid.SampledFrom([]int{2, 10, 1000}).Draw(t, "held"))
-		m := &changesModel{t: t, disk: storagetest.NewDisk(), docs: make(map[string]logged), log: make(map[uint64]logged)}
+		m := &changesModel{t: t, place: jaytest.NewPlace(test), docs: make(map[string]logged), log: make(map[uint64]logged)}
 		m.open("")
 		for i := range rapid.IntRange(1, 3).Draw(t, "feeds") {
 			m.feeds = append(m.feeds, m.newFeed(i))
@@ -73,7 +73,7 @@ type logged struct {
 
 type changesModel struct {
 	t      *rapid.T
-	disk   *storagetest.Disk
+	place  *jaytest.Place
 	db     *jay.DB
 	docs   map[string]logged // by ID
 	log    map[uint64]logged // by etag, all there ever were
@@ -96,7 +96,7 @@ type modelFeed struct {
 }
 
 func (m *changesModel) open(tag string) {
-	db, err := jay.Open("db", &jay.Options{FS: m.disk, Durability: jay.Relaxed, CopyTag: tag})
+	db, err := m.place.Open(jay.Options{Durability: jay.Relaxed, CopyTag: tag})
 	noError(m.t, err)
 	m.db = db
 }
@@ -262,7 +262,7 @@ func (m *changesModel) reopen(t *rapid.T) {
 		}
 	}
 	tag := ""
-	if rapid.IntRange(0, 5).Draw(t, "copy") == 0 {
+	if !m.place.Shared() && rapid.IntRange(0, 5).Draw(t, "copy") == 0 {
 		m.copies++
 		tag = string(rune('A' + m.copies))
 	}

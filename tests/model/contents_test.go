@@ -12,7 +12,6 @@ import (
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/sample"
-	"github.com/jaydb/jay/storage/storagetest"
 )
 
 // Ensure that one content is kept once for all its attachments, counted right after
@@ -166,8 +165,8 @@ func TestAttachments_Contents_Model(t *testing.T) {
 	}
 	for seed := range uint64(rounds) {
 		random := rand.New(rand.NewPCG(seed, 11))
-		disk := storagetest.NewDisk()
-		db := onDisk(t, disk, jay.Options{Durability: jay.Relaxed})
+		place := jaytest.NewPlace(t)
+		db := openAt(t, place, jay.Options{Durability: jay.Relaxed})
 		model := make(map[string]map[string]string) // contents, by document and name
 		pick := func() string { return fmt.Sprint("docs/", random.IntN(4)) }
 		name := func() string { return fmt.Sprint("n", random.IntN(3)) }
@@ -241,7 +240,7 @@ func TestAttachments_Contents_Model(t *testing.T) {
 				err = checks.RemoveContents(db)
 			default:
 				closeDB(t, db)
-				db = onDisk(t, disk, jay.Options{Durability: jay.Relaxed})
+				db = openAt(t, place, jay.Options{Durability: jay.Relaxed})
 			}
 			if err != nil {
 				t.Fatalf("seed %d, step %d: %v", seed, step, err)

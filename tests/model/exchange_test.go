@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/sample"
-	"github.com/jaydb/jay/storage/storagetest"
 )
 
 // Ensure that compare-exchange values are what a map of values and indexes says, alone, in
@@ -23,8 +23,9 @@ import (
 //	go test -run TestCompareExchange_Model -count=1 -rapid.checks=20000 ./tests/model
 func TestCompareExchange_Model(t *testing.T) {
 	sample.OneGoroutine(t)
+	test := t
 	rapid.Check(t, func(t *rapid.T) {
-		m := &exchangeModel{t: t, disk: storagetest.NewDisk(), values: make(map[string]exchangeEntry), docs: make(map[string]string), used: make(map[uint64]bool)}
+		m := &exchangeModel{t: t, place: jaytest.NewPlace(test), values: make(map[string]exchangeEntry), docs: make(map[string]string), used: make(map[uint64]bool)}
 		m.open()
 		t.Repeat(map[string]func(*rapid.T){
 			"put":         m.put,
@@ -44,7 +45,7 @@ func TestCompareExchange_Model(t *testing.T) {
 // exchangeModel is what should be there.
 type exchangeModel struct {
 	t      *rapid.T
-	disk   *storagetest.Disk
+	place  *jaytest.Place
 	db     *jay.DB
 	values map[string]exchangeEntry // by folded key
 	docs   map[string]string        // bodies
@@ -58,7 +59,7 @@ type exchangeEntry struct {
 }
 
 func (m *exchangeModel) open() {
-	db, err := jay.Open("db", &jay.Options{FS: m.disk})
+	db, err := m.place.Open(jay.Options{})
 	noError(m.t, err)
 	m.db = db
 }
@@ -261,9 +262,9 @@ func (m *exchangeModel) reopen(t *rapid.T) {
 
 // crash loses the power. All that was written is on disk.
 func (m *exchangeModel) crash(t *rapid.T) {
-	crashed := m.disk.Crash(rapid.SampledFrom([]int{0, 50, 100}).Draw(t, "kept"), rand.New(rand.NewPCG(1, rapid.Uint64().Draw(t, "seed"))))
+	crashed := m.place.Crash(rapid.SampledFrom([]int{0, 50, 100}).Draw(t, "kept"), rand.New(rand.NewPCG(1, rapid.Uint64().Draw(t, "seed"))))
 	noError(t, m.db.Close())
-	m.disk = crashed
+	m.place = crashed
 	m.open()
 }
 

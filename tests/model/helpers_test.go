@@ -72,6 +72,14 @@ func collectionOf[T any](t testing.TB, db *jay.DB, opts ...jay.CollectionOption)
 
 func second[T any](_ T, err error) error { return err }
 
+// openAt opens the database of a place.
+func openAt(t testing.TB, place *jaytest.Place, o jay.Options) *jay.DB {
+	t.Helper()
+	db, err := place.Open(o)
+	must(t, err)
+	return db
+}
+
 // TestMain collects garbage seldom.
 func TestMain(m *testing.M) {
 	jaytest.CollectSeldom()

@@ -16,8 +16,8 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/metadata"
-	"github.com/jaydb/jay/storage/storagetest"
 )
 
 // version is a version of a document in the model of its revisions.
@@ -306,10 +306,10 @@ type pastDoc struct {
 func runHistory(t *testing.T, seed uint64, steps int) {
 	random := rand.New(rand.NewPCG(seed, 16))
 	clock := newClock()
-	disk := storagetest.NewDisk()
+	place := jaytest.NewPlace(t)
 	opts := jay.Options{Now: clock.Now}
 	m := &pasts{t: t, clock: clock.Now, all: make(map[string]*pastOf)}
-	m.db = onDisk(t, disk, opts)
+	m.db = openAt(t, place, opts)
 	defer func() { closeDB(t, m.db) }()
 	if seed%2 == 1 { // old documents are then known before the transaction
 		must(t, m.db.EnsureIndex(ctx, "Docs", jay.Index{Fields: []string{"n"}}))
@@ -343,7 +343,7 @@ func runHistory(t *testing.T, seed uint64, steps int) {
 		}
 		if random.IntN(60) == 0 {
 			closeDB(t, m.db)
-			m.db = onDisk(t, disk, opts)
+			m.db = openAt(t, place, opts)
 			equal(t, configText(t, m.db.Revisions().Configuration()), configText(t, m.config))
 		}
 	}

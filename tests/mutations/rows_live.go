@@ -13,6 +13,21 @@ var live = []mutation{
 		tests: []tests{{"internal/live", "TestFinder"}},
 	},
 	{
+		name:  "live: bounds decide a condition for which case matters",
+		edits: []edit{{"internal/live/bounds.go", "\t\texact = e.Fold || e.Value.Kind() != query.KindText\n", "\t\texact = true\n"}},
+		tests: []tests{{"internal/live", "TestFinder"}},
+	},
+	{
+		name:  "live: bounds decide a condition on a text of which the key holds the beginning",
+		edits: []edit{{"internal/live/bounds.go", "exact && isReadable(f) && !slices.ContainsFunc(ranges, func(r query.KeyRange) bool { return r.Recheck })", "exact && isReadable(f) && len(ranges) > 0"}},
+		tests: []tests{{"internal/live", "TestFinder"}},
+	},
+	{
+		name:  "live: bounds decide that a field has all of several values",
+		edits: []edit{{"internal/live/bounds.go", "values, exact = values[:1], false", "values = values[:1]"}},
+		tests: []tests{{"internal/live", "TestFinder"}},
+	},
+	{
 		name:  "live: the members of a live query leave out what has expired",
 		edits: []edit{{"internal/exec/run.go", "if o.Expired {", "if false {"}},
 		tests: []tests{{"tests/live", "TestLive_ExactExpiry"}},

@@ -179,7 +179,7 @@ var querying = []mutation{
 	},
 	{
 		name:  "an option that the kind does not have is kept",
-		edits: []edit{{"internal/catalog/options.go", "\t\t\treturn nil, bad(name, k.has())\n", "\t\t\tcontinue\n"}},
+		edits: []edit{{"internal/catalog/options.go", "\t\t\treturn nil, &index.OptionError{Index: ix.Name, Collection: collection, Kind: ix.Kind, Option: name, Value: ix.Options[name], Rule: k.has(name), Unknown: true}\n", "\t\t\tcontinue\n"}},
 		tests: []tests{{"internal/catalog", "TestOptions_"}},
 	},
 	{
@@ -221,6 +221,21 @@ var querying = []mutation{
 		name:  "scripts: spread arguments are one",
 		edits: []edit{{"internal/script/run.go", "if !n.spread[i] {", "if !n.spread[i] || true {"}},
 		tests: []tests{{"internal/script", "TestProjection$"}},
+	},
+	{
+		name:  "scripts: var declares in its block",
+		edits: []edit{{"internal/script/run.go", "s = s.ofFunction()", "_ = s.ofFunction()"}},
+		tests: []tests{{"internal/script", "TestNode$"}},
+	},
+	{
+		name:  "scripts: halves of digits go to the even one",
+		edits: []edit{{"internal/script/numbers.go", "up := digits[end] >= '5'", "up := digits[end] > '5'"}},
+		tests: []tests{{"internal/script", "TestNode$"}},
+	},
+	{
+		name:  "scripts: halves of a character stay apart",
+		edits: []edit{{"internal/script/run.go", "return glue(x, y), nil", "return x + y, nil"}},
+		tests: []tests{{"internal/script", "TestNode$"}},
 	},
 	{
 		name:  "JavaScript of a query: a subscription may have it",
@@ -266,5 +281,10 @@ var querying = []mutation{
 		name:  "the server closes no database to make room in its memory for another one",
 		edits: []edit{{"server/internal/serve/databases.go", "\t\tif !errors.Is(err, jay.ErrMemory) {\n", "\t\tif true {\n"}},
 		tests: []tests{{"server", "TestMaxMemory_Databases"}},
+	},
+	{
+		name:  "indexes: a typed collection does not check the names in a condition",
+		edits: []edit{{"internal/builder/index.go", "return query.EachField(condition, check(\"condition\", x.Where))", "_ = condition\n\treturn nil"}},
+		tests: []tests{{".", "TestCollection_EnsureIndex$"}},
 	},
 }

@@ -23,8 +23,38 @@ var schemaRules = []mutation{
 		tests: []tests{{"internal/schemas", "TestWays_Sweep"}},
 	},
 	{
+		name:  "schemas: the validation in the background is given up after an error",
+		edits: []edit{{"internal/schemas/pass.go", "case <-timer.C:\n\t\t\tp.Wake()\n", "case <-timer.C:\n"}},
+		tests: []tests{{"internal/schemas", "TestPass_AfterAnError"}},
+	},
+	{
+		name:  "jsonschema: formats are annotations",
+		edits: []edit{{"schema/jsonschema/compiler.go", "	l.AssertFormat()\n", ""}},
+		tests: []tests{{"schema/jsonschema", "TestSuite"}},
+	},
+	{
+		name:  "server: all violations of a document are listed, however many bytes they have",
+		edits: []edit{{"server/internal/serve/errors.go", "size > schema.MaxReportedBytes {", "size < 0 {"}},
+		tests: []tests{{"server", "TestSchemas_Validate"}},
+	},
+	{
 		name:  "schemas: an import ends at a document that violates a schema",
 		edits: []edit{{"transfer/smuggler/errors.go", "jay.ErrCollection, jay.ErrSchema, ", "jay.ErrCollection, "}},
 		tests: []tests{{"transfer/smuggler", "TestImporter_Schemas"}},
+	},
+	{
+		name:  "schemas: each process validates",
+		edits: []edit{{"internal/schemas/pass.go", "p.mine, err = p.env.Does(ctx, validating)", "p.mine, err = true, error(nil)"}},
+		tests: []tests{{"tests/shared", "TestValidating_OneProcess"}},
+	},
+	{
+		name:  "schemas: a process keeps the work of validating",
+		edits: []edit{{"internal/schemas/pass.go", "p.env.Works.Leave(ctx, validating)", "error(nil)"}},
+		tests: []tests{{"tests/shared", "TestValidating_OneProcess"}},
+	},
+	{
+		name:  "schemas: no process looks for rules that others have set",
+		edits: []edit{{"internal/schemas/pass.go", "\t\tp.looks.Every(Look, p.look)\n", "\t\t_ = p.look\n"}},
+		tests: []tests{{"tests/shared", "TestValidating_OneProcess"}},
 	},
 }

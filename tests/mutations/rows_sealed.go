@@ -157,4 +157,24 @@ var sealing = []mutation{
 		edits: []edit{{"keys/keys.go", "\treturn all[len(all)-1], nil\n", "\treturn all[0], nil\n"}},
 		tests: []tests{{"keys", "TestKeys_Newest"}},
 	},
+	{
+		name:  "a change of the passphrase that was interrupted makes another key",
+		edits: []edit{{"keys/passphrase/passphrase.go", `"jay: the salt after " + id`, `"jay: the salt after " + id + rand.Text()`}},
+		tests: []tests{{"keys/passphrase", "TestNextID"}},
+	},
+	{
+		name:  "Stats of an encrypted database lists its directory each time",
+		edits: []edit{{"storage/lsm/rotate.go", "if last.stillTrue(of) || !r.counting", "if !r.counting"}},
+		tests: []tests{{"storage/lsm", "TestRotate_StatsAreCheap"}},
+	},
+	{
+		name:  "lsm: the keys of tables are not asked for when a database is opened",
+		edits: []edit{{"storage/lsm/identity.go", "\t\terr = u.checkTables()\n", "\t\t_ = u.checkTables\n"}},
+		tests: []tests{{"storage/lsm", "TestSealed_KeyOfTable"}},
+	},
+	{
+		name:  "sealed: a wrong key is damage",
+		edits: []edit{{"internal/sealed/header.go", "err = fmt.Errorf(\"%w: %s: the key %q is not the one that the file was encrypted with\", errs.ErrKey, name, ids[found])", "_, err = errs.ErrKey, damage(at, \"the wrapped key is not authentic\")"}},
+		tests: []tests{{"internal/sealed", "TestHeader_Keys"}, {"storage/lsm", "TestSealed_LostAndMixedKeys"}},
+	},
 }

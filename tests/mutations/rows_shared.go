@@ -33,6 +33,16 @@ var sharing = []mutation{
 		tests: []tests{{"tests/shared", "TestExpiry$"}},
 	},
 	{
+		name:  "shared: a write is refused by definitions that another process has removed",
+		edits: []edit{{"internal/write/prepare.go", "\t\tif refusal == nil || again {", "\t\tif again = true; again {"}},
+		tests: []tests{{"tests/shared", "TestRefusals_Followed$"}},
+	},
+	{
+		name:  "shared: a read does not follow whether expired documents are hidden",
+		edits: []edit{{"internal/env/env.go", "\tif e.ExactExpiry {\n\t\treturn e.Enter()\n\t}\n", ""}},
+		tests: []tests{{"tests/shared", "TestReads_FollowExpiry$"}},
+	},
+	{
 		name:  "shared: a call does not look at the version first",
 		edits: []edit{{"internal/core/shared.go", "\tdb.Env.Fresh = db.shared.Refresh\n", ""}},
 		tests: []tests{{"tests/shared", "TestExpiry$|TestIndexes_BuiltByBoth$"}},
@@ -234,7 +244,7 @@ var sharing = []mutation{
 	},
 	{
 		name:  "leases: what other processes have written is not settled",
-		edits: []edit{{"internal/indexer/settle.go", "\t\ts.looks.Go(s.look)\n", ""}},
+		edits: []edit{{"internal/indexer/settle.go", "\t\ts.looks.Every(SettleLook, s.wakeForWork)\n", ""}},
 		tests: []tests{{"tests/shared", "TestSettling_OneWorker$"}},
 	},
 	{
@@ -251,5 +261,25 @@ var sharing = []mutation{
 		name:  "leases: IDs of other processes are of another database to Verify",
 		edits: []edit{{"internal/verify/leases.go", "\t\t\tv.nodeTags[v.rules.Fold(name)] = true\n", ""}},
 		tests: []tests{{"tests/shared", "TestTags_IDs$"}},
+	},
+	{
+		name:  "indexes of two processes: one that replaces is refused as another process was first",
+		edits: []edit{{"internal/indexer/ensure.go", "if a.What == IsMade && !(o.Replace && errors.Is(a.Task.BuildErr, errs.ErrIndexExists)) {", "if a.What == IsMade {"}},
+		tests: []tests{{"tests/shared", "TestIndexes_ReplacedByBoth$"}},
+	},
+	{
+		name:  "indexes of two processes: a number of a run that was overtaken stays",
+		edits: []edit{{"internal/indexer/team.go", "\t\t\tt.Number = 0 // of a run", "\t\t\t// of a run"}},
+		tests: []tests{{"tests/shared", "TestIndexes_DeclaredOtherwise$"}},
+	},
+	{
+		name:  "indexes of two processes: who helps to drop an index drops those of its name",
+		edits: []edit{{"internal/indexer/task.go", "Number: ix.Number, drop: drop}", "Number: ix.Number, drop: drop, all: drop}"}},
+		tests: []tests{{"tests/shared", "TestIndexes_DeclaredAfterDrop$"}},
+	},
+	{
+		name:  "indexes of two processes: one that is to replace an index that is gone still names it",
+		edits: []edit{{"internal/catalog/catalog.go", "\t\t\tr.release(number)\n", ""}},
+		tests: []tests{{"tests/shared", "TestIndexes_ReplacedIsRefused$"}},
 	},
 }

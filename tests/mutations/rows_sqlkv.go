@@ -23,6 +23,16 @@ var onPostgres = []mutation{
 		tests: []tests{{"storage/sqlkv", "TestUpdate_ManyKeys"}},
 	},
 	{
+		name:  "sqlkv: keys that a snapshot has read ahead are not there",
+		edits: []edit{{"storage/sqlkv/snapshot.go", "func(p pair) { s.first[string(p.key)] = p.value })", "func(pair) {})"}},
+		tests: []tests{{"storage/sqlkv", "TestSnapshot_ReadsAhead"}},
+	},
+	{
+		name:  "sqlkv: many keys that a tracker gets are found twice when the connection is lost",
+		edits: []edit{{"storage/sqlkv/read.go", "\t\tdelete(m.at, string(p.key))\n", ""}},
+		tests: []tests{{"storage/sqlkv", "TestTracker_GetsAgain"}},
+	},
+	{
 		name:  "sqlkv: the row of the newest commit is deleted when it is old",
 		edits: []edit{{"storage/sqlkv/statements.go", " and n < (select n from $s.commits order by n desc limit 1) returning n`", " returning n`"}},
 		tests: []tests{{"storage/sqlkv", "TestPrune"}},
@@ -69,7 +79,7 @@ var onPostgres = []mutation{
 	},
 	{
 		name:  "sqlkv: a transaction does not see what others of its group have staged",
-		edits: []edit{{"storage/sqlkv/group.go", "\tc, changed := g.staged[string(key)]\n", "\tc, changed := change{}, false\n"}},
+		edits: []edit{{"storage/sqlkv/group.go", "\tc, changed := g.staged[string(key)]\n\tif changed && c.add == nil {", "\tc, changed := change{}, false\n\tif changed && c.add == nil {"}},
 		tests: []tests{{"storage/sqlkv", "TestEngine_One"}},
 	},
 	{
@@ -112,5 +122,10 @@ var onPostgres = []mutation{
 		edits: []edit{{"internal/shared/engine.go", "\tif err := e.reload(); err != nil {\n\t\treturn 0, err\n\t}\n\tif e.known.Load().version != version {",
 			"\tif found, err := e.at(tx); err != nil {\n\t\treturn 0, err\n\t} else {\n\t\te.use(found)\n\t}\n\tif e.known.Load().version != version {"}},
 		tests: []tests{{"internal/shared", "TestFollow_Uncommitted"}},
+	},
+	{
+		name:  "sqlkv: an iterator of the engine takes the place of a snapshot",
+		edits: []edit{{"storage/sqlkv/engine.go", "s := e.snapshot(e.iterators)", "s := e.snapshot(e.snapshots)"}},
+		tests: []tests{{"storage/sqlkv", "TestSnapshot_TooMany"}},
 	},
 }

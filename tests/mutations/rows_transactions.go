@@ -24,7 +24,7 @@ var transactions = []mutation{
 	},
 	{
 		name:  "Get of a transaction reads the engine, not the snapshot",
-		edits: []edit{{"internal/txn/txn.go", "t.docs.ReadFolded(t.snapshot, folded)", "t.docs.ReadFolded(t.db.Env.Engine, folded)"}},
+		edits: []edit{{"internal/txn/txn.go", "t.docs.ReadFrom(t.ahead, t.snapshot, folded)", "t.docs.ReadFrom(t.ahead, t.db.Env.Engine, folded)"}},
 		tests: []tests{{"tests/txn", "TestTx_History$|TestTx_OneMoment$"}},
 	},
 	{

@@ -202,4 +202,14 @@ var worded = []mutation{
 		edits: []edit{{"internal/fulltext/settle.go", "\t\tp.state.next -= uint64(len(p.moved))\n", ""}},
 		tests: []tests{{"internal/fulltext", "TestText_TailBesideSweep"}},
 	},
+	{
+		name:  "settling: what it leaves is not compacted",
+		edits: []edit{{"internal/indexer/settle.go", "\t\t\ts.compactTrails()\n", "\t\t\t_ = s.compactTrails\n"}},
+		tests: []tests{{"internal/vectors", "TestVectors$"}},
+	},
+	{
+		name:  "lsm: an iterator that is used again has passed what the reader before has",
+		edits: []edit{{"storage/lsm/snapshot.go", "\t\tkept.ResetStats() // of the reader before: see Passed\n", ""}},
+		tests: []tests{{"storage/lsm", "TestEngine_CompactRange"}},
+	},
 }

@@ -94,7 +94,7 @@ var writing = []mutation{
 	},
 	{
 		name:  "Get of a transaction reads the engine, under all verbs at once",
-		edits: []edit{{"internal/txn/txn.go", "t.docs.ReadFolded(t.snapshot, folded)", "t.docs.ReadFolded(t.db.Env.Engine, folded)"}},
+		edits: []edit{{"internal/txn/txn.go", "t.docs.ReadFrom(t.ahead, t.snapshot, folded)", "t.docs.ReadFrom(t.ahead, t.db.Env.Engine, folded)"}},
 		tests: []tests{{"tests/storm", "TestStorm$"}},
 	},
 }

@@ -1,3 +1,3 @@
 package shared_test
 
-import _ "github.com/jaydb/jay/tests/internal/onpostgres" // JAY_ENGINE=postgres
+import _ "github.com/jaydb/jay/tests/onpostgres" // JAY_ENGINE=postgres

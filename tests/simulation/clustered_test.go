@@ -138,6 +138,11 @@ func (w *world) cutPower(syncs int) *storagetest.PowerCut {
 		w.reader.power = cut
 		w.reader.mu.Unlock()
 	}
+	if w.live != nil {
+		w.live.mu.Lock()
+		w.live.power = cut
+		w.live.mu.Unlock()
+	}
 	if w.follower != nil {
 		w.follower.link.mu.Lock()
 		w.follower.link.power = cut

@@ -101,6 +101,9 @@ type change struct {
 	to  *doc // nil if there is none behind it
 }
 
+// String is for the log, which is to be the same in each run of a seed: %v of the fields would show an address.
+func (c change) String() string { return c.key + " to " + c.to.String() }
+
 // entry is what one commit changes: all of it or nothing, or, with each, every change for itself.
 type entry struct {
 	changes []change
@@ -118,6 +121,9 @@ type model struct {
 	floor   map[string]int64 // what a counter was raised to, by identity, "hilo" and "etag"
 	seen    state            // what the reader of the feed knows
 	worked  worked
+	rule    ruled   // of forms
+	rules   []ruled // that it may be after a loss of power
+	anyRule bool    // it may be any
 	serial  int
 	given   map[uint64]string // indexes of compare-exchange values
 }
@@ -246,11 +252,11 @@ func differ(want, got state, may map[string][]*doc) string {
 	return ""
 }
 
-// documents returns the keys of the documents of a collection, or of all, in order.
+// documents returns the keys of the documents of a collection, or of all but forms, in order.
 func (m *model) documents(collection string) []string {
 	var keys []string
 	for key, d := range m.state {
-		if !strings.HasPrefix(key, exchange) && !d.gone && (collection == "" || d.collection == collection) {
+		if !strings.HasPrefix(key, exchange) && !d.gone && (collection == "" && d.collection != forms || d.collection == collection) {
 			keys = append(keys, key)
 		}
 	}

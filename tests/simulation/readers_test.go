@@ -112,7 +112,7 @@ func (w *world) checkReader() {
 	if w.settings.relaxed {
 		return
 	}
-	for _, key := range w.model.documents("") {
+	for _, key := range append(w.model.documents(""), w.model.documents(forms)...) {
 		d := w.model.state[key]
 		if c := r.shown[key]; c.Deleted || c.ChangeVector() != d.version && d.version != "" {
 			w.fail("an open feed shows %s at %d, and not %v", key, c.Etag, d)

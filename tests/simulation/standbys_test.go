@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"time"
 
@@ -383,8 +384,9 @@ func (w *world) failOver(f *follower, read state) {
 	fmt.Fprint(w.log, "it takes the place of its source. ")
 	lost := differ(w.model.state, read, nil) != ""
 	w.leave()
-	w.reader = nil
-	_ = w.db.Close() // on a machine that is gone
+	w.reader, w.live = nil, nil
+	w.model.anyRule = true // the standby may have an older one
+	_ = w.db.Close()       // on a machine that is gone
 	w.model.goOn(read)
 	w.backup, w.passed, w.unready = nil, false, true
 	if lost { // neither the reader of the feed nor the worker has seen what is there now
@@ -406,8 +408,23 @@ func (w *world) failOver(f *follower, read state) {
 		w.must(err)
 		w.model.worked.suspect(ids.Fold(d.ID()), d.ChangeVector())
 	}
+	w.findRename()
 	w.rest()
 	w.examine()
+}
+
+// findRename finds a rename that its source has finished and the standby, which was behind, has not.
+func (w *world) findRename() {
+	for _, to := range collections {
+		_, err := w.db.RenameCollection(ctx, "Nowhere", to)
+		for _, a := range collections {
+			for _, b := range collections {
+				if err != nil && strings.Contains(err.Error(), fmt.Sprintf("the rename of %q to %q is not finished", a, b)) {
+					w.renaming = &[2]string{a, b}
+				}
+			}
+		}
+	}
 }
 
 // standbyRefused tries to follow a database that cannot be followed.

@@ -133,14 +133,15 @@ type world struct {
 	copies    int
 	renaming  *[2]string // a rename of a collection that was cut off, or nil
 	backup    *kept
-	passed    bool       // a newer backup has been begun, which may count as made
-	front     *front     // or nil
-	agreement *agreement // or nil
-	retry     func()     // makes a request of the step again, after its fault
-	requests  int        // serial of the newest request ID
-	looking   *looking   // or nil
-	follower  *follower  // or nil
-	reader    *reader    // or nil
+	passed    bool        // a newer backup has been begun, which may count as made
+	front     *front      // or nil
+	agreement *agreement  // or nil
+	retry     func()      // makes a request of the step again, after its fault
+	requests  int         // serial of the newest request ID
+	looking   *looking    // or nil
+	follower  *follower   // or nil
+	reader    *reader     // or nil
+	live      *liveReader // or nil
 }
 
 // failure is what the simulation has found.
@@ -226,6 +227,9 @@ func (w *world) run(steps []step) (err error) {
 func (w *world) abandon() {
 	if w.reader != nil && w.reader.leave != nil {
 		w.reader.leave()
+	}
+	if w.live != nil && w.live.leave != nil {
+		w.live.leave()
 	}
 	if l := w.looking; l != nil {
 		_ = errors.Join(l.db.Close(), l.listener.Close())
@@ -435,7 +439,7 @@ func (w *world) copyOptions() *jay.Options {
 	now := func() time.Time { return time.Now().Add(time.Duration(clock.Load())) }
 	o := &jay.Options{
 		FS: w.disk, Now: now, Rand: w.ids, MemTableBytes: w.settings.memory, CacheBytes: 1 << 20, HiLoMode: w.settings.mode,
-		ExactExpiry: w.settings.exact, DocumentCacheBytes: -1,
+		ExactExpiry: w.settings.exact, DocumentCacheBytes: -1, Schemas: atMost{},
 	}
 	if w.settings.cache {
 		o.DocumentCacheBytes = 1 << 20
@@ -533,6 +537,7 @@ func (w *world) reopen(found *storagetest.Disk, cut bool) {
 		w.agreement.decide = nil
 	}
 	w.resumeReader()
+	w.openLive()
 	if w.follower != nil {
 		w.noteKnown()
 		w.checkStandby() // it has nothing that its source has lost
@@ -545,6 +550,7 @@ func (w *world) reopen(found *storagetest.Disk, cut bool) {
 // leave ends what reads beside the database, and the server, if there is one.
 func (w *world) leave() {
 	w.leaveReader()
+	w.leaveLive()
 	w.ownerEnds()
 	if w.front != nil && w.front.server != nil {
 		w.must(w.front.server.Close())
@@ -570,6 +576,7 @@ func (w *world) examine() {
 	w.begun = nil
 	w.finishRename()
 	w.checkIndexes()
+	w.checkRule()
 	w.verify(w.db)
 }
 

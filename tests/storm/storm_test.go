@@ -24,7 +24,6 @@ import (
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
-	"github.com/jaydb/jay/storage/storagetest"
 )
 
 var (
@@ -160,16 +159,24 @@ func TestStorm(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 
 	// The long storm is one on a real disk.
-	options, dir := jay.Options{MemTableBytes: 1 << 20, CacheBytes: 4 << 20}, filepath.Join(t.TempDir(), "db")
-	if lasts < 10*time.Second {
-		dir = "db"
-		options.FS = storagetest.NewDisk()
+	place, dir := jaytest.NewPlace(t), ""
+	if lasts >= 10*time.Second && os.Getenv("JAY_ENGINE") == "" {
+		dir = filepath.Join(t.TempDir(), "db")
+	}
+	reopen := func() *jay.DB {
+		options := jay.Options{MemTableBytes: 1 << 20, CacheBytes: 4 << 20}
+		if dir != "" {
+			return open(t, dir, &options)
+		}
+		db, err := place.Open(options)
+		must(t, err)
+		return db
 	}
 	s := &storm{
 		t: t, made: make(map[string]string), maybe: make(map[string]bool),
 		numbers: make(map[string]bool), identity: make(map[string]int64), followers: newFollowers(),
 	}
-	s.db = open(t, dir, &options)
+	s.db = reopen()
 	s.prepare()
 	gusts := make([]*gust, stormGoroutines)
 	for g := range gusts {
@@ -198,7 +205,7 @@ func TestStorm(t *testing.T) {
 		go func() { closed <- s.db.Close() }()
 		must(t, within(t, closed, "Close in the middle of the storm"))
 		jaytest.Await(t, "the storm's end", jaytest.Finished(&group))
-		s.db = open(t, dir, &options)
+		s.db = reopen()
 		s.check(gusts)
 	}
 	closeDB(t, s.db)

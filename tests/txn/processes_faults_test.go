@@ -298,13 +298,13 @@ func (tr *trial) goesOn(after string) {
 	tr.mu.Unlock()
 	for until := time.Now().Add(tr.patience); ; time.Sleep(10 * time.Millisecond) {
 		tr.mu.Lock()
-		now := tr.progress
+		now, failed := tr.progress, tr.failed
 		tr.mu.Unlock()
 		if now >= before+40 {
 			return
 		}
 		if time.Now().After(until) {
-			tr.t.Fatalf("after %s, %d calls succeed in %s", after, now-before, tr.patience)
+			tr.t.Fatalf("after %s, %d calls succeed in %s; the last error: %+v", after, now-before, tr.patience, failed)
 		}
 	}
 }

@@ -262,7 +262,7 @@ func (p *process) call(db *jay.DB, name string, random *rand.Rand) error {
 		if err != nil {
 			l.Error, l.Sure = err.Error(), isSure(err)
 			if !l.Sure && !errors.Is(err, jay.ErrUnknownOutcome) && !errors.Is(err, jay.ErrClosed) {
-				p.wrong(name, "%v", err) // among them the end of the context
+				p.wrong(name, "%s: %v", l.Kind, err) // among them the end of the context
 			}
 		}
 		p.print(l)
@@ -288,7 +288,9 @@ func (p *process) call(db *jay.DB, name string, random *rand.Rand) error {
 			if errors.Is(err, jay.ErrUnknownOutcome) {
 				unsure = err
 			}
-			_, err = db.Patch(ctx, "tallies/1", jay.Increment("N", 1), jay.OrInsert(json.RawMessage(`{"N":1}`)), jay.RequestID(name))
+			within, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout) // each try is a call
+			_, err = db.Patch(within, "tallies/1", jay.Increment("N", 1), jay.OrInsert(json.RawMessage(`{"N":1}`)), jay.RequestID(name))
+			cancel()
 			if err == nil {
 				return end(line{Kind: tallyLine}, nil)
 			}

@@ -1,0 +1,3 @@
+package index_test
+
+import _ "github.com/jaydb/jay/tests/onpostgres" // JAY_ENGINE=postgres
