@@ -18,10 +18,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/bench/stats"
 )
 
 func main() {
@@ -79,7 +79,7 @@ func measure(sizes []int, rounds int) (err error) {
 			}
 		}
 		for i, s := range sides {
-			p, g := median(put[i]), median(get[i])
+			p, g := stats.Median(put[i]), stats.Median(get[i])
 			fmt.Printf("%-10d %-12s %12v %12.1f %12v %12.1f\n", size, s.name, p, float64(size)/1e6/p.Seconds(), g, float64(size)/1e6/g.Seconds())
 		}
 	}
@@ -114,11 +114,6 @@ func (s side) round(round, size int) (put, get time.Duration, err error) {
 		}
 	}
 	return put, time.Since(begun) / time.Duration(n), nil
-}
-
-func median(all []time.Duration) time.Duration {
-	slices.Sort(all)
-	return all[len(all)/2]
 }
 
 // attachments keeps streams as attachments of a document each.

@@ -13,10 +13,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/bench/stats"
 )
 
 func main() {
@@ -178,8 +178,7 @@ func median(sides []*side, row string) float64 {
 	for _, s := range sides {
 		all = append(all, s.took[row]...)
 	}
-	slices.Sort(all)
-	return all[len(all)/2]
+	return stats.Median(all)
 }
 
 // oneRound measures one side on a database of its own.

@@ -23,6 +23,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/bench/report"
+	"github.com/jaydb/jay/bench/stats"
 	"github.com/jaydb/jay/index"
 )
 
@@ -181,7 +182,7 @@ func inTurns(name string, pairs, things int, do, undo func(side int) error) erro
 		last := len(took[0]) - 1
 		ratios = append(ratios, took[1][last]/took[0][last])
 	}
-	fmt.Printf("| %s | %v | %v | %.2f (%.2f–%.2f) |\n", name, duration(took[0]), duration(took[1]), median(ratios), slices.Min(ratios), slices.Max(ratios))
+	fmt.Printf("| %s | %v | %v | %.2f (%.2f–%.2f) |\n", name, duration(took[0]), duration(took[1]), stats.Median(ratios), slices.Min(ratios), slices.Max(ratios))
 	return nil
 }
 
@@ -234,15 +235,10 @@ func compare(ctx context.Context, db *jay.DB, name, text string, pairs int) erro
 	if pairs > 1 { // the first pair finds nothing in memory
 		took[0], took[1], ratios = took[0][1:], took[1][1:], ratios[1:]
 	}
-	fmt.Printf("| %s | %v | %v | %.3f (%.3f–%.3f) |\n", name, duration(took[0]), duration(took[1]), median(ratios), slices.Min(ratios), slices.Max(ratios))
+	fmt.Printf("| %s | %v | %v | %.3f (%.3f–%.3f) |\n", name, duration(took[0]), duration(took[1]), stats.Median(ratios), slices.Min(ratios), slices.Max(ratios))
 	return nil
 }
 
-func median(of []float64) float64 {
-	sorted := slices.Sorted(slices.Values(of))
-	return sorted[len(sorted)/2]
-}
-
 func duration(seconds []float64) time.Duration {
-	return time.Duration(median(seconds) * float64(time.Second)).Round(time.Microsecond)
+	return time.Duration(stats.Median(seconds) * float64(time.Second)).Round(time.Microsecond)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/bench/report"
+	"github.com/jaydb/jay/bench/stats"
 	"github.com/jaydb/jay/index"
 )
 
@@ -67,7 +68,7 @@ func rebuilds(ctx context.Context, db *jay.DB, dir string, n, times int) error {
 		if one.in == "Vectors" {
 			of = n / 10
 		}
-		fmt.Printf("| %s | %.1f | %.1f |\n", one.name, median(took), median(took)/float64(of)*1e6)
+		fmt.Printf("| %s | %.1f | %.1f |\n", one.name, stats.Median(took), stats.Median(took)/float64(of)*1e6)
 	}
 	return nil
 }

@@ -30,7 +30,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -201,15 +200,6 @@ func (o *options) run() (err error) {
 	return nil
 }
 
-func median(rates []float64) float64 {
-	sorted := slices.Sorted(slices.Values(rates))
-	n := len(sorted)
-	if n == 0 {
-		return 0
-	}
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
-}
-
 // print prints a table for each kind of request, and the ratios that have targets.
 func (o *options) print(all map[cell]*figures, targets []*target) {
 	for _, what := range []string{"PUT", "GET", "query", "bulk insert"} {
@@ -219,17 +209,17 @@ func (o *options) print(all map[cell]*figures, targets []*target) {
 		}
 		fmt.Printf("| %s, %s | connections | per second | p50 | p99 | Jay is |\n|---|---|---|---|---|---|\n", what, unit)
 		for _, n := range o.connections {
-			jay := median(all[cell{what, n, "jay"}].rates)
+			jay := stats.Median(all[cell{what, n, "jay"}].rates)
 			for _, t := range targets {
 				f := all[cell{what, n, t.name}]
 				p50, p99 := "", ""
 				if p := f.latency.Percentiles(); p.Count > 0 {
 					p50, p99 = fmt.Sprintf("%.0f µs", p.P50), fmt.Sprintf("%.0f µs", p.P99)
 				}
-				fmt.Printf("| %s | %d | %.0f | %s | %s | %.2f× |\n", t.name, n, median(f.rates), p50, p99, jay/median(f.rates))
+				fmt.Printf("| %s | %d | %.0f | %s | %s | %.2f× |\n", t.name, n, stats.Median(f.rates), p50, p99, jay/stats.Median(f.rates))
 			}
 			if f := all[cell{what, n, "embedded"}]; f != nil {
-				fmt.Printf("| embedded, bulk writers: | %d | %.0f | | | %.2f× |\n", min(n, maxStreams), median(f.rates), jay/median(f.rates))
+				fmt.Printf("| embedded, bulk writers: | %d | %.0f | | | %.2f× |\n", min(n, maxStreams), stats.Median(f.rates), jay/stats.Median(f.rates))
 			}
 		}
 		fmt.Println()
@@ -252,11 +242,7 @@ func (o *options) printPairs(all map[cell]*figures) {
 
 // ratio prints the median of a[i] ÷ b[i] and its interval.
 func ratio(a, b []float64) string {
-	ratios := make([]float64, len(a))
-	for i := range a {
-		ratios[i] = a[i] / b[i]
-	}
-	i := stats.IntervalOf(ratios, 0.95)
+	i := stats.IntervalOf(stats.Ratios(a, b), 0.95)
 	return fmt.Sprintf("%.3f (%.3f–%.3f)", i.Median, i.Low, i.High)
 }
 

@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"text/tabwriter"
+
+	"github.com/jaydb/jay/bench/stats"
 )
 
 // report is the outcome of a run.
@@ -73,7 +75,7 @@ func (r *report) maker(name string) *makerLine {
 }
 
 func (r *report) demand(name string, figures []float64, limit float64, atLeast bool) {
-	m := median(figures)
+	m := stats.Median(figures)
 	met := m <= limit
 	if atLeast {
 		met = m >= limit
@@ -135,13 +137,7 @@ func ratios(a, b []float64) []float64 {
 }
 
 func spread(format string, values []float64) string {
-	return fmt.Sprintf(format+" ("+format+"–"+format+")", median(values), slices.Min(values), slices.Max(values))
-}
-
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+	return fmt.Sprintf(format+" ("+format+"–"+format+")", stats.Median(values), slices.Min(values), slices.Max(values))
 }
 
 func (r *report) save(file string) error {

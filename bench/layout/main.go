@@ -23,6 +23,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/jaydb/jay/bench/fixture"
+	"github.com/jaydb/jay/bench/stats"
 )
 
 const (
@@ -200,15 +201,6 @@ func print(out io.Writer, all []figures) error {
 
 // cell is the median with least and most, and the median ratio to raw.
 func cell(values, raw []float64) string {
-	ratios := make([]float64, len(values))
-	for i := range values {
-		ratios[i] = values[i] / raw[i]
-	}
-	return fmt.Sprintf("%.2f (%.2f–%.2f) ×%.2f", median(values), slices.Min(values), slices.Max(values), median(ratios))
-}
-
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+	ratios := stats.Ratios(values, raw)
+	return fmt.Sprintf("%.2f (%.2f–%.2f) ×%.2f", stats.Median(values), slices.Min(values), slices.Max(values), stats.Median(ratios))
 }

@@ -105,11 +105,7 @@ func (o *options) measure(durability jay.Durability) (err error) {
 	}
 	fmt.Printf("%s inserts by %d goroutines, %d live queries\n", word, o.writers, o.queries)
 	for _, s := range sides {
-		ratios := make([]float64, len(s.rates))
-		for i := range s.rates {
-			ratios[i] = s.rates[i] / sides[0].rates[i]
-		}
-		ratio := stats.IntervalOf(ratios, 0.95)
+		ratio := stats.IntervalOf(stats.Ratios(s.rates, sides[0].rates), 0.95)
 		fmt.Printf("  %-4s matches: %8.0f inserts/s, ratio %.3f [%.3f, %.3f]\n", s.name, stats.IntervalOf(s.rates, 0.95).Median, ratio.Median, ratio.Low, ratio.High)
 	}
 	return nil

@@ -1,9 +1,10 @@
 // Command memory compares the memory that a process takes with the bound that it was given.
 //
-//	go run ./memory [-docs N] [-short]
+//	go run ./memory [-docs N] [-short] [-http] [-lasts D]
 //
-// For each bound it runs itself as a child, twice: with one database of Options.MaxMemory, and with a server of server.Options.MaxMemory that has
-// three databases. The child uses every feature that holds memory, several at a time: inserts, documents of 4 MiB, attachments, bulk writers, builds of indexes of each
+// For each bound it runs itself as a child, three times: with one database of Options.MaxMemory, with a server of server.Options.MaxMemory that has
+// three databases, which are also used in its process, and with such a server that another process sends the requests of RavenDB's clients to, for as long as -lasts says. With -http only the last is
+// measured. The child uses every feature that holds memory, several at a time: inserts, documents of 4 MiB, attachments, bulk writers, builds of indexes of each
 // kind, searches, vectors, places, sorts, groups, transactions, revisions, documents that expire, subscriptions, feeds of changes, backups, and requests over HTTP.
 //
 // The child's peak (VmHWM on Linux, which also counts the pages of the program) must stay within the bound, 48 MiB for the program, and three
@@ -12,6 +13,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"flag"
@@ -41,14 +43,20 @@ func main() {
 	docs := flag.Int("docs", 100_000, "documents")
 	short := flag.Bool("short", false, "only the smallest bound")
 	bound := flag.Int64("child", 0, "work under this bound, and print the peak")
-	serves := flag.Bool("server", false, "the child has a server")
+	kind := flag.String("kind", "database", "what the child has: one of "+fmt.Sprint(kinds))
+	onlyHTTP := flag.Bool("http", false, "only the server that another process asks")
+	lasts := flag.Duration("lasts", time.Minute, "how long requests are sent to that")
 	profile := flag.String("profile", "", "directory for heap profiles of the child")
 	flag.Parse()
 	err := error(nil)
 	if *bound > 0 {
-		err = child(*bound, *docs, *serves, *profile)
+		err = child(*bound, *docs, *kind, *profile)
 	} else {
-		err = compare(*docs, *short)
+		of := kinds
+		if *onlyHTTP {
+			of = kinds[2:]
+		}
+		err = compare(*docs, *short, of, *lasts, *profile)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "memory:", err)
@@ -56,31 +64,36 @@ func main() {
 	}
 }
 
+// kinds are what is measured.
+var kinds = []string{"database", "server", "server over HTTP"}
+
 // compare runs children for each bound.
-func compare(docs int, short bool) error {
+func compare(docs int, short bool, of []string, lasts time.Duration, profile string) error {
 	bounds := []int64{64 * mib, 256 * mib, 1024 * mib}
 	if short {
 		bounds = bounds[:1]
 	}
 	over := false
-	fmt.Println("| MaxMemory | peak of a database | peak of a server | may be |\n|---|---|---|---|")
+	fmt.Printf("| MaxMemory | %s | may be |\n|---|%s---|\n", strings.Join(of, " | "), strings.Repeat("---|", len(of)))
 	for _, bound := range bounds {
 		most := bound + overhead + 3*largest
-		var peaks [2]int64
-		for i, serves := range []bool{false, true} {
-			self := exec.Command(os.Args[0], "-child", fmt.Sprint(bound), "-docs", fmt.Sprint(docs), "-server="+fmt.Sprint(serves))
+		row := fmt.Sprintf("| %d MiB |", bound/mib)
+		for _, kind := range of {
+			self := exec.Command(os.Args[0], "-child", fmt.Sprint(bound), "-docs", fmt.Sprint(docs), "-kind", kind, "-profile", profile)
 			self.Stderr = os.Stderr
 			self.Env = append(os.Environ(), "MALLOC_MMAP_THRESHOLD_=1048576", "MALLOC_ARENA_MAX=2")
-			out, err := self.Output()
+			measure := peakOf
+			if kind == kinds[2] {
+				measure = func(self *exec.Cmd) (int64, error) { return peakOverHTTP(self, docs, lasts) }
+			}
+			peak, err := measure(self)
 			if err != nil {
-				return fmt.Errorf("child with %d: %w", bound, err)
+				return fmt.Errorf("%s with %d: %w", kind, bound, err)
 			}
-			if peaks[i], err = strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64); err != nil {
-				return err
-			}
-			over = over || peaks[i] > most
+			over = over || peak > most
+			row += fmt.Sprintf(" %d MiB |", peak/mib)
 		}
-		fmt.Printf("| %d MiB | %d MiB | %d MiB | %d MiB |\n", bound/mib, peaks[0]/mib, peaks[1]/mib, most/mib)
+		fmt.Printf("%s %d MiB |\n", row, most/mib)
 	}
 	if over {
 		return errors.New("a peak is above what it may be")
@@ -88,8 +101,41 @@ func compare(docs int, short bool) error {
 	return nil
 }
 
+// peakOf runs a child that works and prints its peak.
+func peakOf(self *exec.Cmd) (int64, error) {
+	out, err := self.Output()
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
+}
+
+// peakOverHTTP runs a child that serves, sends requests to it, ends it, and returns the peak that it prints.
+func peakOverHTTP(self *exec.Cmd, docs int, lasts time.Duration) (peak int64, err error) {
+	in, err := self.StdinPipe()
+	if err != nil {
+		return 0, err
+	}
+	out, err := self.StdoutPipe()
+	if err != nil {
+		return 0, err
+	}
+	if err := self.Start(); err != nil {
+		return 0, err
+	}
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() {
+		return 0, errors.Join(errors.New("the server does not start"), in.Close(), self.Wait())
+	}
+	err = soak(context.Background(), lines.Text(), docs, lasts, os.Stderr)
+	if err = errors.Join(err, in.Close()); err == nil && lines.Scan() {
+		peak, err = strconv.ParseInt(lines.Text(), 10, 64)
+	}
+	return peak, errors.Join(err, self.Wait())
+}
+
 // child uses every feature, and prints the peak of its memory.
-func child(bound int64, docs int, serves bool, profile string) (err error) {
+func child(bound int64, docs int, kind, profile string) (err error) {
 	dir, err := os.MkdirTemp("", "jay-memory")
 	if err != nil {
 		return err
@@ -98,9 +144,9 @@ func child(bound int64, docs int, serves bool, profile string) (err error) {
 	if profile != "" {
 		defer profiles(profile)()
 	}
-	work := inDatabase
-	if serves {
-		work = inServer
+	work, known := map[string]func(context.Context, string, int64, int) error{kinds[0]: inDatabase, kinds[1]: inServer, kinds[2]: serveAlone}[kind]
+	if !known {
+		return fmt.Errorf("-kind must be one of %q", kinds)
 	}
 	if err := work(context.Background(), dir, bound, docs); err != nil {
 		return err

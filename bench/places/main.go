@@ -24,6 +24,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/bench/stats"
 )
 
 func main() {
@@ -163,7 +164,7 @@ func run(ctx context.Context, n, pairs int, in string) (err error) {
 			}
 			mine, theirs, ratios = append(mine, first.Seconds()*1000), append(theirs, second.Seconds()*1000), append(ratios, first.Seconds()/second.Seconds())
 		}
-		fmt.Printf("%-24s %6d answers  jay %8.3f ms  sqlite %8.3f ms  ratio %.2f\n", q.name, found/max(1, pairs), median(mine), median(theirs), median(ratios))
+		fmt.Printf("%-24s %6d answers  jay %8.3f ms  sqlite %8.3f ms  ratio %.2f\n", q.name, found/max(1, pairs), stats.Median(mine), stats.Median(theirs), stats.Median(ratios))
 	}
 	var scans []float64
 	for i := range 3 {
@@ -179,16 +180,8 @@ func run(ctx context.Context, n, pairs int, in string) (err error) {
 		}
 		scans = append(scans, time.Since(begun).Seconds()*1000)
 	}
-	fmt.Printf("%-24s jay %8.1f ms\n", "number of them by a scan", median(scans))
+	fmt.Printf("%-24s jay %8.1f ms\n", "number of them by a scan", stats.Median(scans))
 	return nil
-}
-
-func median(all []float64) float64 {
-	if len(all) == 0 {
-		return math.NaN()
-	}
-	slices.Sort(all)
-	return all[len(all)/2]
 }
 
 // circle reads the documents in a circle.

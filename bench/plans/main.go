@@ -334,17 +334,11 @@ func (m measurer) measure(text string, repeats int, spend time.Duration) (res re
 		}
 	}
 	for _, name := range names[2:] {
-		res.others = append(res.others, plan{name, median(took[name])})
+		res.others = append(res.others, plan{name, stats.Median(took[name])})
 	}
-	res.halves = [2]time.Duration{median(took[""]), median(took[again])}
-	res.chosen = plan{"chosen", median(append(took[""], took[again]...))}
+	res.halves = [2]time.Duration{stats.Median(took[""]), stats.Median(took[again])}
+	res.chosen = plan{"chosen", stats.Median(append(took[""], took[again]...))}
 	return res, nil
-}
-
-// median sorts times and returns the middle one.
-func median(times []time.Duration) time.Duration {
-	slices.Sort(times)
-	return times[len(times)/2]
 }
 
 // again is the name of the chosen plan where it is measured as another.

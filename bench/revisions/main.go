@@ -193,11 +193,7 @@ func print(sides []*side) {
 		base := sides[0].took[w.name]
 		for _, s := range sides {
 			took := s.took[w.name]
-			ratios := make([]float64, len(took))
-			for i := range took {
-				ratios[i] = took[i] / base[i]
-			}
-			r := stats.IntervalOf(ratios, 0.95)
+			r := stats.IntervalOf(stats.Ratios(took, base), 0.95)
 			fmt.Printf("  %-15s %8.1f µs   ratio %.3f [%.3f, %.3f]\n", s.name, stats.Median(slices.Clone(took)), r.Median, r.Low, r.High)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"hash/maphash"
 	"io/fs"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,7 +53,19 @@ func corpus(dir string, n int) (texts []string, err error) {
 	if len(texts) < 500 {
 		return nil, fmt.Errorf("%s has %d paragraphs, which are too few: %w", dir, len(texts), err)
 	}
-	return texts[:min(n, len(texts))], err
+	return mixed(texts, n), err
+}
+
+// mixed returns n texts: the given ones, and, if they are too few, others whose first half is that of one of them and whose second half
+// is that of another one.
+func mixed(texts []string, n int) []string {
+	given := len(texts)
+	r := rand.New(rand.NewPCG(1, 2))
+	for len(texts) < n {
+		a, b := strings.Fields(texts[r.IntN(given)]), strings.Fields(texts[r.IntN(given)])
+		texts = append(texts, strings.Join(append(a[:len(a)/2:len(a)/2], b[len(b)/2:]...), " "))
+	}
+	return texts[:min(n, len(texts))]
 }
 
 // comments returns the lines of a Go file that are comments, with an empty line for others.

@@ -2,7 +2,8 @@
 //
 //	go run -tags sqlite_fts5 ./search [-n DOCUMENTS] [-pairs P] [-inserts I] [-dir DIR] [-corpus DIR] [-smoke]
 //
-// The documents are paragraphs of the Markdown files and of the comments of Go files below a directory, by default the cache of Go's modules. Queries are run on both engines in
+// The documents are paragraphs of the Markdown files and of the comments of Go files below a directory, by default the cache of Go's modules; if they are
+// too few, halves of them are mixed. Queries are run on both engines in
 // turns, in another order in each pair; the figures are medians, and medians of the ratios. Both must find the same number of documents.
 //
 // Without the tag, or without cgo, there is no FTS5 to compare with, and Jay is measured alone.
@@ -24,6 +25,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/bench/report"
+	"github.com/jaydb/jay/bench/stats"
 )
 
 func main() {
@@ -128,7 +130,7 @@ func (o *options) load(ctx context.Context, texts []string) (engines []engine, e
 			}
 			settled = time.Since(begun)
 		}
-		size, err := e.size()
+		size, err := steadySize(e)
 		if err != nil {
 			return append(engines, e), err
 		}
@@ -187,14 +189,11 @@ func (o *options) queries(engines []engine, texts []string) error {
 // row prints the medians of a query, and of its ratios.
 func row(name string, found int, times [][]float64) {
 	if len(times) == 1 {
-		fmt.Printf("| %s | %d | %v | – | – |\n", name, found, duration(median(times[0])))
+		fmt.Printf("| %s | %d | %v | – | – |\n", name, found, duration(stats.Median(times[0])))
 		return
 	}
-	ratios := make([]float64, len(times[0]))
-	for i := range ratios {
-		ratios[i] = times[0][i] / times[1][i]
-	}
-	fmt.Printf("| %s | %d | %v | %v | %.2f (%.2f–%.2f) |\n", name, found, duration(median(times[0])), duration(median(times[1])), median(ratios), slices.Min(ratios), slices.Max(ratios))
+	ratios := stats.Ratios(times[0], times[1])
+	fmt.Printf("| %s | %d | %v | %v | %.2f (%.2f–%.2f) |\n", name, found, duration(stats.Median(times[0])), duration(stats.Median(times[1])), stats.Median(ratios), slices.Min(ratios), slices.Max(ratios))
 }
 
 // writers measures durable inserts by eight goroutines with an index of words and without, and queries meanwhile.
@@ -223,11 +222,8 @@ func (o *options) writers(ctx context.Context, texts []string) error {
 		}
 	}
 	fmt.Printf("| durable inserts, 8 at a time | without | with an index of words | with ÷ without (least–most) |\n|---|---:|---:|---:|\n")
-	ratios := make([]float64, rounds)
-	for i := range ratios {
-		ratios[i] = times[1][i] / times[0][i]
-	}
-	fmt.Printf("| per document | %v | %v | %.3f (%.3f–%.3f) |\n\n", duration(median(times[0])), duration(median(times[1])), median(ratios), slices.Min(ratios), slices.Max(ratios))
+	ratios := stats.Ratios(times[1], times[0])
+	fmt.Printf("| per document | %v | %v | %.3f (%.3f–%.3f) |\n\n", duration(stats.Median(times[0])), duration(stats.Median(times[1])), stats.Median(ratios), slices.Min(ratios), slices.Max(ratios))
 	return o.meanwhile(ctx, sides[1], texts)
 }
 
@@ -256,7 +252,7 @@ func (o *options) meanwhile(ctx context.Context, e *jayEngine, texts []string) e
 	}
 	cancel()
 	slices.Sort(took)
-	fmt.Printf("%s, top 10, while eight goroutines insert: %d queries, median %v, 99 of 100 within %v\n", q.name, len(took), duration(median(took)), duration(took[len(took)*99/100]))
+	fmt.Printf("%s, top 10, while eight goroutines insert: %d queries, median %v, 99 of 100 within %v\n", q.name, len(took), duration(stats.Median(took)), duration(took[len(took)*99/100]))
 	return <-done
 }
 
@@ -296,11 +292,24 @@ func (e *jayEngine) load(texts []string) error {
 	return w.Close()
 }
 
+// steadySize returns how many bytes an engine has on the disk when that has not changed for a second: it merges blocks and deletes files in the
+// background.
+func steadySize(e engine) (size int64, err error) {
+	last := int64(-1)
+	for end := time.Now().Add(settlePatience); size != last && time.Now().Before(end); time.Sleep(time.Second) {
+		last = size
+		if size, err = e.size(); err != nil {
+			return 0, err
+		}
+	}
+	return size, nil
+}
+
 // shortTail is more than what the few documents take in a query that are left in the tail for the next ones.
 const shortTail = 2 * time.Millisecond
 
 // settlePatience is how long settled waits.
-const settlePatience = 2 * time.Minute
+const settlePatience = 20 * time.Minute
 
 // settled waits until the tail is short, which shows in the time of a search for what is nowhere, compacts, and returns when all is on
 // disk.
@@ -376,11 +385,6 @@ func (e *jayEngine) insert(ctx context.Context, texts []string, n int, prefix st
 }
 
 func (e *jayEngine) close() error { return e.db.Close() }
-
-func median(of []float64) float64 {
-	sorted := slices.Sorted(slices.Values(of))
-	return sorted[len(sorted)/2]
-}
 
 func duration(seconds float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second)).Round(100 * time.Nanosecond)

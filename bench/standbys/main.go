@@ -265,11 +265,7 @@ func (o *options) measureFull() error {
 
 // ratioOf returns the ratios of each round.
 func ratioOf(a, b []float64) stats.Interval {
-	ratios := make([]float64, len(a))
-	for i := range a {
-		ratios[i] = a[i] / b[i]
-	}
-	return stats.IntervalOf(ratios, 0.95)
+	return stats.IntervalOf(stats.Ratios(a, b), 0.95)
 }
 
 // insert inserts for a slice of time, and waits until all was read.

@@ -29,7 +29,7 @@ func (s Spread) String() string {
 
 // Median returns the middle one of values, or the mean of the middle two. It
 // leaves values as they are. That of no values is 0.
-func Median(values []float64) float64 {
+func Median[T ~float64 | ~int64](values []T) T {
 	n := len(values)
 	if n == 0 {
 		return 0

@@ -139,11 +139,8 @@ func (o *options) run(ctx context.Context) (err error) {
 
 // line prints the medians of a row, and of its ratios.
 func line(row string, without, with []float64) {
-	ratios := make([]float64, len(without))
-	for i := range ratios {
-		ratios[i] = with[i] / without[i]
-	}
-	fmt.Printf("| %s | %v | %v | %.3f (%.3f–%.3f) |\n", row, duration(median(without)), duration(median(with)), median(ratios), slices.Min(ratios), slices.Max(ratios))
+	ratios := stats.Ratios(with, without)
+	fmt.Printf("| %s | %v | %v | %.3f (%.3f–%.3f) |\n", row, duration(stats.Median(without)), duration(stats.Median(with)), stats.Median(ratios), slices.Min(ratios), slices.Max(ratios))
 }
 
 // measure measures a row of a side once.
@@ -214,11 +211,6 @@ func (o *options) compare(ctx context.Context, sides []*side) error {
 		return fmt.Errorf("the groups differ: %d and %d", len(a), len(b))
 	}
 	return nil
-}
-
-func median(of []float64) float64 {
-	sorted := slices.Sorted(slices.Values(of))
-	return sorted[len(sorted)/2]
 }
 
 func duration(seconds float64) time.Duration {

@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/bench/stats"
 	"github.com/jaydb/jay/query"
 )
 
@@ -234,7 +235,7 @@ func ask(ctx context.Context, db *jay.DB, s settings, m *maker) error {
 			fmt.Printf("a scan takes %v\n", time.Since(begun).Round(time.Millisecond))
 		}
 	}
-	fmt.Printf("exact(): p50 %v\n", median(exact))
+	fmt.Printf("exact(): p50 %v\n", middle(exact))
 	for _, candidates := range []int{0, 250, 500, 1000, 2000, 4000, 8000, 16000, 32000} {
 		var times []time.Duration
 		found := 0
@@ -255,7 +256,7 @@ func ask(ctx context.Context, db *jay.DB, s settings, m *maker) error {
 			}
 		}
 		slices.Sort(times)
-		fmt.Printf("candidates %5d: recall@10 %.3f, p50 %v, p95 %v\n", candidates, float64(found)/float64(10*s.queries), median(times), times[int(math.Ceil(0.95*float64(len(times))))-1].Round(10*time.Microsecond))
+		fmt.Printf("candidates %5d: recall@10 %.3f, p50 %v, p95 %v\n", candidates, float64(found)/float64(10*s.queries), middle(times), times[int(math.Ceil(0.95*float64(len(times))))-1].Round(10*time.Microsecond))
 	}
 	var filtered []time.Duration
 	for i := range min(30, s.queries) {
@@ -265,11 +266,11 @@ func ask(ctx context.Context, db *jay.DB, s settings, m *maker) error {
 		}
 		filtered = append(filtered, took)
 	}
-	fmt.Printf("beside a condition that one of a hundred satisfies: p50 %v\n", median(filtered))
+	fmt.Printf("beside a condition that one of a hundred satisfies: p50 %v\n", middle(filtered))
 	return nil
 }
 
-func median(times []time.Duration) time.Duration {
-	slices.Sort(times)
-	return times[len(times)/2].Round(10 * time.Microsecond)
+// middle returns the median as it is printed.
+func middle(times []time.Duration) time.Duration {
+	return stats.Median(times).Round(10 * time.Microsecond)
 }
