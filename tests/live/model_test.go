@@ -450,7 +450,9 @@ func TestModel(t *testing.T) {
 	h.compare()
 	again := 0
 	for _, r := range h.readers {
+		r.mu.Lock() // it still reads: a slow one may have the same answers before and after
 		again += r.catch
+		r.mu.Unlock()
 	}
 	t.Logf("%d events came again, of %d readers", again, len(h.readers))
 	if again == 0 {
