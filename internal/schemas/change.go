@@ -172,8 +172,7 @@ func (c *Current) commit(ctx context.Context, e *env.Env, fn func(storage.Tx) er
 			return err
 		}
 		c.Replace(rules)
-		// A transaction that has looked at the old rules ends before this one.
-		if err := e.Engine.Update(background, false, func(storage.Tx) error { return nil }); err != nil {
+		if err := passWrites(background, e); err != nil {
 			return err
 		}
 	}

@@ -155,16 +155,33 @@ func (p *Pass) next(ctx context.Context) (*run, error) {
 		p.end()
 		return nil, nil
 	}
+	p.mu.Lock()
+	going := p.run
+	p.mu.Unlock()
+	if going != nil && going.rule == rule {
+		return going, nil
+	}
+	if err := passWrites(ctx, p.env); err != nil {
+		return nil, err
+	}
 	now, err := p.env.Clock()
 	if err != nil {
 		return nil, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.run == nil || p.run.rule != rule {
-		p.run = &run{rule: rule, report: schema.Report{Collection: rule.Collection, Number: rule.Number, Running: true, Begun: now.UTC()}}
-	}
+	p.run = &run{rule: rule, report: schema.Report{Collection: rule.Collection, Number: rule.Number, Running: true, Begun: now.UTC()}}
 	return p.run, nil
+}
+
+// passWrites waits for the transactions that have begun with the rules before the current ones. What they write is not checked against a rule
+// that is new, so whoever validates what is there must look after them. A transaction on a shared engine has read its rules, and conflicts with
+// their change.
+func passWrites(ctx context.Context, e *env.Env) error {
+	if e.Engine.Shared() {
+		return nil
+	}
+	return e.Engine.Update(ctx, false, func(storage.Tx) error { return nil })
 }
 
 // leave gives the work back, as only another process may be able to compile the schema of the next rule.
@@ -228,9 +245,10 @@ func (p *Pass) end() {
 	p.ended = make(chan struct{})
 }
 
-// part validates the next documents of a run, and reports whether they were the last.
+// part validates the next documents of a run, and reports whether they were the last. Those that are not on disk yet are among them: of
+// those that were not checked, all were committed before the run began (passWrites), and its report is stored after they are on disk.
 func (p *Pass) part(ctx context.Context, r *run) (whole bool, err error) {
-	return walk(ctx, p.docs, p.env, docs.Range{Collection: r.rule.Collection, After: r.after}, stepDocuments, stepBytes, func(doc *docs.Document) {
+	return walk(ctx, p.docs, p.env.Engine.Latest, docs.Range{Collection: r.rule.Collection, After: r.after}, stepDocuments, stepBytes, func(doc *docs.Document) {
 		found := r.rule.Check(doc.JSON())
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -240,8 +258,8 @@ func (p *Pass) part(ctx context.Context, r *run) (whole bool, err error) {
 }
 
 // walk calls fn with documents of a range, in one moment, until some documents or bytes were read, and reports whether there are no more.
-func walk(ctx context.Context, reader *docs.Reader, e *env.Env, over docs.Range, documents, bytes int, fn func(*docs.Document)) (whole bool, err error) {
-	cursor, err := reader.Scan(over, e.Engine.Snapshot)
+func walk(ctx context.Context, reader *docs.Reader, take func() storage.Snapshot, over docs.Range, documents, bytes int, fn func(*docs.Document)) (whole bool, err error) {
+	cursor, err := reader.Scan(over, take)
 	if err != nil {
 		return false, err
 	}
@@ -422,7 +440,7 @@ func (c *Current) Try(ctx context.Context, e *env.Env, reader *docs.Reader, aske
 				return err
 			}
 			defer e.Exit()
-			whole, err = walk(ctx, reader, e, docs.Range{Collection: asked.Collection, After: after}, stepDocuments, stepBytes, func(doc *docs.Document) {
+			whole, err = walk(ctx, reader, e.Engine.Snapshot, docs.Range{Collection: asked.Collection, After: after}, stepDocuments, stepBytes, func(doc *docs.Document) {
 				after = doc.ID()
 				report.Add(doc.ID(), rule.Check(doc.JSON()))
 			})

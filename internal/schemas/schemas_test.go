@@ -316,6 +316,49 @@ func TestRule_SetBesideWriters(t *testing.T) {
 	}
 }
 
+// Ensure that the report has all documents that the rule has not kept out, also if the pass looks for rules while this one is being set.
+func TestRule_SetBesideLooks(t *testing.T) {
+	t.Parallel()
+	for round := range 100 {
+		db := open(t, &jay.Options{Schemas: new(required), Durability: []jay.Durability{jay.Synced, jay.Relaxed}[round%2]})
+		var accepted atomic.Int64
+		var group sync.WaitGroup
+		for w := range 8 {
+			group.Go(func() {
+				for i := 0; ; i++ {
+					_, err := db.Put(ctx, fmt.Sprintf("orders/%d-%d", w, i), []byte(`{}`), jay.InCollection("Orders"))
+					if errors.Is(err, jay.ErrSchema) {
+						return
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					accepted.Add(1)
+				}
+			})
+		}
+		looking, stop := context.WithCancel(ctx)
+		group.Go(func() {
+			for looking.Err() == nil {
+				parts.Of(db).Validate.Wake()
+				runtime.Gosched()
+			}
+		})
+		for accepted.Load() < 20 {
+			runtime.Gosched()
+		}
+		set(t, db, rule(schema.Refuse, "Total"))
+		stop()
+		group.Wait()
+		report, err := db.Definitions().Schemas().Wait(ctx, "Orders")
+		jaytest.Must(t, err)
+		if n := accepted.Load(); report.Documents != n {
+			t.Fatalf("%d were accepted, and the report has %d", n, report.Documents)
+		}
+	}
+}
+
 // Ensure that concurrent patches of one document, which find other versions than they were made for, are all checked.
 func TestRule_ConcurrentPatches(t *testing.T) {
 	t.Parallel()

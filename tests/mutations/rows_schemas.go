@@ -3,6 +3,16 @@ package main
 // schemaRules are changes of the rules about the shape of documents: when a document is checked.
 var schemaRules = []mutation{
 	{
+		name:  "schemas: documents are validated before the transactions that have begun with other rules have ended",
+		edits: []edit{{"internal/schemas/pass.go", "if err := passWrites(ctx, p.env); err != nil {", "if err := error(nil); err != nil {"}},
+		tests: []tests{{"internal/schemas", "TestRule_SetBesideLooks"}},
+	},
+	{
+		name:  "schemas: only documents that are on disk are validated",
+		edits: []edit{{"internal/schemas/pass.go", "walk(ctx, p.docs, p.env.Engine.Latest,", "walk(ctx, p.docs, p.env.Engine.Snapshot,"}},
+		tests: []tests{{"internal/schemas", "TestRule_SetBesideLooks"}},
+	},
+	{
 		name:  "schemas: a transaction does not look for another rule",
 		edits: []edit{{"internal/write/schema.go", "if o.rule != t.schemas().Of(o.FoldedCollection) {", "if false && o.rule != t.schemas().Of(o.FoldedCollection) {"}},
 		tests: []tests{{"internal/schemas", "TestRule_SetInTransaction"}},
