@@ -54,7 +54,7 @@ func (db ComputedIndexes) Preview(ctx context.Context, c index.Computed, given [
 	}
 	defer func() { err = errs.First(err, done()) }()
 	err = db.previewed(ctx, d, given, func(doc *docs.Document) error {
-		read := exec.DocOf(db.Env, doc)
+		read := new(exec.DocView).Of(db.Env, doc)
 		err := expand(&read)
 		var maps []index.Mapped
 		if err == nil {

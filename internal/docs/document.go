@@ -136,6 +136,9 @@ func (d *Document) Header() metadata.Header {
 // Version returns the node that wrote the document and its etag there.
 func (d *Document) Version() (node, etag uint64) { return d.node, d.etag }
 
+// Modified returns Header.Modified.
+func (d *Document) Modified() uint64 { return d.modified }
+
 // SetRevision sets Header.Revision.
 func (d *Document) SetRevision(number uint64) { d.revision = number }
 

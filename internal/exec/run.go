@@ -175,19 +175,23 @@ type docMeta struct {
 
 	scorer *score.Scorer // nil for no scores
 	body   []byte        // of a document that is in memory
+	id     []byte        // the memory of folded, of a document that is in memory
 }
 
 // look makes m that of a document that is in memory.
 func (m *docMeta) look(d *docs.Document) {
-	m.own = d.Header()
-	m.folded, m.header, m.body = []byte(d.FoldedID()), &m.own, d.JSON()
+	m.own, m.id = d.Header(), append(m.id[:0], d.FoldedID()...)
+	m.folded, m.header, m.body = m.id, &m.own, d.JSON()
 }
 
-// DocOf returns a document that is in memory as queries see it, with its metadata.
-func DocOf(e *env.Env, d *docs.Document) query.Doc {
-	m := &docMeta{env: e}
-	m.look(d)
-	return query.Doc{Body: d.JSON(), Meta: m}
+// DocView shows documents that are in memory, one after the other, as queries see them. The zero value is ready to use.
+type DocView struct{ meta docMeta }
+
+// Of returns a document with its metadata. It is valid until the next call.
+func (v *DocView) Of(e *env.Env, d *docs.Document) query.Doc {
+	v.meta.env = e
+	v.meta.look(d)
+	return query.Doc{Body: d.JSON(), Meta: &v.meta}
 }
 
 // AppendMeta implements query.Metadata.

@@ -63,18 +63,19 @@ type Change struct {
 
 // Feed is an open feed. It is used by one goroutine at a time.
 type Feed struct {
-	source   *Source
-	filter   Filter
-	follower *horizon.Follower
-	nodes    []uint64 // whose records are read: those that may have changes after position
-	position uint64   // etag up to which changes were read
-	base     uint64   // deletions up to this etag are not needed: the reader began after them, with no documents
-	batch    []Change
-	next     <-chan struct{} // closed when there may be changes after the last batch; nil before the first Wait
-	woken    int             // number of feeds that the last wake has woken, this one included
-	caughtUp bool            // the last batch reached the newest change
-	ended    error           // why no more changes will come. Wait returns it once all were read.
-	key      []byte          // scratch
+	source    *Source
+	filter    Filter
+	follower  *horizon.Follower
+	nodes     []uint64 // whose records are read: those that may have changes after position
+	position  uint64   // etag up to which changes were read
+	base      uint64   // deletions up to this etag are not needed: the reader began after them, with no documents
+	batch     []Change
+	next      <-chan struct{} // closed when there may be changes after the last batch; nil before the first Wait
+	woken     int             // number of feeds that the last wake has woken, this one included
+	caughtUp  bool            // the last batch reached the newest change
+	ended     error           // why no more changes will come. Wait returns it once all were read.
+	key       []byte          // scratch
+	following bool            // the newest documents are kept for f
 }
 
 // Open opens a feed of the changes after the token since. The caller must close it.
@@ -296,10 +297,13 @@ func (f *Feed) change(snapshot storage.Reader, node, etag uint64, record []byte)
 // load completes c from the document. It returns false for a document that has expired and
 // counts as deleted: its deletion will follow.
 func (f *Feed) load(snapshot storage.Reader, c *Change, folded []byte) (there bool, err error) {
-	f.key = append(append(append(f.key[:0], format.SpaceDocument), folded...), 0)
+	f.key = format.AppendDocumentKey(f.key[:0], folded)
+	if f.filter.Documents {
+		return f.loadDocument(snapshot, c)
+	}
 	record, closer, err := snapshot.Get(f.key)
 	if err == storage.ErrNotFound {
-		return false, fmt.Errorf("change %d of %q has no document: %w", c.Etag, folded, errs.ErrCorrupt)
+		return false, missing(c, folded)
 	}
 	if err != nil {
 		return false, err
@@ -309,19 +313,48 @@ func (f *Feed) load(snapshot storage.Reader, c *Change, folded []byte) (there bo
 	if err != nil {
 		return false, fmt.Errorf("document %q: %w", folded, err)
 	}
-	if h.Etag != c.Etag || h.Node != c.Node {
-		return false, fmt.Errorf("change %d of %q has a document of etag %d: %w", c.Etag, folded, h.Etag, errs.ErrCorrupt)
+	if err := check(c, folded, h.Node, h.Etag); err != nil {
+		return false, err
 	}
-	if c.Expired = h.Timed && docs.IsGone(&h, f.source.Docs.Moment()); c.Expired && !f.filter.Expired {
-		return false, nil
+	c.ID, c.Modified = docs.WrittenID(&h, string(folded)), h.Modified
+	return f.isThere(c, h.Timed && docs.IsGone(&h, f.source.Docs.Moment())), nil
+}
+
+// loadDocument is load with the document, whose key is f.key.
+func (f *Feed) loadDocument(snapshot storage.Reader, c *Change) (there bool, err error) {
+	folded := format.DocumentID(f.key)
+	d, err := f.source.Docs.ReadKey(snapshot, f.key)
+	if err == errs.ErrNotFound {
+		return false, missing(c, folded)
 	}
-	if c.ID, c.Modified = string(folded), h.Modified; h.ID != nil {
-		c.ID = string(h.ID)
+	if err != nil {
+		return false, err
 	}
-	if f.filter.Documents {
-		c.Document, err = f.source.Docs.CopyDocument(folded, record)
+	node, etag := d.Version()
+	if err := check(c, folded, node, etag); err != nil {
+		return false, err
 	}
-	return true, err
+	c.ID, c.Modified, c.Document = d.ID(), d.Modified(), d
+	return f.isThere(c, d.IsGone(f.source.Docs.Moment())), nil
+}
+
+// missing is the error of a change whose document is not there.
+func missing(c *Change, folded []byte) error {
+	return fmt.Errorf("change %d of %q has no document: %w", c.Etag, folded, errs.ErrCorrupt)
+}
+
+// check returns an error if the document of a change is of another version.
+func check(c *Change, folded []byte, node, etag uint64) error {
+	if etag != c.Etag || node != c.Node {
+		return fmt.Errorf("change %d of %q has a document of etag %d: %w", c.Etag, folded, etag, errs.ErrCorrupt)
+	}
+	return nil
+}
+
+// isThere notes in c whether its document has expired, and reports whether the filter wants it.
+func (f *Feed) isThere(c *Change, expired bool) bool {
+	c.Expired = expired
+	return !expired || f.filter.Expired
 }
 
 // Wait returns when Read, which has reached the newest change, may find more. It must be

@@ -14,7 +14,8 @@ import (
 // conditions bound no field, and those with a bound that a value of the document lies in.
 // So a document is not matched against every watch. The zero value has none.
 type finder struct {
-	of map[string]*group // by folded collection; "" are the watches of all documents
+	of   map[string]*group // by folded collection; "" are the watches of all documents
+	view exec.DocView
 }
 
 // group are the watches of one collection.
@@ -67,7 +68,7 @@ func (f *finder) find(e *env.Env, d *docs.Document, fn func(*watch)) {
 			continue
 		}
 		if doc.Meta == nil {
-			doc = exec.DocOf(e, d)
+			doc = f.view.Of(e, d)
 		}
 		g.find(doc, fn)
 	}
