@@ -74,6 +74,8 @@ func (s *jayStore) query(ctx context.Context, bucket int) (n int, err error) {
 	return len(found), err
 }
 
+func (s *jayStore) view(ctx context.Context, bucket int) (int, error) { return s.query(ctx, bucket) }
+
 func (s *jayStore) bulk(ctx context.Context, prefix string, n int) error {
 	return s.load(ctx, "New", n, func(i int) string { return fmt.Sprint(prefix, i) })
 }

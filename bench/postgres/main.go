@@ -6,7 +6,8 @@
 //
 //   - jay: a database of package jay, with one index;
 //   - client: the client alone. An insert looks whether the ID is there, and writes the document, its change, a counter and an entry of an index
-//     in one SERIALIZABLE transaction of two round trips, as Jay does; reads read the same rows;
+//     in one SERIALIZABLE transaction of two round trips, as Jay does; reads read the same rows, a query by one statement that joins them and, in
+//     two rows of their own, by two statements in a SERIALIZABLE transaction;
 //   - jsonb: a table of jsonb with an index on a field, one statement for each operation: what a program without Jay would have.
 //
 // Each contender has so many worker processes, which all work at once in a sample. A pair is one sample of each contender, in an order drawn anew. Printed are the
@@ -96,6 +97,8 @@ var rows = []struct {
 	{"scan, by document", scan, 1},
 	{"query by an index, 10 documents", query, 1},
 	{"query by an index, 16 goroutines", query, 16},
+	{"the same reads in a transaction, 1 goroutine", view, 1},
+	{"the same reads in a transaction, 16 goroutines", view, 16},
 	{"bulk load, by document", bulk, 1},
 }
 

@@ -74,6 +74,11 @@ func (s *sqlStore) count(ctx context.Context, sql string, args ...any) (n int, e
 	if err != nil {
 		return 0, err
 	}
+	return counted(rows)
+}
+
+// counted reads the rows of an ID and a body, and returns how many there are.
+func counted(rows pgx.Rows) (n int, err error) {
 	defer rows.Close()
 	for rows.Next() {
 		var id, body []byte
@@ -199,6 +204,22 @@ func (s *clientStore) query(ctx context.Context, bucket int) (int, error) {
 	return s.count(ctx, "select id, body from entries join docs using (id) where bucket = $1 and id < 'orders0' and id >= 'orders/' order by id", bucket)
 }
 
+func (s *clientStore) view(ctx context.Context, bucket int) (n int, err error) {
+	var ids [][]byte
+	err = s.serializably(ctx, func(b *pgx.Batch) {
+		b.Queue("select id from entries where bucket = $1 and id < 'orders0' and id >= 'orders/' order by id", bucket).Query(func(rows pgx.Rows) (err error) {
+			ids, err = pgx.CollectRows(rows, pgx.RowTo[[]byte])
+			return err
+		})
+	}, func(b *pgx.Batch) {
+		b.Queue("select id, body from docs where id = any($1)", ids).Query(func(rows pgx.Rows) (err error) {
+			n, err = counted(rows)
+			return err
+		})
+	})
+	return n, err
+}
+
 func (s *clientStore) bulk(ctx context.Context, prefix string, n int) error {
 	return s.load(ctx, n, func(i int) string { return fmt.Sprint(prefix, i) })
 }
@@ -248,6 +269,8 @@ func (s *jsonbStore) scan(ctx context.Context) (int, error) {
 func (s *jsonbStore) query(ctx context.Context, bucket int) (int, error) {
 	return s.count(ctx, "select id, body from orders where (body->>'Bucket')::bigint = $1 order by id", bucket)
 }
+
+func (s *jsonbStore) view(ctx context.Context, bucket int) (int, error) { return s.query(ctx, bucket) }
 
 func (s *jsonbStore) bulk(ctx context.Context, prefix string, n int) error {
 	return s.load(ctx, "new", n, func(i int) string { return fmt.Sprint(prefix, i) })

@@ -32,6 +32,7 @@ const (
 	hotGet  operation = "hot get"
 	scan    operation = "scan"
 	query   operation = "query"
+	view    operation = "view"
 	bulk    operation = "bulk"
 )
 
@@ -62,6 +63,9 @@ type contender interface {
 	// scan reads all documents that prepare has made, and query those of a bucket. They return how many there are.
 	scan(ctx context.Context) (int, error)
 	query(ctx context.Context, bucket int) (int, error)
+	// view is query with the same reads as Jay makes, by the client in one SERIALIZABLE transaction: the entries of the index, and then
+	// the documents.
+	view(ctx context.Context, bucket int) (int, error)
 	// bulk inserts so many new documents, whose IDs begin with a prefix.
 	bulk(ctx context.Context, prefix string, n int) error
 	close() error
@@ -157,9 +161,13 @@ func (o *order) sample(ctx context.Context, c contender, prefix string) (result,
 						failed[g] = fmt.Errorf("%d documents, want %d", found, o.Documents)
 					}
 					n = int64(found)
-				case query:
+				case query, view:
+					ask := c.query
+					if o.Operation == view {
+						ask = c.view
+					}
 					var found int
-					if found, failed[g] = c.query(ctx, random.IntN(o.Documents/perBucket)); failed[g] == nil && found != perBucket {
+					if found, failed[g] = ask(ctx, random.IntN(o.Documents/perBucket)); failed[g] == nil && found != perBucket {
 						failed[g] = fmt.Errorf("a query finds %d documents, want %d", found, perBucket)
 					}
 				case bulk:
