@@ -414,7 +414,6 @@ bench-smoke:
 	cd bench && $(GO) run ./feeds -smoke
 	cd bench && $(GO) run ./standbys -smoke
 	cd bench && $(GO) run ./expiry -smoke
-	cd bench && $(GO) run ./newest -smoke
 	cd bench && $(GO) run ./encrypted -smoke
 	cd bench && $(GO) run ./looked -smoke
 	cd bench && $(GO) run ./plans -smoke

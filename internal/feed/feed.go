@@ -63,19 +63,18 @@ type Change struct {
 
 // Feed is an open feed. It is used by one goroutine at a time.
 type Feed struct {
-	source    *Source
-	filter    Filter
-	follower  *horizon.Follower
-	nodes     []uint64 // whose records are read: those that may have changes after position
-	position  uint64   // etag up to which changes were read
-	base      uint64   // deletions up to this etag are not needed: the reader began after them, with no documents
-	batch     []Change
-	next      <-chan struct{} // closed when there may be changes after the last batch; nil before the first Wait
-	woken     int             // number of feeds that the last wake has woken, this one included
-	caughtUp  bool            // the last batch reached the newest change
-	ended     error           // why no more changes will come. Wait returns it once all were read.
-	key       []byte          // scratch
-	following bool            // the newest documents are kept for f
+	source   *Source
+	filter   Filter
+	follower *horizon.Follower
+	nodes    []uint64 // whose records are read: those that may have changes after position
+	position uint64   // etag up to which changes were read
+	base     uint64   // deletions up to this etag are not needed: the reader began after them, with no documents
+	batch    []Change
+	next     <-chan struct{} // closed when there may be changes after the last batch; nil before the first Wait
+	woken    int             // number of feeds that the last wake has woken, this one included
+	caughtUp bool            // the last batch reached the newest change
+	ended    error           // why no more changes will come. Wait returns it once all were read.
+	key      []byte          // scratch
 }
 
 // Open opens a feed of the changes after the token since. The caller must close it.
