@@ -406,20 +406,13 @@ bench-full:
 bench-smoke:
 	cd bench && $(GO) test ./...
 	cd bench && $(GO) run ./ids -smoke
-	cd bench && $(GO) run ./contended -smoke
+	cd bench && $(GO) run ./measure -smoke
 	cd bench && $(GO) run ./sums -smoke
 	cd bench && $(GO) run ./search -smoke
-	cd bench && $(GO) run ./attachments -smoke
-	cd bench && $(GO) run ./revisions -smoke
-	cd bench && $(GO) run ./feeds -smoke
 	cd bench && $(GO) run ./standbys -smoke
-	cd bench && $(GO) run ./expiry -smoke
 	cd bench && $(GO) run ./encrypted -smoke
 	cd bench && $(GO) run ./looked -smoke
 	cd bench && $(GO) run ./plans -smoke
-	cd bench && $(GO) run ./indexbuild -smoke
-	cd bench && $(GO) run ./importing -smoke
-	cd bench && $(GO) run ./garbage -smoke
 	cd bench && $(GO) run ./http -smoke
 	cd bench && $(GO) run . -smoke
 	cd bench/cluster && $(GO) run . -smoke

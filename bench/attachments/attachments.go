@@ -1,12 +1,12 @@
-// Command attachments measures attachments beside files: putting and reading streams of
+// Package attachments measures attachments beside files: putting and reading streams of
 // several sizes, in turns.
 //
-//	go run ./attachments [-rounds R] [-smoke]
+//	go run ./measure attachments [-rounds R] [-smoke]
 //
 // A file is written as a careful program writes one: beside its name, synced, renamed, and
 // its directory synced. The bytes are random, and differ in each round, so that no
 // content is there before. Reads follow the writes, from caches. Each line is a median of the rounds.
-package main
+package attachments
 
 import (
 	"bytes"
@@ -21,21 +21,16 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/bench/harness"
 	"github.com/jaydb/jay/bench/stats"
 )
 
-func main() {
-	rounds := flag.Int("rounds", 9, "rounds, each with both sides in turn")
-	smoke := flag.Bool("smoke", false, "small streams and one round, to see that it works")
-	flag.Parse()
-	sizes := []int{1 << 10, 64 << 10, 1 << 20, 32 << 20}
-	if *smoke {
-		sizes, *rounds = []int{1 << 10, 1 << 20}, 1
-	}
-	if err := measure(sizes, *rounds); err != nil {
-		fmt.Fprintln(os.Stderr, "attachments:", err)
-		os.Exit(1)
-	}
+// Measurement is this one.
+var Measurement = harness.Measurement{
+	Name: "attachments", About: "attachments beside files that are written carefully", Rounds: 9,
+	New: func(flags *flag.FlagSet) func(*harness.Run) error {
+		return measure
+	},
 }
 
 // side is one way to keep streams of bytes.
@@ -49,18 +44,17 @@ type side struct {
 // enough to be measured.
 func perRound(size int) int { return max(1, min(50, 8<<20/size)) }
 
-func measure(sizes []int, rounds int) (err error) {
-	dir, err := os.MkdirTemp("", "jay-attachments")
-	if err != nil {
-		return err
+func measure(r *harness.Run) (err error) {
+	sizes := []int{1 << 10, 64 << 10, 1 << 20, 32 << 20}
+	if r.Smoke {
+		sizes = []int{1 << 10, 1 << 20}
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	db, err := jay.Open(filepath.Join(dir, "db"), nil)
+	db, err := jay.Open(filepath.Join(r.Dir, "db"), nil)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	files := filepath.Join(dir, "files")
+	files := filepath.Join(r.Dir, "files")
 	if err := os.Mkdir(files, 0o777); err != nil {
 		return err
 	}
@@ -68,15 +62,16 @@ func measure(sizes []int, rounds int) (err error) {
 	fmt.Printf("%-10s %-12s %12s %12s %12s %12s\n", "size", "side", "put", "put MB/s", "get", "get MB/s")
 	for _, size := range sizes {
 		put, get := make([][]time.Duration, len(sides)), make([][]time.Duration, len(sides))
-		for round := range rounds {
-			for turn := range sides {
-				i := (turn + round) % len(sides)
-				p, g, err := sides[i].round(round, size)
-				if err != nil {
-					return fmt.Errorf("%s of %d bytes: %w", sides[i].name, size, err)
-				}
-				put[i], get[i] = append(put[i], p), append(get[i], g)
+		err := r.Turns(len(sides), func(round, i int) error {
+			p, g, err := sides[i].round(round, size)
+			if err != nil {
+				return fmt.Errorf("%s of %d bytes: %w", sides[i].name, size, err)
 			}
+			put[i], get[i] = append(put[i], p), append(get[i], g)
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 		for i, s := range sides {
 			p, g := stats.Median(put[i]), stats.Median(get[i])

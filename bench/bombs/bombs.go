@@ -1,4 +1,4 @@
-// Command bombs measures how much one caller can slow down the others. One
+// Package bombs measures how much one caller can slow down the others. One
 // goroutine makes durable inserts while another sends patches, documents and
 // queries that are built to use as many resources as possible. It prints the
 // outcome and the duration of each, and the median and 99th percentile of the
@@ -7,8 +7,8 @@
 // For comparison it also runs harmless loads: a busy processor, garbage, and a
 // write of the same size.
 //
-//	go run ./bombs [-rounds R] [-only REGEXP] [-smoke]
-package main
+//	go run ./measure bombs [-rounds R] [-only REGEXP] [-smoke]
+package bombs
 
 import (
 	"bytes"
@@ -25,22 +25,17 @@ import (
 
 	"github.com/jaydb/jay"
 
+	"github.com/jaydb/jay/bench/harness"
 	"github.com/jaydb/jay/bench/stats"
 )
 
-func main() {
-	rounds := flag.Int("rounds", 20, "rounds, each with and without the bomb")
-	slice := flag.Duration("slice", 300*time.Millisecond, "how long inserts are measured in a round, at least")
-	smoke := flag.Bool("smoke", false, "one short round, to see that it works")
-	only := flag.String("only", "", "only the bombs whose name matches this regular expression")
-	flag.Parse()
-	if *smoke {
-		*rounds, *slice = 1, 20*time.Millisecond
-	}
-	if err := run(*rounds, *slice, *only); err != nil {
-		fmt.Fprintln(os.Stderr, "bombs:", err)
-		os.Exit(1)
-	}
+// Measurement is this one.
+var Measurement = harness.Measurement{
+	Name: "bombs", About: "how much one caller can slow down the others", Rounds: 20, Slice: 300 * time.Millisecond,
+	New: func(flags *flag.FlagSet) func(*harness.Run) error {
+		only := flags.String("only", "", "only the bombs whose name matches this regular expression")
+		return func(r *harness.Run) error { return run(r, *only) }
+	},
 }
 
 // bomb is one call that uses as many resources as possible.
@@ -54,7 +49,7 @@ type bomb struct {
 // refused twenty times a second is a bomb; ten thousand calls a second are load.
 const between = 50 * time.Millisecond
 
-func run(rounds int, slice time.Duration, only string) error {
+func run(r *harness.Run, only string) error {
 	match, err := regexp.Compile(only)
 	if err != nil {
 		return err
@@ -64,7 +59,7 @@ func run(rounds int, slice time.Duration, only string) error {
 		if !match.MatchString(b.name) {
 			continue
 		}
-		if err := measure(b, rounds, slice); err != nil {
+		if err := measure(b, r.Rounds, r.Slice); err != nil {
 			return fmt.Errorf("%s: %w", b.name, err)
 		}
 	}

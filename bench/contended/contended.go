@@ -1,7 +1,7 @@
-// Command contended measures transactions that meet: goroutines that read a document,
+// Package contended measures transactions that meet: goroutines that read a document,
 // count in it and write it back, durably, each in a transaction of its own.
 //
-//	go run ./contended [-rounds R] [-slice D] [-each N] [-stores LIST] [-smoke]
+//	go run ./measure contended [-rounds R] [-slice D] [-each N] [-stores LIST] [-smoke]
 //
 // Beside DB.Update of Jay stand bbolt, SQLite and DB.Patch of Jay. All sync each
 // commit before they return from it; they are measured in turns, in one process, each
@@ -9,7 +9,7 @@
 // many were refused, and the longest that one of them took. In the end the documents
 // must have counted every transaction; the program exits with status 1 if they have
 // not, or if Jay refuses one.
-package main
+package contended
 
 import (
 	"errors"
@@ -23,37 +23,32 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jaydb/jay/bench/report"
+	"github.com/jaydb/jay/bench/harness"
 	"github.com/jaydb/jay/bench/stats"
 )
 
-func main() {
-	var o options
-	flag.IntVar(&o.rounds, "rounds", 6, "rounds, each with all stores in turn")
-	flag.DurationVar(&o.slice, "slice", 2*time.Second, "how long a store is measured in a round")
-	flag.IntVar(&o.each, "each", 0, "instead of a slice of time: this many transactions for each goroutine")
-	stores := flag.String("stores", "", "measure only these, with commas between them; \"jay\" comes with any")
-	goroutines := flag.String("goroutines", "1,4,16,64", "how many transactions there are at a time")
-	docs := flag.String("docs", "1,10,1000", "how many documents they meet on")
-	flag.StringVar(&o.dir, "dir", os.TempDir(), "where the databases are put, and removed: on the disk that is to be measured")
-	smoke := flag.Bool("smoke", false, "one short round, to see that it works")
-	flag.Parse()
-	if *smoke {
-		o.rounds, o.slice = 1, 50*time.Millisecond
-	}
-	err := errors.Join(parse(*goroutines, &o.goroutines), parse(*docs, &o.docs))
-	for _, s := range makers() {
-		if *stores == "" || s.name == "jay" || slices.Contains(strings.Split(*stores, ","), s.name) {
-			o.makers = append(o.makers, s)
+// Measurement is this one.
+var Measurement = harness.Measurement{
+	Name: "contended", About: "transactions that meet on the same documents, beside bbolt and SQLite", Rounds: 6, Slice: 2 * time.Second,
+	New: func(flags *flag.FlagSet) func(*harness.Run) error {
+		o := new(options)
+		flags.IntVar(&o.each, "each", 0, "instead of a slice of time: this many transactions for each goroutine")
+		stores := flags.String("stores", "", "measure only these, with commas between them; \"jay\" comes with any")
+		goroutines := flags.String("goroutines", "1,4,16,64", "how many transactions there are at a time")
+		docs := flags.String("docs", "1,10,1000", "how many documents they meet on")
+		return func(r *harness.Run) error {
+			o.Run = r
+			if err := errors.Join(parse(*goroutines, &o.goroutines), parse(*docs, &o.docs)); err != nil {
+				return err
+			}
+			for _, s := range makers() {
+				if *stores == "" || s.name == "jay" || slices.Contains(strings.Split(*stores, ","), s.name) {
+					o.makers = append(o.makers, s)
+				}
+			}
+			return o.run()
 		}
-	}
-	if err == nil {
-		err = o.run()
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "contended:", err)
-		os.Exit(1)
-	}
+	},
 }
 
 func parse(list string, into *[]int) error {
@@ -69,11 +64,10 @@ func parse(list string, into *[]int) error {
 
 // options are the command line.
 type options struct {
-	rounds, each     int
-	slice            time.Duration
+	*harness.Run
+	each             int
 	goroutines, docs []int
 	makers           []maker
-	dir              string
 }
 
 // cell is what was measured of one store with so many goroutines and documents.
@@ -84,12 +78,6 @@ type cell struct {
 }
 
 func (o *options) run() error {
-	machine, err := report.ThisMachine(o.dir)
-	if err != nil {
-		return err
-	}
-	fmt.Println(machine.String())
-	fmt.Println()
 	fmt.Print("| goroutines | documents |")
 	for _, m := range o.makers {
 		fmt.Printf(" %s |", m.name)
@@ -119,7 +107,7 @@ func (o *options) run() error {
 // measure measures all stores, round by round, each round in another order.
 func (o *options) measure(goroutines, docs int) ([]cell, error) {
 	cells := make([]cell, len(o.makers))
-	for range o.rounds {
+	for range o.Rounds {
 		for _, i := range rand.Perm(len(o.makers)) {
 			if err := o.measureOne(o.makers[i], &cells[i], goroutines, docs); err != nil {
 				return nil, fmt.Errorf("%s: %w", o.makers[i].name, err)
@@ -130,7 +118,7 @@ func (o *options) measure(goroutines, docs int) ([]cell, error) {
 }
 
 func (o *options) measureOne(m maker, c *cell, goroutines, docs int) (err error) {
-	dir, err := os.MkdirTemp(o.dir, "jay-contended-")
+	dir, err := os.MkdirTemp(o.Dir, "jay-contended-")
 	if err != nil {
 		return err
 	}
@@ -147,7 +135,7 @@ func (o *options) measureOne(m maker, c *cell, goroutines, docs int) (err error)
 	start := time.Now()
 	for g := range goroutines {
 		all.Go(func() {
-			for n := 0; o.each == 0 && time.Since(start) < o.slice || n < o.each; n++ {
+			for n := 0; o.each == 0 && time.Since(start) < o.Slice || n < o.each; n++ {
 				begin := time.Now()
 				err := s.count(rand.IntN(docs))
 				for took, most := int64(time.Since(begin)), longest.Load(); took > most && !longest.CompareAndSwap(most, took); {

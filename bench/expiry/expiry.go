@@ -1,51 +1,49 @@
-// Command expiry measures durable inserts beside the sweeper of expired documents.
+// Package expiry measures durable inserts beside the sweeper of expired documents.
 //
-//	go run ./expiry [-documents N] [-over D] [-slice D] [-writers W] [-dir DIR] [-smoke]
+//	go run ./measure expiry [-documents N] [-over D] [-slice D] [-writers W] [-dir DIR] [-smoke]
 //
 // It loads documents that are due over a time, in slices: in every other slice documents
 // are due, evenly, and in those between none is. Writers insert all the while, durably, as
 // fast as they can. Printed are the inserts of both kinds of slices, how many documents
 // were deleted a second, and how long after its instant the last one of a slice was gone.
 // The program exits with status 1 if one is left behind.
-package main
+package expiry
 
 import (
 	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/jaydb/jay"
-	"github.com/jaydb/jay/bench/report"
+	"github.com/jaydb/jay/bench/harness"
 )
 
-func main() {
-	var o options
-	flag.IntVar(&o.documents, "documents", 1_000_000, "documents that expire")
-	flag.DurationVar(&o.over, "over", time.Minute, "the time over which they are due, without the slices between")
-	flag.DurationVar(&o.slice, "slice", 2*time.Second, "length of a slice")
-	flag.IntVar(&o.writers, "writers", 4, "goroutines that insert")
-	flag.StringVar(&o.dir, "dir", os.TempDir(), "where the database is put, and removed: on the disk that is to be measured")
-	smoke := flag.Bool("smoke", false, "a short run, to see that it works")
-	flag.Parse()
-	if *smoke {
-		o.documents, o.over, o.slice = 2000, 400*time.Millisecond, 200*time.Millisecond
-	}
-	if err := o.run(); err != nil {
-		fmt.Fprintln(os.Stderr, "expiry:", err)
-		os.Exit(1)
-	}
+// Measurement is this one.
+var Measurement = harness.Measurement{
+	Name: "expiry", About: "durable inserts beside the deletion of what has expired", Slice: 2 * time.Second,
+	New: func(flags *flag.FlagSet) func(*harness.Run) error {
+		o := new(options)
+		flags.IntVar(&o.documents, "documents", 1_000_000, "documents that expire")
+		flags.DurationVar(&o.over, "over", time.Minute, "the time over which they are due, without the slices between")
+		flags.IntVar(&o.writers, "writers", 4, "goroutines that insert")
+		return func(r *harness.Run) error {
+			if o.Run = r; r.Smoke {
+				o.documents, o.over, r.Slice = 2000, 400*time.Millisecond, 200*time.Millisecond
+			}
+			return o.run()
+		}
+	},
 }
 
 // options are the command line.
 type options struct {
+	*harness.Run
 	documents, writers int
-	over, slice        time.Duration
-	dir                string
+	over               time.Duration
 }
 
 var ctx = context.Background()
@@ -59,37 +57,27 @@ const (
 )
 
 func (o *options) run() (err error) {
-	machine, err := report.ThisMachine(o.dir)
-	if err != nil {
-		return err
-	}
-	fmt.Println(machine.String())
-	dir, err := os.MkdirTemp(o.dir, "jay-expiry-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	db, err := jay.Open(dir, nil)
+	db, err := jay.Open(o.Dir, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 
 	// The load must end before the first is due.
-	start := time.Now().Add(time.Duration(o.documents)*20*time.Microsecond + o.slice)
+	start := time.Now().Add(time.Duration(o.documents)*20*time.Microsecond + o.Slice)
 	if err := o.load(db, start); err != nil {
 		return err
 	}
 	if time.Now().After(start) {
 		return errors.New("the load took too long: nothing was measured")
 	}
-	time.Sleep(time.Until(start.Add(-o.slice))) // the first slice is idle
+	time.Sleep(time.Until(start.Add(-o.Slice))) // the first slice is idle
 
 	ends := o.slices()
 	var all sync.WaitGroup
 	latencies := make([][2][]time.Duration, o.writers)
 	failures := make([]error, o.writers)
-	stop := start.Add(time.Duration(ends) * o.slice)
+	stop := start.Add(time.Duration(ends) * o.Slice)
 	for w := range o.writers {
 		all.Go(func() { latencies[w], failures[w] = o.insert(db, start, stop) })
 	}
@@ -102,11 +90,11 @@ func (o *options) run() (err error) {
 }
 
 // slices returns how many slices there are from start on.
-func (o *options) slices() int { return 2 * max(1, int(o.over/o.slice)) }
+func (o *options) slices() int { return 2 * max(1, int(o.over/o.Slice)) }
 
 // kindOf returns what the slice at an instant is.
 func (o *options) kindOf(start, at time.Time) kind {
-	if d := at.Sub(start); d >= 0 && int(d/o.slice)%2 == 0 {
+	if d := at.Sub(start); d >= 0 && int(d/o.Slice)%2 == 0 {
 		return sweeping
 	}
 	return idle
@@ -114,9 +102,9 @@ func (o *options) kindOf(start, at time.Time) kind {
 
 // dueAt returns when document i is due.
 func (o *options) dueAt(start time.Time, i int) time.Time {
-	busy := time.Duration(o.slices()/2) * o.slice
+	busy := time.Duration(o.slices()/2) * o.Slice
 	at := time.Duration(float64(busy) * float64(i) / float64(o.documents))
-	return start.Add(at + at/o.slice*o.slice)
+	return start.Add(at + at/o.Slice*o.Slice)
 }
 
 // load loads the documents that expire.
@@ -135,7 +123,7 @@ func (o *options) load(db *jay.DB, start time.Time) error {
 	if err := w.Close(); err != nil {
 		return err
 	}
-	fmt.Printf("%d documents loaded in %v, due over %v, in slices of %v; %d writers\n\n", o.documents, time.Since(begun).Round(time.Millisecond), o.over, o.slice, o.writers)
+	fmt.Printf("%d documents loaded in %v, due over %v, in slices of %v; %d writers\n\n", o.documents, time.Since(begun).Round(time.Millisecond), o.over, o.Slice, o.writers)
 	return nil
 }
 
@@ -159,7 +147,7 @@ func (o *options) insert(db *jay.DB, start, stop time.Time) (took [2][]time.Dura
 // after it the last of them was gone, at most.
 func (o *options) watch(db *jay.DB, start time.Time, slices int) (late time.Duration, err error) {
 	for s := 1; s < slices; s += 2 {
-		end := start.Add(time.Duration(s) * o.slice)
+		end := start.Add(time.Duration(s) * o.Slice)
 		time.Sleep(time.Until(end))
 		left := 0
 		for i := range o.documents {
@@ -200,7 +188,7 @@ func (o *options) print(latencies [][2][]time.Duration, late time.Duration) erro
 		slices.Sort(all)
 		at := func(q float64) time.Duration { return all[min(len(all)-1, int(q*float64(len(all))))] }
 		p99[k] = at(0.99)
-		seconds := (time.Duration(o.slices()/2) * o.slice).Seconds()
+		seconds := (time.Duration(o.slices()/2) * o.Slice).Seconds()
 		fmt.Printf("| %s | %.0f | %v | %v | %v | %v |\n", name, float64(len(all))/seconds, at(0.5), at(0.99), at(0.999), all[len(all)-1])
 	}
 	fmt.Printf("\n- p99 beside the sweeper: %.2f times that without\n", float64(p99[sweeping])/float64(p99[idle]))

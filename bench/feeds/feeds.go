@@ -1,14 +1,14 @@
-// Command feeds measures what an insert costs beside change feeds that follow it: with
+// Package feeds measures what an insert costs beside change feeds that follow it: with
 // none, with one and with a hundred, durable and relaxed.
 //
-//	go run ./feeds [-rounds R] [-slice D] [-writers N] [-dir DIR] [-smoke]
+//	go run ./measure feeds [-rounds R] [-slice D] [-writers N] [-dir DIR] [-smoke]
 //
 // Feeds are measured in turns in one process, each number in a database of its own, so that
 // the machine is the same for all. In each round the numbers are compared with none; the
 // ratio of inserts per second is printed with its interval. A second measurement
 // without feeds, 0', shows what is noise. The program exits with status 1 if a feed has
 // not seen each of the documents at the end.
-package main
+package feeds
 
 import (
 	"context"
@@ -22,32 +22,31 @@ import (
 
 	"github.com/jaydb/jay"
 
+	"github.com/jaydb/jay/bench/harness"
 	"github.com/jaydb/jay/bench/stats"
 )
 
 type options struct {
-	rounds, writers int
-	slice           time.Duration
-	dir             string
+	*harness.Run
+	writers int
 }
 
-func main() {
-	var o options
-	flag.IntVar(&o.rounds, "rounds", 20, "rounds, each with every number of feeds in turn")
-	flag.DurationVar(&o.slice, "slice", 500*time.Millisecond, "how long a number of feeds is measured in a round")
-	flag.IntVar(&o.writers, "writers", 8, "goroutines that insert")
-	flag.StringVar(&o.dir, "dir", os.TempDir(), "where the databases are put, and removed: on the disk that is to be measured")
-	smoke := flag.Bool("smoke", false, "one short round, to see that it works")
-	flag.Parse()
-	if *smoke {
-		o.rounds, o.slice = 1, 50*time.Millisecond
-	}
-	for _, durability := range []jay.Durability{jay.Synced, jay.Relaxed} {
-		if err := o.measure(durability); err != nil {
-			fmt.Fprintln(os.Stderr, "feeds:", err)
-			os.Exit(1)
+// Measurement is this one.
+var Measurement = harness.Measurement{
+	Name: "feeds", About: "what an insert costs beside change feeds that follow it", Rounds: 20, Slice: 500 * time.Millisecond,
+	New: func(flags *flag.FlagSet) func(*harness.Run) error {
+		o := new(options)
+		flags.IntVar(&o.writers, "writers", 8, "goroutines that insert")
+		return func(r *harness.Run) error {
+			o.Run = r
+			for _, durability := range []jay.Durability{jay.Synced, jay.Relaxed} {
+				if err := o.measure(durability); err != nil {
+					return err
+				}
+			}
+			return nil
 		}
-	}
+	},
 }
 
 // side is a database with a number of feeds.
@@ -71,7 +70,7 @@ var numbers = []struct {
 }{{"0", 0}, {"0'", 0}, {"1", 1}, {"100", 100}}
 
 func (o *options) measure(durability jay.Durability) (err error) {
-	dir, err := os.MkdirTemp(o.dir, "feeds")
+	dir, err := os.MkdirTemp(o.Dir, "")
 	if err != nil {
 		return err
 	}
@@ -96,12 +95,8 @@ func (o *options) measure(durability jay.Durability) (err error) {
 		sides = append(sides, s)
 	}
 
-	for round := range o.rounds {
-		for i := range sides {
-			if err := o.insert(sides[(round+i)%len(sides)]); err != nil {
-				return err
-			}
-		}
+	if err := o.Turns(len(sides), func(_, i int) error { return o.insert(sides[i]) }); err != nil {
+		return err
 	}
 	word := "durable"
 	if durability == jay.Relaxed {
@@ -135,7 +130,7 @@ func (f *follower) follow(ctx context.Context, db *jay.DB) {
 // do later must not be counted against the next side.
 func (o *options) insert(s *side) error {
 	ctx := context.Background()
-	until := time.Now().Add(o.slice)
+	until := time.Now().Add(o.Slice)
 	counts, errs := make([]int, o.writers), make([]error, o.writers)
 	var all sync.WaitGroup
 	for w := range o.writers {
@@ -155,7 +150,7 @@ func (o *options) insert(s *side) error {
 		total += counts[w]
 	}
 	s.written += total
-	s.rates = append(s.rates, float64(total)/o.slice.Seconds())
+	s.rates = append(s.rates, float64(total)/o.Slice.Seconds())
 	return s.caughtUp()
 }
 

@@ -1,6 +1,6 @@
-// Command garbage counts what one operation allocates, in Jay and in its peers.
+// Package garbage counts what one operation allocates, in Jay and in its peers.
 //
-//	go run ./garbage [-docs N] [-engines LIST] [-smoke]
+//	go run ./measure garbage [-docs N] [-engines LIST] [-smoke]
 //
 // The rows are operations of the benchmarks; a cell has bytes and allocations per
 // document or per operation, of all goroutines, those of flushes and compactions
@@ -8,7 +8,7 @@
 // caches and memtables of Pebble, are not garbage of Go's.
 //
 // One more row has the heap of an open database at rest, beside what was there before.
-package main
+package garbage
 
 import (
 	"errors"
@@ -20,20 +20,22 @@ import (
 
 	"github.com/jaydb/jay/bench/engine"
 	"github.com/jaydb/jay/bench/fixture"
+	"github.com/jaydb/jay/bench/harness"
 )
 
-func main() {
-	docs := flag.Int("docs", 50_000, "documents of 550 bytes")
-	engines := flag.String("engines", "jay,pebble,bbolt,sqlite-mattn,sqlite-modernc", "engines, in their order")
-	smoke := flag.Bool("smoke", false, "few documents, to see that it works")
-	flag.Parse()
-	if *smoke {
-		*docs, *engines = 2000, "jay,bbolt"
-	}
-	if err := run(*docs, strings.Split(*engines, ",")); err != nil {
-		fmt.Fprintln(os.Stderr, "garbage:", err)
-		os.Exit(1)
-	}
+// Measurement is this one.
+var Measurement = harness.Measurement{
+	Name: "garbage", About: "what one operation allocates, in Jay and in its peers",
+	New: func(flags *flag.FlagSet) func(*harness.Run) error {
+		docs := flags.Int("docs", 50_000, "documents of 550 bytes")
+		engines := flags.String("engines", "jay,pebble,bbolt,sqlite-mattn,sqlite-modernc", "engines, in their order")
+		return func(r *harness.Run) error {
+			if r.Smoke {
+				*docs, *engines = 2000, "jay,bbolt"
+			}
+			return run(r.Dir, *docs, strings.Split(*engines, ","))
+		}
+	},
 }
 
 // cost is what operations allocate.
@@ -69,7 +71,7 @@ func heap() uint64 {
 
 var rows = []string{"bulk load, per document", "insert", "get", "update in batch, per document", "indexed query, 10 documents, per document", "scan, per document"}
 
-func run(docs int, names []string) error {
+func run(parent string, docs int, names []string) error {
 	source, err := fixture.NewSource(fixture.BodyBytes, docs)
 	if err != nil {
 		return err
@@ -83,7 +85,7 @@ func run(docs int, names []string) error {
 		if maker.Missing != "" {
 			return fmt.Errorf("%s: %s", name, maker.Missing)
 		}
-		costs, rest, err := measureEngine(maker, source, docs)
+		costs, rest, err := measureEngine(parent, maker, source, docs)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -106,8 +108,8 @@ func run(docs int, names []string) error {
 const batch = 1000
 
 // measureEngine measures all rows. rest is the heap that the engine holds at the end.
-func measureEngine(maker engine.Maker, source *fixture.Source, docs int) (costs []cost, rest int64, err error) {
-	dir, err := os.MkdirTemp("", "garbage")
+func measureEngine(parent string, maker engine.Maker, source *fixture.Source, docs int) (costs []cost, rest int64, err error) {
+	dir, err := os.MkdirTemp(parent, "")
 	if err != nil {
 		return nil, 0, err
 	}

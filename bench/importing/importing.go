@@ -1,12 +1,12 @@
-// Command importing measures `jay import` of a large file beside a BulkWriter that gets
+// Package importing measures `jay import` of a large file beside a BulkWriter that gets
 // the same documents from memory.
 //
-//	go run ./importing [-bytes N] [-rounds R] [-dir DIR] [-smoke]
+//	go run ./measure importing [-bytes N] [-rounds R] [-dir DIR] [-smoke]
 //
 // Both are processes of their own, in turns, each with a new database, and synced. A
 // time is that of the process, from its start to its end. Printed are the medians, the
 // ratio of each round, and the most memory that a process had resident.
-package main
+package importing
 
 import (
 	"bufio"
@@ -22,6 +22,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/bench/fixture"
+	"github.com/jaydb/jay/bench/harness"
 	"github.com/jaydb/jay/bench/stats"
 )
 
@@ -30,51 +31,54 @@ const (
 	collection = "Orders"
 )
 
-func main() {
-	var m measurement
-	flag.Int64Var(&m.bytes, "bytes", 1<<30, "size of the file")
-	flag.IntVar(&m.rounds, "rounds", 3, "imports and bulk loads, in turns")
-	flag.StringVar(&m.parent, "dir", "", "where the file and the databases are; the default is the system's for temporary files")
-	smoke := flag.Bool("smoke", false, "a small file, to see that it works")
-	load := flag.String("load", "", "for the program itself: fill this database by a BulkWriter")
-	flag.Parse()
-	if *smoke {
-		m.bytes, m.rounds = 2<<20, 1
-	}
-	m.docs = int(m.bytes / (bodyBytes + 1))
-	err := error(nil)
-	if *load != "" {
-		err = bulkLoad(*load, m.docs)
-	} else {
-		err = m.run()
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "importing:", err)
-		os.Exit(1)
-	}
+// Measurement is this one.
+var Measurement = harness.Measurement{
+	Name: "importing", About: "jay import of a large file beside a BulkWriter", Rounds: 3,
+	New: func(flags *flag.FlagSet) func(*harness.Run) error {
+		m := new(measurement)
+		flags.Int64Var(&m.bytes, "bytes", 1<<30, "size of the file")
+		return func(r *harness.Run) error {
+			if m.Run = r; r.Smoke {
+				m.bytes = 2 << 20
+			}
+			return m.run()
+		}
+	},
 }
+
+// The measurement runs its own program again as the process that a BulkWriter is in: with the directory of the database and the size of the file.
+const loadEnv, bytesEnv = "JAY_MEASURE_LOAD", "JAY_MEASURE_BYTES"
+
+// Load fills a database, if this process is the one that a BulkWriter is in. It returns false if it is not.
+func Load() (is bool, err error) {
+	dir := os.Getenv(loadEnv)
+	if dir == "" {
+		return false, nil
+	}
+	bytes, err := strconv.ParseInt(os.Getenv(bytesEnv), 10, 64)
+	if err == nil {
+		err = bulkLoad(dir, documentsIn(bytes))
+	}
+	return true, err
+}
+
+func documentsIn(bytes int64) int { return int(bytes / (bodyBytes + 1)) }
 
 // measurement is one run of the command.
 type measurement struct {
-	bytes  int64
-	docs   int
-	rounds int
-	parent string
-
-	dir string // removed at the end
-	jay string // the command
+	*harness.Run
+	bytes int64
+	docs  int
+	jay   string // the command
 }
 
 func (m *measurement) run() (err error) {
-	if m.dir, err = os.MkdirTemp(m.parent, "importing"); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(m.dir)) }()
-	m.jay = filepath.Join(m.dir, "jay")
+	m.docs = documentsIn(m.bytes)
+	m.jay = filepath.Join(m.Dir, "jay")
 	if out, err := exec.Command("go", "build", "-o", m.jay, "github.com/jaydb/jay/cmd/jay").CombinedOutput(); err != nil {
 		return fmt.Errorf("build the command: %w\n%s", err, out)
 	}
-	file := filepath.Join(m.dir, "orders.ndjson")
+	file := filepath.Join(m.Dir, "orders.ndjson")
 	if err := m.writeFile(file); err != nil {
 		return err
 	}
@@ -84,25 +88,27 @@ func (m *measurement) run() (err error) {
 	}
 	names := []string{"BulkWriter, from memory", "jay import"}
 	times, most := make([][]float64, 2), make([]int64, 2)
-	for round := range m.rounds {
-		for i := range names {
-			at := (round + i) % 2
-			db := filepath.Join(m.dir, "db")
-			command := exec.Command(self, "-bytes", strconv.FormatInt(m.bytes, 10), "-load", db)
-			if at == 1 {
-				command = exec.Command(m.jay, "--db", db, "import", "--collection", collection, file)
-			}
-			took, resident, err := m.time(command)
-			if err == nil {
-				err = m.check(db)
-			}
-			if err != nil {
-				return fmt.Errorf("%s: %w", names[at], err)
-			}
-			times[at], most[at] = append(times[at], took.Seconds()), max(most[at], resident)
+	err = m.Turns(len(names), func(_, at int) error {
+		db := filepath.Join(m.Dir, "db")
+		command := exec.Command(self)
+		command.Env = append(os.Environ(), loadEnv+"="+db, bytesEnv+"="+strconv.FormatInt(m.bytes, 10))
+		if at == 1 {
+			command = exec.Command(m.jay, "--db", db, "import", "--collection", collection, file)
 		}
+		took, resident, err := m.time(command)
+		if err == nil {
+			err = m.check(db)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", names[at], err)
+		}
+		times[at], most[at] = append(times[at], took.Seconds()), max(most[at], resident)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	fmt.Printf("%d documents of %d bytes, %d rounds\n\n| | s | MB/s | resident, MB |\n|---|---|---|---|\n", m.docs, bodyBytes, m.rounds)
+	fmt.Printf("%d documents of %d bytes, %d rounds\n\n| | s | MB/s | resident, MB |\n|---|---|---|---|\n", m.docs, bodyBytes, m.Rounds)
 	for i, name := range names {
 		s := stats.Median(times[i])
 		fmt.Printf("| %s | %.2f | %.0f | %.0f |\n", name, s, float64(m.bytes)/1e6/s, float64(most[i])/1e6)

@@ -1,7 +1,7 @@
-// Command indexbuild measures how long indexes over stored documents take to be built,
+// Package indexbuild measures how long indexes over stored documents take to be built,
 // beside SQLite in C, and what durable inserts achieve meanwhile.
 //
-//	go run ./indexbuild [-documents N] [-indexes 2,3] [-rounds R] [-smoke]
+//	go run ./measure indexbuild [-documents N] [-indexes 2,3] [-rounds R] [-smoke]
 //
 // Both engines hold the same documents of 550 bytes and sync their commits. In each round
 // the indexes are built and dropped, in turns: by Jay, declared together; by Jay, one after another; and
@@ -12,7 +12,7 @@
 // an interval that holds the true one with 95 % probability. Then 8 goroutines insert
 // into Jay, for as long as builds of two and of three indexes follow each other and for as long without them, in turns.
 // SQLite has no ANALYZE here, which it wants before it uses the indexes.
-package main
+package indexbuild
 
 import (
 	"context"
@@ -23,7 +23,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/pprof"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,37 +33,26 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/bench/engine"
 	"github.com/jaydb/jay/bench/fixture"
+	"github.com/jaydb/jay/bench/harness"
 	"github.com/jaydb/jay/bench/stats"
 )
 
-func main() {
-	n := flag.Int("documents", 200_000, "documents of 550 bytes")
-	indexes := flag.String("indexes", "2,3", "how many indexes")
-	rounds := flag.Int("rounds", 7, "rounds")
-	inserting := flag.Duration("inserting", 3*time.Second, "how long inserts are measured in each turn; 0 for not at all")
-	busy := flag.Bool("busy", false, "begin builds while compactions go on")
-	memory := flag.Bool("memory", false, "print what a build of Jay allocates")
-	smoke := flag.Bool("smoke", false, "few documents and rounds, to see that it works")
-	profile := flag.String("profile", "", "file for a CPU profile of the whole run")
-	flag.Parse()
-	if *profile != "" {
-		f, err := os.Create(*profile)
-		if err == nil {
-			err = pprof.StartCPUProfile(f)
+// Measurement is this one.
+var Measurement = harness.Measurement{
+	Name: "indexbuild", About: "builds of indexes beside SQLite, and inserts beside builds", Rounds: 7,
+	New: func(flags *flag.FlagSet) func(*harness.Run) error {
+		n := flags.Int("documents", 200_000, "documents of 550 bytes")
+		indexes := flags.String("indexes", "2,3", "how many indexes")
+		inserting := flags.Duration("inserting", 3*time.Second, "how long inserts are measured in each turn; 0 for not at all")
+		busy := flags.Bool("busy", false, "begin builds while compactions go on")
+		memory := flags.Bool("memory", false, "print what a build of Jay allocates")
+		return func(r *harness.Run) error {
+			if r.Smoke {
+				*n, *inserting, r.Rounds = 12_000, 100*time.Millisecond, 2
+			}
+			return run(r, *n, *indexes, *inserting, options{*busy, *memory})
 		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, "indexbuild:", err)
-			os.Exit(1)
-		}
-		defer pprof.StopCPUProfile()
-	}
-	if *smoke {
-		*n, *rounds, *inserting = 12_000, 2, 100*time.Millisecond
-	}
-	if err := run(*n, *indexes, *rounds, *inserting, options{*busy, *memory}); err != nil {
-		fmt.Fprintln(os.Stderr, "indexbuild:", err)
-		os.Exit(1)
-	}
+	},
 }
 
 var ctx = context.Background()
@@ -89,18 +77,13 @@ type builder interface {
 // options are flags.
 type options struct{ busy, memory bool }
 
-func run(n int, indexes string, rounds int, inserting time.Duration, o options) (err error) {
-	dir, err := os.MkdirTemp("", "indexbuild")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	j, err := openJay(filepath.Join(dir, "jay"))
+func run(r *harness.Run, n int, indexes string, inserting time.Duration, o options) (err error) {
+	j, err := openJay(filepath.Join(r.Dir, "jay"))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	s, err := openSQLite(filepath.Join(dir, "sqlite.db"))
+	s, err := openSQLite(filepath.Join(r.Dir, "sqlite.db"))
 	if err != nil {
 		return err
 	}
@@ -112,14 +95,14 @@ func run(n int, indexes string, rounds int, inserting time.Duration, o options) 
 		}
 	}
 
-	fmt.Printf("%d documents of %d bytes, %d rounds; µs a document\n\n| indexes | Jay, together | one after another | SQLite (C) | Jay ÷ SQLite | one after another ÷ SQLite |\n|---|---|---|---|---|---|\n", n, fixture.BodyBytes, rounds)
+	fmt.Printf("%d documents of %d bytes, %d rounds; µs a document\n\n| indexes | Jay, together | one after another | SQLite (C) | Jay ÷ SQLite | one after another ÷ SQLite |\n|---|---|---|---|---|---|\n", n, fixture.BodyBytes, r.Rounds)
 	for _, text := range strings.Split(indexes, ",") {
 		k, err := strconv.Atoi(text)
 		if err != nil || k < 1 || k > len(engine.Indexes) {
 			return fmt.Errorf("-indexes %q: numbers from 1 to %d", indexes, len(engine.Indexes))
 		}
 		var times [3][]float64
-		for round := range rounds {
+		for round := range r.Rounds {
 			for i := range times {
 				which := (i + round) % len(times)
 				b, together := []builder{j, j, s}[which], which == 0
@@ -142,8 +125,8 @@ func run(n int, indexes string, rounds int, inserting time.Duration, o options) 
 			}
 		}
 		median := func(values []float64) float64 { return stats.IntervalOf(values, .95).Median }
-		r, single := stats.IntervalOf(stats.Ratios(times[0], times[2]), .95), stats.IntervalOf(stats.Ratios(times[1], times[2]), .95)
-		fmt.Printf("| %d | %.2f | %.2f | %.2f | %.2f (%.2f–%.2f) | %.2f (%.2f–%.2f) |\n", k, median(times[0]), median(times[1]), median(times[2]), r.Median, r.Low, r.High, single.Median, single.Low, single.High)
+		ratio, single := stats.IntervalOf(stats.Ratios(times[0], times[2]), .95), stats.IntervalOf(stats.Ratios(times[1], times[2]), .95)
+		fmt.Printf("| %d | %.2f | %.2f | %.2f | %.2f (%.2f–%.2f) | %.2f (%.2f–%.2f) |\n", k, median(times[0]), median(times[1]), median(times[2]), ratio.Median, ratio.Low, ratio.High, single.Median, single.Low, single.High)
 	}
 	if inserting == 0 {
 		return nil

@@ -1,15 +1,15 @@
-// Command live measures what an insert costs beside live queries: beside none, beside a
+// Package live measures what an insert costs beside live queries: beside none, beside a
 // thousand of which none has the document for an answer, and beside a thousand of which
 // one has.
 //
-//	go run ./live [-rounds R] [-slice D] [-writers N] [-queries Q] [-dir DIR] [-smoke]
+//	go run ./measure live [-rounds R] [-slice D] [-writers N] [-queries Q] [-dir DIR] [-smoke]
 //
 // The sides are measured in turns in one process, each in a database of its own, so that
 // the machine is the same for all. In each round they are compared with none; the ratio of
 // inserts per second is printed with its interval. A second measurement without live
 // queries, 0', shows what is noise. A slice ends when all events of its inserts have come,
 // but its rate is that of the inserts. The program exits with status 1 if an event is missing.
-package main
+package live
 
 import (
 	"context"
@@ -23,33 +23,34 @@ import (
 
 	"github.com/jaydb/jay"
 
+	"github.com/jaydb/jay/bench/harness"
 	"github.com/jaydb/jay/bench/stats"
 )
 
 type options struct {
-	rounds, writers, queries int
-	slice                    time.Duration
-	dir                      string
+	*harness.Run
+	writers, queries int
 }
 
-func main() {
-	var o options
-	flag.IntVar(&o.rounds, "rounds", 20, "rounds, each with every side in turn")
-	flag.DurationVar(&o.slice, "slice", 500*time.Millisecond, "how long a side is measured in a round")
-	flag.IntVar(&o.writers, "writers", 8, "goroutines that insert")
-	flag.IntVar(&o.queries, "queries", 1000, "live queries")
-	flag.StringVar(&o.dir, "dir", os.TempDir(), "where the databases are put, and removed: on the disk that is to be measured")
-	smoke := flag.Bool("smoke", false, "one short round with few queries, to see that it works")
-	flag.Parse()
-	if *smoke {
-		o.rounds, o.slice, o.queries = 1, 50*time.Millisecond, 20
-	}
-	for _, durability := range []jay.Durability{jay.Synced, jay.Relaxed} {
-		if err := o.measure(durability); err != nil {
-			fmt.Fprintln(os.Stderr, "live:", err)
-			os.Exit(1)
+// Measurement is this one.
+var Measurement = harness.Measurement{
+	Name: "live", About: "what an insert costs beside live queries", Rounds: 20, Slice: 500 * time.Millisecond,
+	New: func(flags *flag.FlagSet) func(*harness.Run) error {
+		o := new(options)
+		flags.IntVar(&o.writers, "writers", 8, "goroutines that insert")
+		flags.IntVar(&o.queries, "queries", 1000, "live queries")
+		return func(r *harness.Run) error {
+			if o.Run = r; r.Smoke {
+				o.queries = 20
+			}
+			for _, durability := range []jay.Durability{jay.Synced, jay.Relaxed} {
+				if err := o.measure(durability); err != nil {
+					return err
+				}
+			}
+			return nil
 		}
-	}
+	},
 }
 
 // side is a database with live queries.
@@ -66,7 +67,7 @@ type side struct {
 }
 
 func (o *options) measure(durability jay.Durability) (err error) {
-	dir, err := os.MkdirTemp(o.dir, "live")
+	dir, err := os.MkdirTemp(o.Dir, "")
 	if err != nil {
 		return err
 	}
@@ -92,12 +93,8 @@ func (o *options) measure(durability jay.Durability) (err error) {
 		}
 		begun.Wait()
 	}
-	for round := range o.rounds {
-		for i := range sides {
-			if err := o.insert(sides[(round+i)%len(sides)]); err != nil {
-				return err
-			}
-		}
+	if err := o.Turns(len(sides), func(_, i int) error { return o.insert(sides[i]) }); err != nil {
+		return err
 	}
 	word := "durable"
 	if durability == jay.Relaxed {
@@ -136,7 +133,7 @@ func (s *side) follow(ctx context.Context, n int, begun func()) {
 func (o *options) insert(s *side) error {
 	ctx := context.Background()
 	begun := time.Now()
-	until := begun.Add(o.slice)
+	until := begun.Add(o.Slice)
 	counts, errs := make([]int, o.writers), make([]error, o.writers)
 	var all sync.WaitGroup
 	for w := range o.writers {

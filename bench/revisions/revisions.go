@@ -1,13 +1,13 @@
-// Command revisions measures what revisions cost the writes of a database: without them,
+// Package revisions measures what revisions cost the writes of a database: without them,
 // with all versions kept, and with five.
 //
-//	go run ./revisions [-n WRITES] [-rounds R] [-smoke]
+//	go run ./measure revisions [-n WRITES] [-rounds R] [-smoke]
 //
 // Four databases are written to in turns, in one process, and each round in another order: two without
 // revisions, whose ratio shows the noise, one that keeps all and one that keeps five. Each
 // line is the median of the rounds of what a write takes, and its ratio to that without revisions, with its
 // interval of 95 %.
-package main
+package revisions
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -23,21 +22,22 @@ import (
 
 	"github.com/jaydb/jay"
 
+	"github.com/jaydb/jay/bench/harness"
 	"github.com/jaydb/jay/bench/stats"
 )
 
-func main() {
-	n := flag.Int("n", 4000, "writes of a round and a database")
-	rounds := flag.Int("rounds", 15, "rounds, each with all databases in turn")
-	smoke := flag.Bool("smoke", false, "few writes and one round, to see that it works")
-	flag.Parse()
-	if *smoke {
-		*n, *rounds = 200, 1
-	}
-	if err := measure(*n, *rounds); err != nil {
-		fmt.Fprintln(os.Stderr, "revisions:", err)
-		os.Exit(1)
-	}
+// Measurement is this one.
+var Measurement = harness.Measurement{
+	Name: "revisions", About: "what revisions cost the writes", Rounds: 15,
+	New: func(flags *flag.FlagSet) func(*harness.Run) error {
+		n := flags.Int("n", 4000, "writes of a round and a database")
+		return func(r *harness.Run) error {
+			if r.Smoke {
+				*n = 200
+			}
+			return measure(r, *n)
+		}
+	},
 }
 
 // body is a document of about 500 bytes.
@@ -119,16 +119,11 @@ func batches(ctx context.Context, s *side, n int, add func(b *jay.Batch, i int))
 	return nil
 }
 
-func measure(n, rounds int) (err error) {
+func measure(r *harness.Run, n int) (err error) {
 	ctx := context.Background()
-	dir, err := os.MkdirTemp("", "jay-revisions-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	sides := []*side{{name: "without"}, {name: "without, again"}, {name: "keep all", rule: &jay.RevisionRule{}}, {name: "keep 5", rule: &jay.RevisionRule{Keep: 5}}}
 	for i, s := range sides {
-		if s.db, err = jay.Open(filepath.Join(dir, fmt.Sprint(i)), nil); err != nil {
+		if s.db, err = jay.Open(filepath.Join(r.Dir, fmt.Sprint(i)), nil); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, s.db.Close()) }()
@@ -140,7 +135,7 @@ func measure(n, rounds int) (err error) {
 		}
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	for round := range rounds + 1 { // the first is not counted
+	for round := range r.Rounds + 1 { // the first is not counted
 		for _, w := range workloads {
 			for _, i := range random.Perm(len(sides)) {
 				s := sides[i]
