@@ -157,9 +157,9 @@ func isRetried(err error) bool {
 }
 
 // RefuseDurably returns err, a refusal, when everything that it may depend on is on
-// disk. If that fails, the error is also an ErrUnknownOutcome.
+// disk. If that fails, the error is also an ErrUnknownOutcome. A store that is out of reach has said nothing that it could depend on.
 func (w *Writer) RefuseDurably(ctx context.Context, err error) error {
-	if !w.Env.Synced || errors.Is(err, storage.ErrFailed) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+	if !w.Env.Synced || errors.Is(err, storage.ErrFailed) || errors.Is(err, storage.ErrUnavailable) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err
 	}
 	if unsure := w.Env.Engine.Sync(ctx); unsure != nil {

@@ -122,6 +122,12 @@ func TestTrips(t *testing.T) {
 			_, err := db.Patch(ctx, "notes/0", jay.Increment("/N", 1))
 			must(t, err)
 		}},
+		{"insert that is refused", 2, func() {
+			_, err := db.Insert(ctx, "notes/0", json.RawMessage(`{}`), jay.InCollection("Notes"))
+			if !errors.Is(err, jay.ErrExists) {
+				t.Errorf("got %v", err)
+			}
+		}},
 		{"get", 1, func() { _, err := db.Get(ctx, "notes/0"); must(t, err) }},
 		{"exists", 1, func() { _, err := db.Exists(ctx, "notes/0"); must(t, err) }},
 		{"many documents", 3, func() { // begins, reads, ends

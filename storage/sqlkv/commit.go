@@ -262,11 +262,11 @@ func (g *group) compare(rows pgx.Rows) (unchanged bool, err error) {
 
 // eachSince calls see with each commit behind the one with a number, in their order; keys is nil if
 // the row does not hold them. The rows are those that statements.since returns for that number. It
-// reports false if some commits may be missing: the row of that number is too old to be there, or
-// there are more than maxForeign.
+// reports false if some commits may be missing: the row of that number, or one after it, is too old to be there, or
+// there are more than maxForeign. Rows go by the times when their transactions began, which are not in the order of the numbers.
 func eachSince(rows pgx.Rows, number uint64, see func(number uint64, keys [][]byte)) (all bool, err error) {
 	defer rows.Close()
-	begins := false
+	whole := true
 	count := 0
 	for ; rows.Next(); count++ {
 		var n uint64
@@ -274,14 +274,12 @@ func eachSince(rows pgx.Rows, number uint64, see func(number uint64, keys [][]by
 		if err := rows.Scan(&n, &keys); err != nil {
 			return false, err
 		}
-		if count == 0 {
-			begins = n == number
-		} else {
+		if whole = whole && n == number+uint64(count); count > 0 {
 			see(n, keys)
 		}
 	}
 	err = rows.Err()
-	return err == nil && begins && count < maxForeign+2, err
+	return err == nil && whole && count > 0 && count < maxForeign+2, err
 }
 
 // queueWrites queues the statements that write what the group has staged. It returns the keys, or
@@ -363,8 +361,9 @@ func (e *Engine) send(ctx context.Context, b *pgx.Batch) (err error) {
 	return answers.Close()
 }
 
-// undecided reports whether a commit that ended with an error may have been made.
-func undecided(err error) bool { return lost(err) || state(err) == "40003" }
+// undecided reports whether a commit that ended with an error may have been made. A server that ends, such as one that cannot sync its log, may
+// have written the commit before, and finds it when it recovers.
+func undecided(err error) bool { return lost(err) || state(err) == "40003" || ended(err) }
 
 // doubt is a commit whose answer was lost. It held the lock of the store, so that it is decided as
 // soon as another transaction holds the lock.

@@ -65,6 +65,19 @@ func state(err error) string {
 	return ""
 }
 
+// ended reports whether the server has ended the connection, or itself, by an error.
+func ended(err error) bool {
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) {
+		return false
+	}
+	severity := refused.SeverityUnlocalized
+	if severity == "" { // of a server before version 9.6
+		severity = refused.Severity
+	}
+	return severity == "FATAL" || severity == "PANIC"
+}
+
 // lost reports whether the connection is of no use any more, so that the server has not answered, or has said that it
 // ends.
 func lost(err error) bool {

@@ -21,7 +21,7 @@ type member struct {
 
 	mu     sync.Mutex
 	phase  phase              // Guarded by mu.
-	left   bool               // its caller does not want to commit any more. Guarded by mu.
+	left   bool               // its caller has returned, or will: the function must not run again. Guarded by mu.
 	stop   context.CancelFunc // ends the reads of the function that runs. Guarded by mu.
 	result answer             // of the run. Only the leader uses it.
 	tx     *transaction       // of the run. Only the leader uses it.
@@ -69,9 +69,7 @@ func (m *member) wait(ctx context.Context) error {
 	}
 	m.mu.Lock()
 	at := m.phase
-	if at != committing {
-		m.left = true
-	}
+	m.left = true // if its group must run again, it runs without it: the function uses what belongs to the caller
 	if at == running {
 		m.stop()
 	}

@@ -22,6 +22,7 @@ type proxy struct {
 	trips   atomic.Int64 // round trips that were begun
 	cut     atomic.Int32 // how the next commit is cut
 	refuses atomic.Bool  // connections are closed at once
+	panics  atomic.Bool  // the server says that it panics in place of the answer that is cut
 	startup string       // parameters that it adds to those of a connection: names and values, each with a zero byte
 
 	mu    sync.Mutex
@@ -173,6 +174,11 @@ func (p *proxy) answers(database io.Reader, client io.Writer, cut *atomic.Bool) 
 		}
 		if cut.Load() {
 			if kind == 'Z' {
+				if p.panics.Load() {
+					var b bytes.Buffer
+					writeMessage(&b, 'E', []byte("SPANIC\x00VPANIC\x00C58030\x00Mcould not fsync file: Input/output error\x00\x00"), false)
+					b.WriteTo(client)
+				}
 				return
 			}
 			continue

@@ -69,11 +69,7 @@ func (w *tracker) NewReader() (storage.BatchReader, error) {
 	if w.err != nil {
 		return nil, w.err
 	}
-	s := w.engine.snapshot(w.engine.snapshots)
-	if err := s.why(); err != nil {
-		return nil, err
-	}
-	return &batchReader{s}, nil
+	return &batchReader{w.engine}, nil
 }
 
 // GetMany implements storage.ManyGetter, without a snapshot. It holds one value at a time.
@@ -94,24 +90,41 @@ func (w *tracker) GetMany(keys [][]byte, found func(i int, value []byte) error) 
 // Close implements storage.WriteTracker.
 func (w *tracker) Close() {}
 
-// batchReader reads many keys of one moment.
-type batchReader struct{ snapshot *snapshot }
+// batchReader reads many keys, each call at its own moment, as Tx.Unchanged compares what was read. It needs no snapshot: the callers that hold
+// them may wait for its caller.
+type batchReader struct{ engine *Engine }
 
 // Get implements storage.BatchReader.
-func (r *batchReader) Get(key []byte) ([]byte, error) { return r.snapshot.value(key) }
+func (r *batchReader) Get(key []byte) (value []byte, err error) {
+	err = r.ask(func(ctx context.Context, c rower) error {
+		value, err = r.engine.sql.value(ctx, c, key)
+		return err
+	})
+	return value, err
+}
 
 // Missing implements storage.BatchReader.
 func (r *batchReader) Missing(keys [][]byte) (missing bool, err error) {
 	if len(keys) == 0 {
 		return true, nil
 	}
-	err = r.snapshot.read(func(ctx context.Context, c rower) error {
-		found, err := r.snapshot.engine.sql.anyOf(ctx, c, keys)
+	err = r.ask(func(ctx context.Context, c rower) error {
+		found, err := r.engine.sql.anyOf(ctx, c, keys)
 		missing = !found
 		return err
 	})
 	return missing && err == nil, err
 }
 
+func (r *batchReader) ask(fn func(ctx context.Context, c rower) error) error {
+	ctx, cancel := r.engine.bounded()
+	defer cancel()
+	err := r.engine.retried(ctx, func(c *pgxpool.Conn) error { return fn(ctx, c) })
+	if err == nil || err == storage.ErrNotFound {
+		return err
+	}
+	return r.engine.address.explain(err)
+}
+
 // Close implements storage.BatchReader.
-func (r *batchReader) Close() error { return r.snapshot.Close() }
+func (r *batchReader) Close() error { return nil }
