@@ -130,6 +130,19 @@ type Collection struct {
 	slots       [][]int       // by index: the reader's slots of its fields
 }
 
+// IsBuilt reports whether no index of the collection is being built. A nil Collection has none.
+func (c *Collection) IsBuilt() bool {
+	if c == nil {
+		return true
+	}
+	for _, loading := range c.Loading {
+		if !loading.IsBuilt() {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(c.Indexes, func(ix *Index) bool { return ix.Info.State == index.Building })
+}
+
 // New opens the indexes of a record.
 func New(record Record) (*Catalog, error) {
 	c := &Catalog{Record: record, ByCollection: make(map[string]*Collection), AllOrdered: true}

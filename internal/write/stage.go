@@ -188,8 +188,9 @@ func (t *Txn) stageDocument(o *Op, etag uint64, old *OldDocument, found bool) er
 	if err := t.stageRevision(o, old, found); err != nil {
 		return err
 	}
+	entries := !o.keepsEntries(ci)
 	var loaded *changed
-	if !o.Verb.KeepsBody() {
+	if entries {
 		var err error
 		if loaded, err = (Loads{t}).change(o, ci, old, found, o.JSON); err != nil {
 			return err
@@ -224,7 +225,7 @@ func (t *Txn) stageDocument(o *Op, etag uint64, old *OldDocument, found bool) er
 	if o.Header.Timed || old.Times != nil {
 		t.stageTimes(folded, o.FoldedCollection, old.Times, o.Header.Times())
 	}
-	if !o.Verb.KeepsBody() { // else the entries stay as they are
+	if entries {
 		if err := t.stageEntries(o, ci, old); err != nil {
 			return err
 		}
@@ -236,6 +237,19 @@ func (t *Txn) stageDocument(o *Op, etag uint64, old *OldDocument, found bool) er
 	}
 	o.Outcome = Present
 	return nil
+}
+
+// keepsEntries reports whether the entries of a document stay as they are, as its body does. While an index is being built, the document may not have
+// entries yet, and the build leaves out what was written since it has read it: whoever writes stages them.
+func (o *Op) keepsEntries(ci *catalog.Collection) bool {
+	if !o.Verb.KeepsBody() {
+		return false
+	}
+	if ci.IsBuilt() {
+		return true
+	}
+	o.Late = true // there was no time before the transaction for them
+	return false
 }
 
 // stageEntries stages the entries of o in the indexes of its collection, which may be nil. Entries
