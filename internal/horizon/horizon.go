@@ -192,7 +192,7 @@ func (h *Horizon) RemoveSome(ctx context.Context) (more bool, err error) {
 	}
 	h.batch.Lock()
 	defer h.batch.Unlock()
-	found, limit, err := h.find()
+	found, limit, err := h.find(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -229,7 +229,7 @@ func (h *Horizon) Finish() (stage func(storage.Tx) error, err error) {
 	defer h.batch.Unlock()
 	var all batch
 	for range lastBatches {
-		found, limit, err := h.find()
+		found, limit, err := h.find(context.Background())
 		if err != nil {
 			return nil, err
 		}
@@ -253,8 +253,9 @@ type batch struct {
 }
 
 // find finds the next batch, and the etag up to which records may be removed now.
-// h.batch is held.
-func (h *Horizon) find() (found batch, limit uint64, err error) {
+// h.batch is held. Under synced durability all that was committed is on disk before anybody is told the etag: who begins to follow
+// then finds it in any snapshot, and does not stand before records that are about to go.
+func (h *Horizon) find(ctx context.Context) (found batch, limit uint64, err error) {
 	latest := h.env.Engine.Latest()
 	defer func() { err = errs.First(err, latest.Close()) }()
 	newest, err := counters.NewestChange(h.env, latest)
@@ -264,6 +265,14 @@ func (h *Horizon) find() (found batch, limit uint64, err error) {
 	floor, err := leastFloor(latest, newest)
 	if err != nil {
 		return batch{}, 0, err
+	}
+	if h.env.Synced {
+		h.env.OwnSyncs.Add(1) // as in RemoveSome
+		err := h.env.Engine.Sync(ctx)
+		h.env.OwnSyncs.Add(-1)
+		if err != nil {
+			return batch{}, 0, err
+		}
 	}
 	limit = h.publish(newest, floor)
 	last := min(limit, h.last.Load()) // loaded after latest was taken, so it covers every deletion that latest shows
