@@ -234,6 +234,13 @@ func (s *Sweeper) round(ctx context.Context, now time.Time, rests bool) (more bo
 			return false, time.Time{}, err
 		}
 	}
+	if s.env.Synced {
+		// What was due, and is not any more, is seen by those who read what is on disk, until the commit that has moved it is there. They begin to
+		// look at the moment of Swept.
+		if err := s.env.Engine.Sync(ctx); err != nil {
+			return false, time.Time{}, err
+		}
+	}
 	swept := now
 	if !found.first.IsZero() && found.first.Before(now) {
 		swept = found.first

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -245,4 +247,46 @@ func TestTimes_Stray(t *testing.T) {
 	if counts, err := db.Collections(ctx); err != nil || len(counts) != 1 || counts[0].Documents != 2 {
 		t.Errorf("got %v, %v", counts, err)
 	}
+}
+
+// Ensure that a document whose expiry is put off by a write that is not on disk yet is hidden from those who read what is on disk, from the moment at
+// which it expires there.
+func TestSweep_PutOffBesideSync(t *testing.T) {
+	ctx := context.Background()
+	disk := storagetest.NewDisk()
+	begun := time.Now().UTC()
+	var now atomic.Pointer[time.Time]
+	now.Store(&begun)
+	db := jaytest.OnDisk(t, disk, jay.Options{ExactExpiry: true, Now: func() time.Time { return *now.Load() }})
+	jaytest.Put(t, db, "sessions/1", `{}`, jay.InCollection("Sessions"), jay.ExpiresAt(begun.Add(time.Minute)))
+	hold := disk.Hold(storagetest.Logs, storagetest.Syncs)
+	var group sync.WaitGroup
+	group.Go(func() {
+		if _, err := db.Put(ctx, "sessions/1", []byte(`{}`), jay.InCollection("Sessions"), jay.ExpiresAt(begun.Add(time.Hour))); err != nil {
+			t.Error(err)
+		}
+	})
+	<-hold.Met()
+	later := begun.Add(2 * time.Minute)
+	now.Store(&later)
+	group.Go(func() {
+		if _, err := db.Sweep(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	for range 50 { // the sweeper must have looked: nobody can be told that
+		if all, err := db.Query("Sessions").All(ctx); err != nil || len(all) != 0 {
+			t.Fatalf("an expired document is found: %d, %v", len(all), err)
+		}
+		if all, err := db.Collections(ctx); err != nil || len(all) != 0 {
+			t.Fatalf("collections: %v, %v", all, err)
+		}
+		time.Sleep(4 * time.Millisecond)
+	}
+	hold.Release()
+	group.Wait()
+	if all, err := db.Query("Sessions").All(ctx); err != nil || len(all) != 1 {
+		t.Errorf("what was put off: %d documents, %v", len(all), err)
+	}
+	jaytest.Must(t, db.Close())
 }
