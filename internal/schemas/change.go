@@ -118,14 +118,18 @@ func (c *Current) Remove(ctx context.Context, e *env.Env, collection string) err
 	})
 }
 
-// Move gives a collection the rule of another one, which is renamed to it. With last, the other one has it no more. It does nothing if the other
+// Move gives a collection the rule of another one, which is renamed to it. With last, the other one has it no more, and
+// the documents are validated again: those that have come since the rule did were not checked. It does nothing if the other
 // one has none, and refuses a rule that the new collection has already, unless it is the same.
 func (c *Current) Move(ctx context.Context, e *env.Env, from, to string, last bool) error {
-	rule, err := Get(e.Engine, from)
-	if err != nil || rule == nil {
+	if rule, err := Get(e.Engine, from); err != nil || rule == nil {
 		return err
 	}
 	return c.commit(ctx, e, func(tx storage.Tx) error {
+		rule, err := Get(tx, from)
+		if err != nil || rule == nil {
+			return err
+		}
 		there, err := Get(tx, to)
 		if err != nil {
 			return err
@@ -134,14 +138,14 @@ func (c *Current) Move(ctx context.Context, e *env.Env, from, to string, last bo
 			return &schema.RuleError{Collection: to, Rule: fmt.Sprintf("it has a schema of its own, and %q, which would become it, has another one: remove one of them", errs.Shorten(from))}
 		}
 		var changes []definitions.Change
-		if there == nil {
+		if there == nil || last {
 			moved := *rule
 			moved.Collection = to
 			value, err := encode(&moved)
 			if err != nil {
 				return err
 			}
-			changes = append(changes, definitions.Schemas.Change(to, value))
+			changes = append(changes, definitions.Schemas.Change(to, value), definitions.SchemaReports.Change(to, nil))
 		}
 		if last {
 			changes = append(changes, definitions.Schemas.Change(from, nil), definitions.SchemaReports.Change(from, nil))

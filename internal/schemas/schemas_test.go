@@ -755,3 +755,27 @@ func TestMeetings_SharedStore(t *testing.T) {
 	jaytest.Must(t, a.Definitions().Schemas().Remove(ctx, "Orders"))
 	put(t, b, "orders/2", `{}`)
 }
+
+// Ensure that the report on the new name of a collection has all documents, though most were moved after the pass that began with the first of them.
+func TestRename_Report(t *testing.T) {
+	t.Parallel()
+	db := open(t, &jay.Options{Schemas: new(required)})
+	for i := range 300 {
+		put(t, db, fmt.Sprint("orders/", i), `{}`)
+	}
+	set(t, db, rule(schema.Warn, "Total"))
+	schemas := db.Definitions().Schemas()
+	_, err := schemas.Wait(ctx, "Orders")
+	jaytest.Must(t, err)
+	_, err = db.RenameCollection(ctx, "Orders", "Sales", jay.CollectionProgress(func(int64) {
+		if _, err := schemas.Wait(ctx, "Sales"); err != nil {
+			t.Error(err)
+		}
+	}))
+	jaytest.Must(t, err)
+	report, err := schemas.Wait(ctx, "Sales")
+	jaytest.Must(t, err)
+	if report.Documents != 300 || report.Violating != 300 {
+		t.Errorf("of 300 documents the report has %d, %d of them violating", report.Documents, report.Violating)
+	}
+}
