@@ -14,6 +14,7 @@ import (
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/write"
 )
 
 // The life of an index.
@@ -283,9 +284,9 @@ func (in *Indexer) forget(t *Task) {
 
 // refuses reports whether a build has failed because of the contents of the
 // database: the index is impossible, and is removed. Close, an engine that has failed or is away, a disk
-// without room for a sort and a panic say nothing about the index.
+// without room for a sort, a panic and a commit of the cluster that is not decided say nothing about the index.
 func refuses(err error) bool {
-	for _, other := range []error{errs.ErrIndex, context.Canceled, ErrTaskEnded, errSort} {
+	for _, other := range []error{errs.ErrIndex, context.Canceled, ErrTaskEnded, errSort, write.ErrLocked} {
 		if errors.Is(err, other) {
 			return false
 		}

@@ -108,7 +108,7 @@ func (s *locks) fail(l *lock, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l.why == nil {
-		l.why = fmt.Errorf("%w: %w", errLocked, err)
+		l.why = fmt.Errorf("%w: %w", ErrLocked, err)
 		close(l.stuck)
 	}
 }
@@ -116,10 +116,10 @@ func (s *locks) fail(l *lock, err error) {
 // Undecided returns how many commits the coordinator has not decided yet.
 func (w *Writer) Undecided() int { return int(w.locks.held.Load()) }
 
-// errLocked ends a transaction that has met a lock of another commit, t.lockedBy.
-var errLocked = errors.New("a cluster-wide transaction of the same documents is not decided yet")
+// ErrLocked ends a transaction that has met a lock of another commit, t.lockedBy. A call returns it, with the cause, if the lock is not released.
+var ErrLocked = errors.New("a cluster-wide transaction of the same documents is not decided yet")
 
-// checkLock returns errLocked for a document, about to be written, that another commit
+// checkLock returns ErrLocked for a document, about to be written, that another commit
 // writes or has read.
 func (t *Txn) checkLock(folded string) error {
 	if err := t.CheckRead(folded); err != nil {
@@ -134,7 +134,7 @@ func (t *Txn) checkLock(folded string) error {
 	for _, l := range s.read[folded] {
 		if l != t.owner {
 			t.lockedBy = l
-			return errLocked
+			return ErrLocked
 		}
 	}
 	return nil
@@ -152,7 +152,7 @@ func (t *Txn) CheckRead(folded string) error {
 	defer s.mu.Unlock()
 	if l := s.docs[folded]; l != nil && l != t.owner {
 		t.lockedBy = l
-		return errLocked
+		return ErrLocked
 	}
 	return nil
 }
@@ -172,14 +172,14 @@ func (t *Txn) CheckReadRange(covers func(collection, folded string) bool) error 
 		for _, d := range l.docs {
 			if d.folded == folded && covers(d.collection, folded) {
 				t.lockedBy = l
-				return errLocked
+				return ErrLocked
 			}
 		}
 	}
 	return nil
 }
 
-// checkUnique returns errLocked for the key of an entry of a unique index that another
+// checkUnique returns ErrLocked for the key of an entry of a unique index that another
 // commit has locked.
 func (t *Txn) checkUnique(key []byte) error {
 	if t.claiming {
@@ -193,7 +193,7 @@ func (t *Txn) checkUnique(key []byte) error {
 	defer s.mu.Unlock()
 	if l := s.unique[string(key)]; l != nil && l != t.owner {
 		t.lockedBy = l
-		return errLocked
+		return ErrLocked
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func (w *Writer) awaitLock(ctx context.Context, l *lock) error {
 	case <-l.stuck:
 		return l.why
 	case <-ctx.Done():
-		return fmt.Errorf("%w: %w: %w", errLocked, cluster.ErrNoMajority, ctx.Err())
+		return fmt.Errorf("%w: %w: %w", ErrLocked, cluster.ErrNoMajority, ctx.Err())
 	case <-w.Cluster.Context().Done():
 		return errs.ErrClosed
 	}

@@ -122,7 +122,7 @@ func (w *Writer) transact(ctx context.Context, how transacting, fn func(*Txn) er
 			}
 			continue
 		}
-		if errors.Is(err, errLocked) && t.lockedBy != nil {
+		if errors.Is(err, ErrLocked) && t.lockedBy != nil {
 			if err := w.awaitLock(ctx, t.lockedBy); err != nil {
 				return err
 			}
@@ -219,7 +219,7 @@ type Txn struct {
 	value       []byte // scratch
 
 	owner    *lock    // whose documents the run writes; nil for none
-	lockedBy *lock    // with errLocked
+	lockedBy *lock    // with ErrLocked
 	claiming bool     // claims are wanted
 	claims   []string // keys of entries of unique indexes that the run stages
 	applying bool     // the run writes what was checked and is committed
