@@ -117,8 +117,8 @@ check: format vet lint test-short invariants race cross
 # What mostly compiles, downloads or waits is done two at a time, at the end. The suites have had
 # their invariants in test-full.
 ci: INVARIANTS = .
-ci: format vet lint test-full invariants race postgres browser
-	$(MAKE) -j2 --output-sync=target cross oldest-types small readme demo interop
+ci: format vet lint test-full invariants race
+	$(MAKE) -j2 --output-sync=target postgres browser cross oldest-types small readme demo interop
 
 nightly: modules oldest engine encrypted cross-full race-full bench-smoke cluster postgres-full release-try campaigns
 

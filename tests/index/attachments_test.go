@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
-	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
 )
@@ -23,8 +22,8 @@ func TestBuild_BesideAttachments(t *testing.T) {
 		jaytest.Put(t, db, "things/2", `{"a":2,"Owner":"owners/1"}`, jay.InCollection("Things"))
 		jaytest.Put(t, db, "things/3", `{"a":3}`, jay.InCollection("Things"))
 		var once sync.Once
-		restore := checks.OnBuildChunk(func(_ context.Context, state index.State) {
-			if state == index.Building {
+		restore := checks.OnBuildChunk(func(_ context.Context, state jay.IndexState) {
+			if state == jay.IndexBuilding {
 				once.Do(func() {
 					if _, err := db.Attachments("things/2").Put(ctx, "x", strings.NewReader("abc")); err != nil {
 						t.Error(err)
@@ -48,8 +47,8 @@ func TestBuild_UniqueBesideAttachments(t *testing.T) {
 	jaytest.Put(t, db, "things/1", `{"a":1}`, jay.InCollection("Things"))
 	jaytest.Put(t, db, "things/2", `{"a":1}`, jay.InCollection("Things"))
 	var once sync.Once
-	restore := checks.OnBuildChunk(func(_ context.Context, state index.State) {
-		if state == index.Building {
+	restore := checks.OnBuildChunk(func(_ context.Context, state jay.IndexState) {
+		if state == jay.IndexBuilding {
 			once.Do(func() { _, _ = db.Attachments("things/2").Put(ctx, "x", strings.NewReader("abc")) }) // it may be refused
 		}
 	})

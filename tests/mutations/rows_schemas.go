@@ -3,6 +3,11 @@ package main
 // schemaRules are changes of the rules about the shape of documents: when a document is checked.
 var schemaRules = []mutation{
 	{
+		name:  "schemas: the report on a renamed collection is that of the documents that moved first",
+		edits: []edit{{"internal/schemas/change.go", "if there == nil || last {", "if there == nil {"}},
+		tests: []tests{{"internal/schemas", "TestRename_Report"}},
+	},
+	{
 		name:  "schemas: documents are validated before the transactions that have begun with other rules have ended",
 		edits: []edit{{"internal/schemas/pass.go", "if err := passWrites(ctx, p.env); err != nil {", "if err := error(nil); err != nil {"}},
 		tests: []tests{{"internal/schemas", "TestRule_SetBesideLooks"}},

@@ -3,6 +3,26 @@ package main
 // onPostgres are changes to the engine on PostgreSQL. Their tests need that: make mutations installs it.
 var onPostgres = []mutation{
 	{
+		name:  "sqlkv: a function runs again when its call has returned while its group was being committed",
+		edits: []edit{{"storage/sqlkv/member.go", "\tm.left = true // if", "\tm.left = m.left || at != committing // if"}},
+		tests: []tests{{"storage/sqlkv", "TestUpdate_NotAfterReturn"}},
+	},
+	{
+		name:  "sqlkv: a commit that a server ends at was not made",
+		edits: []edit{{"storage/sqlkv/commit.go", " || ended(err) }", " }"}},
+		tests: []tests{{"storage/sqlkv", "TestCommit_ServerPanics"}},
+	},
+	{
+		name:  "sqlkv: a tracker takes commits with a hole for all of them",
+		edits: []edit{{"storage/sqlkv/commit.go", "whole = whole && n == number+uint64(count);", "whole = whole && (n == number || count > 0);"}},
+		tests: []tests{{"storage/sqlkv", "TestTracker_Hole"}},
+	},
+	{
+		name:  "sqlkv: a call joins a group that reads an older state",
+		edits: []edit{{"storage/sqlkv/lead.go", " || g.begun && !g.locked && len(g.staged) == 0 {", " {"}},
+		tests: []tests{{"storage/sqlkv", "TestUpdate_JoinsNothingOld"}},
+	},
+	{
 		name:  "sqlkv: keys that were read may have changed at the commit",
 		edits: []edit{{"storage/sqlkv/commit.go", "\t\t\tunchanged = unchanged && !slices.ContainsFunc(keys, g.hasRead)\n", "\t\t\t_ = slices.Contains([]int(nil), 0)\n"}},
 		tests: []tests{{"storage/sqlkv", "TestEngine_Two|TestIsolation_OrderOfCommits"}},
@@ -14,7 +34,7 @@ var onPostgres = []mutation{
 	},
 	{
 		name:  "sqlkv: a transaction that is older than the log commits",
-		edits: []edit{{"storage/sqlkv/commit.go", "\t\t\tbegins = n == number\n", "\t\t\tbegins = n >= number\n"}},
+		edits: []edit{{"storage/sqlkv/commit.go", "whole = whole && n == number+uint64(count);", "whole = whole && (n == number+uint64(count) || count == 0 && n > number);"}},
 		tests: []tests{{"storage/sqlkv", "TestPrune"}},
 	},
 	{

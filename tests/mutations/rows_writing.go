@@ -3,6 +3,21 @@ package main
 // writing are changes to how values are encoded, to the cache and to walks.
 var writing = []mutation{
 	{
+		name:  "write: an attachment beside a build leaves the entries to it",
+		edits: []edit{{"internal/write/stage.go", "if ci.IsBuilt() {", "if ci != nil || ci.IsBuilt() {"}},
+		tests: []tests{{"tests/index", "TestBuild_BesideAttachments"}},
+	},
+	{
+		name:  "horizon: the etag that new feeds stand at is told before it is on disk",
+		edits: []edit{{"internal/horizon/horizon.go", "\tif h.env.Synced {\n\t\th.env.OwnSyncs.Add(1) // as", "\tif false {\n\t\th.env.OwnSyncs.Add(1) // as"}},
+		tests: []tests{{"internal/feed", "TestChanges_BesideHeldDeletions"}},
+	},
+	{
+		name:  "expiry: what is not due any more is passed before that is on disk",
+		edits: []edit{{"internal/expiry/expiry.go", "\tif s.env.Synced {\n\t\t// What", "\tif false {\n\t\t// What"}},
+		tests: []tests{{"internal/expiry", "TestSweep_PutOffBesideSync"}},
+	},
+	{
 		name:  "the depth of a trusted body is not looked at",
 		edits: []edit{{"internal/codec/codec.go", "\tif m.Info.View == nil || m.Info.Depth > limits.MaxDepth {", "\tif m.Info.View == nil {"}},
 		tests: []tests{{"internal/codec", "TestEncode_TrustedIsScanned$|TestShape"}},
