@@ -545,7 +545,8 @@ func (d Definitions) Schemas() SchemaRules { return SchemaRules(d) }
 // Set stores the rule of a collection, replacing an existing rule. When Set returns, the rule is on disk, and
 // every document that is committed afterwards has been checked against it. Existing documents are validated in
 // the background: see Report. An open transaction checks the documents that it has already written again when
-// it commits.
+// it commits. A cluster-wide transaction that the coordinator is deciding at that moment is carried out unchecked;
+// the report includes its documents.
 //
 // Set returns a *SchemaRuleError for a schema that Options.Schemas refuses and for values out of bounds, and a
 // *SchemaCompilerError without Options.Schemas. Without Options.Schemas, Set can still switch a rule off, if

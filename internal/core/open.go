@@ -245,6 +245,9 @@ func (db *Database) openOn(engine storage.Engine, o *Options) (err error) {
 	}
 	db.Retention = revisions.NewRetention(e, &db.Revisions)
 	db.Validate = schemas.NewPass(e, db.Docs, &db.Schemas)
+	db.Validate.AwaitCommits = func(ctx context.Context) error {
+		return db.Writer.AwaitValues(ctx, func(string) bool { return true })
+	}
 	if err := db.follow(); err != nil {
 		return err
 	}

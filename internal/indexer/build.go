@@ -49,6 +49,11 @@ func (in *Indexer) Build(t *Task) error {
 	if err := in.passWrites(); err != nil {
 		return err
 	}
+	// Cluster-wide commits that are under way were checked, and have claimed the values of the unique
+	// indexes, before this index was there. They are applied whatever it says.
+	if err := in.writer.AwaitValues(ctx, func(string) bool { return true }); err != nil {
+		return err
+	}
 	if err := in.clearIngested(ix.Number); err != nil {
 		return err
 	}

@@ -16,7 +16,8 @@ import (
 )
 
 // Set stores a rule in the place of the one that the collection has. When it returns, no write commits that was not checked against it, and
-// the documents that are there are being validated in the background.
+// the documents that are there are being validated in the background. A cluster-wide transaction that the coordinator is deciding is carried out
+// as it was checked; its documents are validated.
 func (c *Current) Set(ctx context.Context, e *env.Env, rule schema.Rule) error {
 	rule.Schema = bytes.Clone(rule.Schema)
 	if err := checkRule(&rule); err != nil {

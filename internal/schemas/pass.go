@@ -50,6 +50,10 @@ type Pass struct {
 	retry   time.Duration     // after the next error. Of the worker.
 	mine    bool              // this process has taken the work. Of the worker.
 
+	// AwaitCommits waits for the cluster-wide commits that are under way, which were checked by the rules before; nil for none. It is set before
+	// Resume.
+	AwaitCommits func(ctx context.Context) error
+
 	mu       sync.Mutex
 	run      *run            // the one under way; nil for none. Guarded by mu.
 	ended    chan struct{}   // closed when a run ends; a new one follows. Guarded by mu.
@@ -163,6 +167,11 @@ func (p *Pass) next(ctx context.Context) (*run, error) {
 	}
 	if err := passWrites(ctx, p.env); err != nil {
 		return nil, err
+	}
+	if p.AwaitCommits != nil {
+		if err := p.AwaitCommits(ctx); err != nil {
+			return nil, err
+		}
 	}
 	now, err := p.env.Clock()
 	if err != nil {
