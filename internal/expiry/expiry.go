@@ -224,19 +224,14 @@ func (s *Sweeper) round(ctx context.Context, now time.Time, rests bool) (more bo
 				return false, time.Time{}, err
 			}
 		}
-		if s.env.Synced {
-			if err := s.env.Engine.Sync(ctx); err != nil {
-				return false, time.Time{}, err
-			}
-		}
 		from = s.agenda.Looks()
 		if found, err = s.look(from, now); err != nil {
 			return false, time.Time{}, err
 		}
 	}
 	if s.env.Synced {
-		// What was due, and is not any more, is seen by those who read what is on disk, until the commit that has moved it is there. They begin to
-		// look at the moment of Swept.
+		// What was due, and was deleted or put off, is seen by those who read what is on disk until the commit is there. They begin to look for it at
+		// the moment of Swept.
 		if err := s.env.Engine.Sync(ctx); err != nil {
 			return false, time.Time{}, err
 		}
