@@ -216,16 +216,21 @@ func wholeNumber(digits string, base int) float64 {
 	return f
 }
 
-// parseInt returns the whole number at the beginning of a text.
-func parseInt(r *run, place int, args []value) (value, error) {
+// numeral returns the text that a function is given to read a number from, without the space before it.
+func numeral(r *run, place int, args []value) (string, error) {
 	text, err := r.text(arg(args, 0))
 	if err == nil {
 		err = r.steps(place, int64(len(text))/64)
 	}
+	return strings.TrimLeftFunc(text, isSpace), err
+}
+
+// parseInt returns the whole number at the beginning of a text.
+func parseInt(r *run, place int, args []value) (value, error) {
+	text, err := numeral(r, place, args)
 	if err != nil {
 		return nil, err
 	}
-	text = strings.TrimLeftFunc(text, isSpace)
 	minus := strings.HasPrefix(text, "-")
 	if minus || strings.HasPrefix(text, "+") {
 		text = text[1:]
@@ -256,14 +261,10 @@ func parseInt(r *run, place int, args []value) (value, error) {
 
 // parseFloat returns the decimal number at the beginning of a text.
 func parseFloat(r *run, place int, args []value) (value, error) {
-	text, err := r.text(arg(args, 0))
-	if err == nil {
-		err = r.steps(place, int64(len(text))/64)
-	}
+	text, err := numeral(r, place, args)
 	if err != nil {
 		return nil, err
 	}
-	text = strings.TrimLeftFunc(text, isSpace)
 	n := decimal(text)
 	if n > maxNumberBytes {
 		return nil, fail(place, "parseFloat: the number has %d characters, of %d at most", n, maxNumberBytes)
