@@ -245,9 +245,7 @@ func (db *Database) openOn(engine storage.Engine, o *Options) (err error) {
 	}
 	db.Retention = revisions.NewRetention(e, &db.Revisions)
 	db.Validate = schemas.NewPass(e, db.Docs, &db.Schemas)
-	db.Validate.AwaitCommits = func(ctx context.Context) error {
-		return db.Writer.AwaitValues(ctx, func(string) bool { return true })
-	}
+	db.Validate.AwaitCommits = db.Writer.AwaitCommits
 	if err := db.follow(); err != nil {
 		return err
 	}

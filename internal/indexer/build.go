@@ -51,7 +51,7 @@ func (in *Indexer) Build(t *Task) error {
 	}
 	// Cluster-wide commits that are under way were checked, and have claimed the values of the unique
 	// indexes, before this index was there. They are applied whatever it says.
-	if err := in.writer.AwaitValues(ctx, func(string) bool { return true }); err != nil {
+	if err := in.writer.AwaitCommits(ctx); err != nil {
 		return err
 	}
 	if err := in.clearIngested(ix.Number); err != nil {

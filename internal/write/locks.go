@@ -238,6 +238,12 @@ func (w *Writer) AwaitValues(ctx context.Context, covers func(folded string) boo
 	return nil
 }
 
+// AwaitCommits waits until the cluster-wide commits that are under way are decided, and what they
+// write can be read. Each changes a value, such as the guard of a document.
+func (w *Writer) AwaitCommits(ctx context.Context) error {
+	return w.AwaitValues(ctx, func(string) bool { return true })
+}
+
 // DocsOf returns the documents that ops write, as far as their IDs are known.
 func DocsOf(ops []*Op) iter.Seq[turns.Doc] {
 	return func(yield func(turns.Doc) bool) {
