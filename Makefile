@@ -153,8 +153,8 @@ invariants:
 ONE = /(examples|internal/lint)(/|$$)\
 	|/jay/(index|jayotel|jayprometheus|jaytest|metadata|patch|query|storage|transfer)$$\
 	|/internal/(agenda|attachments|codec|counters|docs|exchange|fold|format|heads|instant|jsonpath|keybytes)$$\
-	|/internal/(pieces|plan|raven|recovery|requests|salvage|sample|script|settings|tally|txn|verbs)$$\
-	|/server/studio$$\
+	|/internal/(pieces|plan|raven|recovery|requests|salvage|sample|script|settings|tally|text|txn|verbs)$$\
+	|/(server/studio|tools/release)$$\
 	|/tests/(browser|cluster|damage|edits|idle|language|mutations|readme|verify)$$
 race:
 	all=$$($(GO) list $(PACKAGES)) && $(GO) test -race -short -vet=off -timeout 20m \

@@ -153,10 +153,7 @@ func (a Attachments) List(ctx context.Context) ([]Attachment, error) {
 // Delete removes the attachment with this name. If the document has no such attachment, Delete changes nothing,
 // and the document keeps its change vector. The options are IfMatch and Returning.
 func (a Attachments) Delete(ctx context.Context, name string, opts ...WriteOption) error {
-	o := a.newOp(opts)
-	if o.Attaching.ContentType != nil {
-		o.UsageError = fmt.Errorf("%w: ContentType is an option of Put", ErrUsage)
-	}
+	o := a.newChange(opts)
 	if err := metadata.CheckAttachment(a.id, name, ""); err != nil {
 		return attachments.Named(name, err)
 	}
@@ -164,15 +161,25 @@ func (a Attachments) Delete(ctx context.Context, name string, opts ...WriteOptio
 	return attachments.Named(name, a.write(ctx, o))
 }
 
-// Rename gives an attachment another name, replacing an existing attachment of that name.
-func (a Attachments) Rename(ctx context.Context, name, newName string) error {
+// newChange is newOp for a change that stores no content.
+func (a Attachments) newChange(opts []WriteOption) *op {
+	o := a.newOp(opts)
+	if o.Attaching.ContentType != nil {
+		o.UsageError = fmt.Errorf("%w: ContentType is an option of Put", ErrUsage)
+	}
+	return o
+}
+
+// Rename gives an attachment another name, replacing an existing attachment of that name. The options are IfMatch
+// and Returning.
+func (a Attachments) Rename(ctx context.Context, name, newName string, opts ...WriteOption) error {
 	return attachments.Named(name, a.transact(ctx, func(in Attachments) error {
 		entry, err := in.find(ctx, name)
 		if err != nil {
 			return err
 		}
 		entry.Name = newName
-		o := in.newOp(nil)
+		o := in.newChange(opts)
 		o.Attaching.Changes = []write.AttachmentChange{{Remove: name}, {Entry: entry}}
 		return in.write(ctx, o)
 	}))
@@ -180,20 +187,21 @@ func (a Attachments) Rename(ctx context.Context, name, newName string) error {
 
 // Copy adds the attachment to the document toID, which may be this document, under the name toName; "" means
 // the same name. It replaces an existing attachment of that name. Both attachments share the content, which is
-// not copied.
-func (a Attachments) Copy(ctx context.Context, name, toID, toName string) error {
+// not copied. The options are IfMatch and Returning, of the document toID.
+func (a Attachments) Copy(ctx context.Context, name, toID, toName string, opts ...WriteOption) error {
 	return attachments.Named(name, a.transact(ctx, func(in Attachments) error {
-		return in.copyTo(ctx, name, toID, toName)
+		return in.copyTo(ctx, name, toID, toName, opts)
 	}))
 }
 
-// Move copies the attachment, as Copy does, and removes it from this document, in one atomic write.
-func (a Attachments) Move(ctx context.Context, name, toID, toName string) error {
+// Move copies the attachment, as Copy does, and removes it from this document, in one atomic write. The options are
+// IfMatch and Returning, of the document toID.
+func (a Attachments) Move(ctx context.Context, name, toID, toName string, opts ...WriteOption) error {
 	if a.db.Env.Rules.Fold(a.id) == a.db.Env.Rules.Fold(toID) {
-		return a.Rename(ctx, name, cmp.Or(toName, name))
+		return a.Rename(ctx, name, cmp.Or(toName, name), opts...)
 	}
 	return attachments.Named(name, a.transact(ctx, func(in Attachments) error {
-		if err := in.copyTo(ctx, name, toID, toName); err != nil {
+		if err := in.copyTo(ctx, name, toID, toName, opts); err != nil {
 			return err
 		}
 		o := in.newOp(nil)
@@ -203,14 +211,14 @@ func (a Attachments) Move(ctx context.Context, name, toID, toName string) error 
 }
 
 // copyTo is Copy in a transaction.
-func (a Attachments) copyTo(ctx context.Context, name, toID, toName string) error {
+func (a Attachments) copyTo(ctx context.Context, name, toID, toName string, opts []WriteOption) error {
 	entry, err := a.find(ctx, name)
 	if err != nil {
 		return err
 	}
 	entry.Name = cmp.Or(toName, entry.Name)
 	to := Attachments{db: a.db, tx: a.tx, id: toID}
-	o := to.newOp(nil)
+	o := to.newChange(opts)
 	o.Attaching.Changes = []write.AttachmentChange{{Entry: entry}}
 	return to.write(ctx, o)
 }

@@ -49,7 +49,9 @@ type BulkProgress struct {
 // writes, each batch has about 60 KB and waits for the disk, and the load takes longer.
 //
 // If a single document is refused, such as for malformed JSON, the call that added it returns the error and the
-// writer continues. If a batch cannot be committed, the writer ends: that call and all later calls return the
+// writer continues. A Put that names no collection keeps that of the existing document, which the writer
+// looks up with the batch: if the schema or a strict index of that collection refuses the document, the batch
+// is not committed. If a batch cannot be committed, the writer ends: that call and all later calls return the
 // error, and Progress reports how many documents were committed before it.
 //
 // Calls return IDs before their batch is committed. If a document exists already under an ID that HiLo draws,

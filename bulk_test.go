@@ -844,3 +844,33 @@ func TestBulkWriter_NothingBehindAFailure(t *testing.T) {
 	equal(t, bodyAt(t, db, "later"), "")
 	equal(t, w.Progress().Documents, 1)
 }
+
+// Ensure that a strict index refuses a document where its collection is known: in the call that names it, or else with the batch, which
+// ends the writer.
+func TestBulkWriter_StrictIndex(t *testing.T) {
+	for _, named := range []bool{true, false} {
+		db := memory(t, nil)
+		put(t, db, "notes/1", `{"V":[1,2]}`, jay.InCollection("Notes"))
+		must(t, db.EnsureIndex(ctx, "Notes", jay.Index{Kind: "vectors", Fields: []string{"V"}, Options: map[string]string{"dimensions": "2", "strict": "yes"}}))
+		w, err := db.BulkInsert(nil)
+		must(t, err)
+		_, err = w.Put(ctx, "good", json.RawMessage(`{}`))
+		must(t, err)
+		var options []jay.WriteOption
+		if named {
+			options = append(options, jay.InCollection("Notes"))
+		}
+		_, err = w.Put(ctx, "notes/1", json.RawMessage(`{"V":[1,2,3]}`), options...)
+		closed := w.Close()
+		if refused := err != nil; refused != named {
+			t.Errorf("named %t: the call returned %v", named, err)
+		}
+		if ended := closed != nil; ended == named {
+			t.Errorf("named %t: Close returned %v", named, closed)
+		}
+		found, err := db.Exists(ctx, "good")
+		must(t, err)
+		equal(t, found, named)
+		equal(t, string(mustGet(t, db, "notes/1").Body()), `{"V":[1,2]}`)
+	}
+}

@@ -166,7 +166,7 @@ func Opened(fn func()) ChangesOption {
 // its token.
 //
 // A deletion is a Change with Deleted set. The database keeps the record of a deletion for an open feed that
-// lags by at most 1,000,000 etags, and in any case while the record is among the newest 1,000. A feed that lags
+// lags by at most 1,000,000 etags, and in any case while it is among the newest 1,000 changes. A feed that lags
 // further, or whose token became too old while it was not open, ends with a *ChangesGoneError. A Subscription
 // keeps the deletions that it needs.
 //

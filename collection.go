@@ -8,6 +8,7 @@ import (
 	"reflect"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/builder"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/codec"
 	"github.com/jaydb/jay/internal/core"
@@ -457,11 +458,18 @@ func (db *DB) mappingOf(t reflect.Type, opts []CollectionOption) (*codec.Mapping
 	if err := m.CheckTags(); err != nil {
 		return nil, err
 	}
-	if _, err := catalog.Tagged(t, m.Collection, m.Drop); err != nil {
-		return nil, err
-	}
 	m.Exact = codec.HoldsInterface(t, nil)
 	m.Inspect()
+	declared, err := catalog.Tagged(t, m.Collection, m.Drop)
+	if err != nil {
+		return nil, err
+	}
+	for _, ix := range declared {
+		ix.Fields = nil // they are those of t
+		if err := builder.CheckIndex(m, ix); err != nil {
+			return nil, fmt.Errorf("%s: %w", t, err)
+		}
+	}
 	return m, nil
 }
 

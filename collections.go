@@ -51,7 +51,7 @@ func (t *Tx) Collections(ctx context.Context) ([]CollectionCount, error) {
 // deleted documents.
 //
 // DropCollection deletes the documents in batches, as Query.Delete does. Other callers see the collection
-// shrink. Documents that are written after DropCollection began stay, with the collection but without its
+// shrink. Documents that are created after DropCollection began stay, with the collection but without its
 // indexes. If ctx ends or an error occurs, the rest of the collection and all its indexes remain: call
 // DropCollection again to continue. Dropping a missing collection does nothing.
 //
@@ -106,9 +106,10 @@ func progressOf(opts []CollectionChange) func(documents int64) {
 // writing to the old collection, that collection continues to exist, without its indexes.
 //
 // RenameCollection declares every index of the old collection on the new one before the first document moves,
-// and drops it on the old collection after the last; automatic indexes are only dropped. A unique index is
-// enforced in each collection at any time: if a document that was written during the call has the values of
-// another one, RenameCollection stops there with a *UniqueError.
+// and drops it on the old collection after the last; automatic indexes are only dropped. An index that is
+// declared on the old collection during the call moves, too. A unique index is enforced in each collection at
+// any time: if a document that was written during the call has the values of another one, RenameCollection
+// stops there with a *UniqueError.
 //
 // RenameCollection does not change HiLo: new IDs of the new collection begin with its own prefix and with
 // number 1, unless Conventions or WithPrefix keep the old prefix.

@@ -317,6 +317,34 @@ func TestDropCollection(t *testing.T) {
 	}
 }
 
+// Ensure that a drop leaves the documents that are created while it runs, before and after the place that it has come to, and
+// that they have no index.
+func TestDropCollection_CreatedSince(t *testing.T) {
+	defer checks.SetChangeBatch(3)()
+	db := memory(t, nil)
+	for n := range 10 {
+		put(t, db, fmt.Sprint("users/", n), `{"N":1}`, jay.InCollection("Users"))
+	}
+	must(t, db.EnsureIndex(ctx, "Users", jay.Index{Fields: []string{"N"}}))
+	created := 0
+	n, err := db.DropCollection(ctx, "Users", jay.CollectionProgress(func(int64) {
+		for _, id := range []string{"users/", "users/5-", "users/9999-"} {
+			put(t, db, fmt.Sprint(id, created, "-A"), `{"N":1}`, jay.InCollection("Users"))
+			created++
+		}
+	}))
+	must(t, err)
+	equal(t, n, 10)
+	if created < 9 {
+		t.Errorf("it took %d batches", created/3)
+	}
+	equal(t, collectionsOf(t, db), fmt.Sprintf("Users %d", created))
+	indexes, err := db.Indexes(ctx, "")
+	must(t, err)
+	equal(t, len(indexes), 0)
+	must(t, checks.Counts(db))
+}
+
 // Ensure that a drop that a loss of power cuts anywhere leaves whole documents, index
 // entries and numbers, and goes on when it is called again.
 func TestDropCollection_Crash(t *testing.T) {

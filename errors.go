@@ -237,8 +237,9 @@ var (
 	// If the error also matches the error of the context, the write was waiting for the disk when the context
 	// ended. The write may still become visible. The database stays usable, and a Flush with a context that
 	// lasts returns when the outcome is decided. Otherwise the log could not be written or synced: open the
-	// database again to see whether the write was committed. Until then reads of a document whose newest
-	// version is in doubt return ErrUnknownOutcome.
+	// database again to see whether the write was committed. Until then every read that would have to show the
+	// write returns ErrUnknownOutcome, too: Get of the document, queries and walks that meet it, and counts that
+	// it changes. Other reads work.
 	ErrUnknownOutcome = storage.ErrUnknownOutcome
 
 	// ErrReadOnly is returned by every write to a database that was opened with Options.ReadOnly, and by a
@@ -246,8 +247,9 @@ var (
 	ErrReadOnly = storage.ErrReadOnly
 
 	// ErrFailed is returned by writes after an unknown outcome or a disk failure in background work. Reads
-	// still work. Close the database, check the disk, and open the database again. If the disk was full, the
-	// error is ErrDiskFull, too: open the database again when there is room.
+	// still work, except those that would have to show a write of unknown outcome: see ErrUnknownOutcome. Close
+	// the database, check the disk, and open the database again. If the disk was full, the error is
+	// ErrDiskFull, too: open the database again when there is room.
 	ErrFailed = storage.ErrFailed
 
 	// ErrDiskFull is returned by writes as long as the free space on the disk is below Options.MinFreeBytes:

@@ -642,6 +642,10 @@ func TestExactExpiry_Writes(t *testing.T) {
 		"unique, HiLo":    {func(db *jay.DB) error { _, err := db.Store(ctx, "Leases", empty); return err }, nil},
 		"Replace":         {func(db *jay.DB) error { _, err := db.Replace(ctx, "leases/old", empty, in); return err }, jay.ErrNotFound},
 		"Delete":          {func(db *jay.DB) error { return db.Delete(ctx, "leases/old") }, nil},
+		"Force": {func(db *jay.DB) error {
+			_, err := db.Revisions().Force(ctx, "leases/old")
+			return err
+		}, jay.ErrNotFound},
 		"Patch or insert": {func(db *jay.DB) error {
 			_, err := db.Patch(ctx, "leases/old", jay.Set("n", 1), jay.OrInsertPatched(empty), in)
 			return err

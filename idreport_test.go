@@ -306,8 +306,8 @@ func TestInspectIDs_IdentityHoles(t *testing.T) {
 // Ensure that documents that have expired count as deleted, and that a deleted document
 // with revisions does so however long ago it was deleted.
 func TestInspectIDs_ExpiredAndRevisions(t *testing.T) {
-	defer func(old uint64) { knobs.KeptEtags = old }(knobs.KeptEtags)
-	knobs.KeptEtags = 0
+	defer func(old uint64) { knobs.KeptChanges = old }(knobs.KeptChanges)
+	knobs.KeptChanges = 0
 	clock := newClock()
 	db := memory(t, &jay.Options{Now: clock.Now})
 	must(t, db.Revisions().Configure(ctx, jay.RevisionsConfiguration{Collections: map[string]jay.RevisionRule{"Kept": {}}}))

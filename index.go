@@ -267,6 +267,8 @@ func (db *DB) DropIndex(ctx context.Context, collection, name string) error {
 //		City  string    `jay:"index,index=byCityAndAge"`
 //		Born  time.Time `jay:"index=byCityAndAge,desc"`
 //		Tags  []string  `jay:"index"`
+//		Login string    `jay:"unique,where=Gone = false"`
+//		Gone  bool
 //		About string    `jay:"text,analyzer=english"`
 //		Lat   float64   `jay:"latitude"`
 //		Lng   float64   `jay:"longitude"`
@@ -285,8 +287,11 @@ func (db *DB) DropIndex(ctx context.Context, collection, name string) error {
 // "index" and "unique" declare an index on the field; with a name, all fields with that name form one index, in
 // the order of the struct. A name has letters, digits, _, -, . and /. "desc" makes the field descending in the
 // preceding declaration. "utc", for a text, indexes it as an instant, as "At as utc" does in Index.Fields. Both
-// words, "index,unique", declare one unique index. Fields of type time.Time, of pointers to it and of slices of
-// it are indexed as instants.
+// words, "index,unique", declare one unique index. "where=" restricts the preceding index to documents for which
+// the condition is true, as Index.Where does. The condition is everything after "where=", commas included, so it
+// comes last in a tag. If an index has several fields, the tag of one of them has the condition.
+//
+// Fields of type time.Time, of pointers to it and of slices of it are indexed as instants.
 //
 // EnsureIndexes replaces an existing index whose declaration differs, such as an index of an older Jay that
 // indexed times as text: see ReplaceIndex. It keeps indexes that are no longer declared. The other rules are
@@ -305,8 +310,8 @@ func (c *Collection[T]) EnsureIndexes(ctx context.Context, opts ...IndexOption) 
 	return db.EnsureIndexes(ctx, c.m.Collection, declared, opts...)
 }
 
-// EnsureIndex is DB.EnsureIndex for the collection, for an index that a tag cannot declare, such as one with a
-// condition. In addition it returns ErrIndex if a field or the condition names a member that the JSON of T does
+// EnsureIndex is DB.EnsureIndex for the collection, for an index that a tag cannot declare, such as one with the
+// option "sums". In addition it returns ErrIndex if a field or the condition names a member that the JSON of T does
 // not have, unless the collection has the option AnyField: such an index would be empty, and if it is unique,
 // it would refuse nothing. The check covers Fields and Where, and neither Options nor the fields of an index
 // with the option "each". On a collection from In, EnsureIndex returns ErrUsage.
@@ -322,8 +327,9 @@ func (c *Collection[T]) EnsureIndex(ctx context.Context, ix Index, opts ...Index
 }
 
 // DeclaredIndexes returns the indexes declared by the tags of T's fields, in the order of the fields.
-// CollectionOf returns ErrIndex for an invalid tag, and for an index on a field that is not in the body of a
-// document: the ID, the version, an unexported field and a field with the tag json:"-".
+// CollectionOf returns ErrIndex for an invalid tag, for a condition with a member that the JSON of T does not
+// have, and for an index on a field that is not in the body of a document: the ID, the version, an unexported
+// field and a field with the tag json:"-". It returns a *SyntaxError for a condition that cannot be parsed.
 func (c *Collection[T]) DeclaredIndexes() ([]Index, error) {
 	return catalog.Tagged(c.m.Type, c.m.Collection, c.m.Drop)
 }

@@ -168,39 +168,37 @@ func TestCollection_EnsureIndexes(t *testing.T) {
 	}
 }
 
+// tagsRefused checks that the tags of T are refused with an ErrIndex whose text has a part.
+func tagsRefused[T any](t *testing.T, db *jay.DB, part string) {
+	t.Helper()
+	if _, err := jay.CollectionOf[T](db); !errors.Is(err, jay.ErrIndex) || !strings.Contains(err.Error(), part) {
+		t.Errorf("%T: got %v, want an ErrIndex with %s", *new(T), err, part)
+	}
+}
+
 // Ensure that an index on a field which the body of no document has is refused: it was made, and
 // stayed empty.
 func TestDeclaredIndexes_NothingToIndex(t *testing.T) {
 	db := memory(t, nil)
-	refused := func(err error, field string) {
-		t.Helper()
-		if !errors.Is(err, jay.ErrIndex) || !strings.Contains(err.Error(), "field "+field) {
-			t.Errorf("got %v, want an ErrIndex of the field %s", err, field)
-		}
-	}
 	type identified struct {
 		ID string `jay:"unique"`
 	}
-	_, err := jay.CollectionOf[identified](db)
-	refused(err, "ID")
+	tagsRefused[identified](t, db, "field ID")
 	type renamed struct {
 		ID string `json:"key" jay:"index"`
 	}
-	_, err = jay.CollectionOf[renamed](db)
-	refused(err, "ID")
+	tagsRefused[renamed](t, db, "field ID")
 	type leftOut struct {
 		ID  string
 		Tag string `json:"-" jay:"index"`
 	}
-	_, err = jay.CollectionOf[leftOut](db)
-	refused(err, "Tag")
+	tagsRefused[leftOut](t, db, "field Tag")
 	type hidden struct {
 		ID  string
 		tag string `jay:"index"`
 	}
 	_ = hidden{}.tag
-	_, err = jay.CollectionOf[hidden](db)
-	refused(err, "tag")
+	tagsRefused[hidden](t, db, "field tag")
 	type Inner struct {
 		ID string `jay:"index"`
 	}
@@ -221,54 +219,40 @@ func TestDeclaredIndexes_NothingToIndex(t *testing.T) {
 // "index=" became the name of one index, and nothing told of it.
 func TestDeclaredIndexes_NameGoesOn(t *testing.T) {
 	db := memory(t, nil)
-	refused := func(err error, tag string) {
-		t.Helper()
-		if !errors.Is(err, jay.ErrIndex) || !strings.Contains(err.Error(), fmt.Sprintf("%q", tag)) {
-			t.Errorf("%s: got %v, want an ErrIndex that has the tag", tag, err)
-		}
-	}
 	type semicolon struct {
 		ID  string
 		Tag string `jay:"index=byTag;index=byDate"`
 	}
-	_, err := jay.CollectionOf[semicolon](db)
-	refused(err, "index=byTag;index=byDate")
+	tagsRefused[semicolon](t, db, `"index=byTag;index=byDate"`)
 	type blank struct {
 		ID  string
 		Tag string `jay:"index,unique=byTag desc"`
 	}
-	_, err = jay.CollectionOf[blank](db)
-	refused(err, "unique=byTag desc")
+	tagsRefused[blank](t, db, `"unique=byTag desc"`)
 	type twice struct {
 		ID  string
 		Tag string `jay:"index=byTag=byDate"`
 	}
-	_, err = jay.CollectionOf[twice](db)
-	refused(err, "index=byTag=byDate")
+	tagsRefused[twice](t, db, `"index=byTag=byDate"`)
 	type nameless struct {
 		ID  string
 		Tag string `jay:"index="`
 	}
-	_, err = jay.CollectionOf[nameless](db)
-	refused(err, "index=")
+	tagsRefused[nameless](t, db, `"index="`)
 	type descending struct {
 		ID  string
 		Tag string `jay:"index=byTag,desc=true"`
 	}
-	_, err = jay.CollectionOf[descending](db)
-	refused(err, "desc=true")
+	tagsRefused[descending](t, db, `"desc=true"`)
 	type twoWords struct {
 		ID string `jay:"id,index"`
 	}
-	_, err = jay.CollectionOf[twoWords](db)
-	refused(err, "id,index")
+	tagsRefused[twoWords](t, db, `"id,index"`)
 	type sameTwice struct {
 		ID  string
 		Tag string `jay:"index=byTag,index=byTag"`
 	}
-	if _, err = jay.CollectionOf[sameTwice](db); !errors.Is(err, jay.ErrIndex) {
-		t.Errorf("one field twice in an index: %v", err)
-	}
+	tagsRefused[sameTwice](t, db, "") // one field twice in an index
 
 	type good struct {
 		ID  string
@@ -279,6 +263,92 @@ func TestDeclaredIndexes_NameGoesOn(t *testing.T) {
 	if got, want := fmt.Sprint(declared), `[{by-Tag/2.ä [-Tag] false   map[]}]`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
+}
+
+// Ensure that the tag of a field can restrict an index to documents with a condition, that queries and writes go by it,
+// and that another condition in the tag replaces the index.
+func TestDeclaredIndexes_Where(t *testing.T) {
+	db := memory(t, nil)
+	type place struct {
+		City string `jay:"index=byCity"`
+	}
+	type account struct {
+		ID     string
+		Login  string `json:"login" jay:"index,unique=byLogin,where= State in ('open', 'held') "`
+		State  string `jay:"index=byCity,where=exists(login)"`
+		Text   string `jay:"text,analyzer=simple,where=not State = 'gone'"`
+		Places []place
+	}
+	accounts := collectionOf[account](t, db)
+	declared, err := accounts.DeclaredIndexes()
+	must(t, err)
+	want := `[{login [login] false   map[]} {byLogin [login] true State in ('open', 'held')  map[]} {byCity [State Places.City] false exists(login)  map[]} {text [Text] false not State = 'gone' text map[analyzer:simple]}]`
+	if got := fmt.Sprint(declared); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	must(t, accounts.EnsureIndexes(ctx))
+	put := func(login, state string) error {
+		_, err := accounts.Insert(ctx, &account{Login: login, State: state})
+		return err
+	}
+	must(t, put("ann", "gone"))
+	must(t, put("ann", "gone"))
+	must(t, put("ann", "open"))
+	if err := put("ann", "held"); !errors.Is(err, jay.ErrUnique) {
+		t.Errorf("a second ann: %v", err)
+	}
+
+	type later struct {
+		ID    string
+		Login string `json:"login" jay:"unique=byLogin,where=State = 'held'"`
+		State string
+	}
+	renewed := collectionOf[later](t, db, jay.Named(accounts.Name()))
+	must(t, renewed.EnsureIndexes(ctx))
+	must(t, put("ann", "open"))
+	must(t, put("ann", "held"))
+	if err := put("ann", "held"); !errors.Is(err, jay.ErrUnique) {
+		t.Errorf("a second ann that is held: %v", err)
+	}
+
+	type unknown struct {
+		ID    string
+		Login string `jay:"unique,where=Sate = 'open'"`
+		State string
+	}
+	tagsRefused[unknown](t, db, "Sate")
+	_, err = jay.CollectionOf[unknown](db, jay.AnyField())
+	must(t, err)
+	type unparsed struct {
+		ID    string
+		Login string `jay:"unique,where=State = "`
+	}
+	_, err = jay.CollectionOf[unparsed](db)
+	if !errors.Is(err, jay.ErrSyntax) || !strings.Contains(err.Error(), `index "Login": where`) {
+		t.Errorf("a condition that ends too early: %v", err)
+	}
+	type empty struct {
+		ID    string
+		Login string `jay:"unique,where= "`
+	}
+	tagsRefused[empty](t, db, "field Login")
+	type first struct {
+		ID    string
+		Login string `jay:"where=ID = 'a',unique"`
+	}
+	tagsRefused[first](t, db, "where=ID = 'a',unique")
+	type several struct {
+		ID string
+		A  string `jay:"index=both,where=A > 'a'"`
+		B  string `jay:"index=both,where=A > 'b'"`
+	}
+	tagsRefused[several](t, db, "field B")
+	type pair struct {
+		ID  string
+		Lat float64 `jay:"latitude,where=Lat > 1"`
+		Lng float64 `jay:"longitude"`
+	}
+	tagsRefused[pair](t, db, "field Lat")
 }
 
 // Ensure that an index of a typed collection is refused if it names a member that the type lacks, and made if it is right.

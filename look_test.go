@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -78,6 +79,9 @@ func TestLook(t *testing.T) {
 	must(t, err)
 	if !seen.Expiry.Disabled || seen.Engine.Commits != here.Engine.Commits || !reflect.DeepEqual(seen.Collections, here.Collections) || !reflect.DeepEqual(seen.Counters, here.Counters) {
 		t.Errorf("its figures: %+v, want %+v", seen, here)
+	}
+	if len(here.Memory.Shares) == 0 || seen.Memory.Shares != nil || seen.Memory.BoundBytes != 0 {
+		t.Errorf("its memory: %+v, of the owner %+v", seen.Memory, here.Memory)
 	}
 	usage, err := there.DiskUsage(ctx)
 	must(t, err)
@@ -189,6 +193,65 @@ func TestLook_DamagedFile(t *testing.T) {
 	if report.Found == 0 || len(report.Damages) == 0 || report.Damages[0].File == "" || report.FileBytes == 0 {
 		t.Errorf("the report: %+v", report)
 	}
+}
+
+// Ensure that a program which looks into a damaged database finds what its owner finds, and goes on reading: what could not be read ended
+// the connection, and everything after that was an ErrUnavailable.
+func TestLook_VerifyDamaged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("Pebble looks for the flipped bit of a damaged block, half a second for each read of it")
+	}
+	dir := filepath.Join(t.TempDir(), "db")
+	db := owner(t, dir, jay.Options{})
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range 20 {
+		var b jay.Batch
+		for j := range 200 {
+			b.Insert(fmt.Sprintf("notes/%04d", 200*i+j), fmt.Appendf(nil, `{"text":"%x%x%x%x"}`, random.Uint64(), random.Uint64(), random.Uint64(), random.Uint64()), jay.InCollection("Notes"))
+		}
+		_, err := db.Apply(ctx, &b)
+		must(t, err)
+	}
+	must(t, db.Compact(ctx))
+	must(t, db.Close())
+	tables, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+	must(t, err)
+	damaged := 0
+	for _, name := range tables {
+		text, err := os.ReadFile(name)
+		must(t, err)
+		if len(text) > 100_000 {
+			text[50_000] ^= 0xff
+			must(t, os.WriteFile(name, text, 0o600))
+			damaged++
+		}
+	}
+	if damaged == 0 {
+		t.Fatal("no table is large")
+	}
+
+	db = owner(t, dir, jay.Options{})
+	there := look(t, dir)
+	want, err := db.Verify(ctx, nil)
+	must(t, err)
+	got, err := there.Verify(ctx, nil)
+	must(t, err)
+	if want.Found < 2 || got.Found != want.Found || got.Documents != want.Documents || want.Documents == 0 || want.Documents == 4000 {
+		t.Errorf("got %d damages and %d documents, want %d and %d", got.Found, got.Documents, want.Found, want.Documents)
+	}
+	for i := range got.Damages {
+		equal(t, got.Damages[i].Subject, want.Damages[i].Subject)
+		equal(t, string(got.Damages[i].Key), string(want.Damages[i].Key))
+	}
+	down := 0
+	for range there.Documents(ctx, jay.Scan{Reverse: true}) {
+		down++
+	}
+	if down == 0 || down >= 4000 {
+		t.Errorf("%d documents can be read from the end", down)
+	}
+	_, err = there.Get(ctx, "notes/0000")
+	must(t, err)
 }
 
 // Ensure that the numbers of a database that reserves them ahead are those that it has used.

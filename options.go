@@ -303,8 +303,9 @@ type Options struct {
 	Memory *Memory
 
 	// MaxQueryBytes bounds the memory that one query takes for data that it cannot stream: documents to be
-	// sorted, groups, distinct rows, IDs already seen. A query that needs more fails with ErrQuery. The default
-	// is 64 MiB, or half of the share of MaxMemory for work if that is less.
+	// sorted, groups, distinct rows, IDs already seen, documents that an index of words has found. A query that
+	// needs more fails with ErrQuery. The default is 64 MiB, or half of the share of MaxMemory for work if that is
+	// less.
 	MaxQueryBytes int
 
 	// AutoIndexes is the number of indexes that queries may create automatically: after a query that examined

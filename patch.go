@@ -183,11 +183,7 @@ func patchThrough(ctx context.Context, a access, o *op) (PatchResult, error) {
 	if err != nil {
 		return PatchResult{}, err
 	}
-	o.Once = &write.Once{Request: r, Result: func() any {
-		kept := requests.WrittenOf(a.result(o))
-		kept.Patch = string(o.Patching.Status)
-		return kept
-	}}
+	o.Once = &write.Once{Request: r, Keeps: write.KeepsPatch, Of: ops}
 	var kept requests.Written
 	again, err := requests.Decode(a.write(ctx, ops), &kept)
 	if err != nil {

@@ -121,40 +121,29 @@ func TestEnsureIndexes_Places(t *testing.T) {
 		}
 	}
 
-	refused := func(err error, part string) {
-		t.Helper()
-		if !errors.Is(err, jay.ErrIndex) || !strings.Contains(err.Error(), part) {
-			t.Errorf("got %v, want %q", err, part)
-		}
-	}
 	type half struct {
 		ID  string
 		Lat float64 `jay:"latitude"`
 	}
-	_, err = jay.CollectionOf[half](db)
-	refused(err, "no field of the struct has longitude")
+	tagsRefused[half](t, db, "no field of the struct has longitude")
 	type twice struct {
 		ID         string
 		Lat, Other float64 `jay:"latitude"`
 	}
-	_, err = jay.CollectionOf[twice](db)
-	refused(err, "the field Lat has it, too")
+	tagsRefused[twice](t, db, "the field Lat has it, too")
 	type text struct {
 		ID  string
 		Lat string `jay:"latitude"`
 	}
-	_, err = jay.CollectionOf[text](db)
-	refused(err, "it is of a number")
+	tagsRefused[text](t, db, "it is of a number")
 	type number struct {
 		ID string
 		At int `jay:"place"`
 	}
-	_, err = jay.CollectionOf[number](db)
-	refused(err, "a place is a text")
+	tagsRefused[number](t, db, "a place is a text")
 	type listed struct {
 		ID    string
 		Stops []address
 	}
-	_, err = jay.CollectionOf[listed](db)
-	refused(err, "each element of a list")
+	tagsRefused[listed](t, db, "each element of a list")
 }

@@ -221,6 +221,30 @@ func TestRequestID_Update(t *testing.T) {
 	equal(t, body(t, db, "account"), fmt.Sprintf(`{"Cents":%d}`, ids+2))
 }
 
+// Ensure that a transaction returns nil if its function fails over what another one with its request ID has written.
+func TestRequestID_UpdateMeetsItself(t *testing.T) {
+	t.Parallel()
+	db := memory(t, nil)
+	runs := 0
+	var update func(nested bool) error
+	update = func(nested bool) error {
+		return db.Update(ctx, func(tx *jay.Tx) error {
+			if !nested {
+				runs++
+				must(t, update(true))
+				if _, err := db.Get(ctx, "users/1"); err == nil {
+					return errors.New("there is a user already")
+				}
+			}
+			return second(tx.Insert(ctx, "users/1", []byte(`{}`)))
+		}, jay.RequestID("once"))
+	}
+	if err := update(false); err != nil {
+		t.Errorf("got %v, though the call was carried out", err)
+	}
+	equal(t, runs, 1)
+}
+
 // Ensure that writes of one request ID at the same time have one effect, and the same answer.
 func TestRequestID_Writes_Concurrent(t *testing.T) {
 	db := memory(t, nil)

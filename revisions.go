@@ -403,7 +403,8 @@ type RevisionPurge struct {
 	// that happened before it. The zero value means any time.
 	Before time.Time
 	// Retention removes the revisions that the rules of the configuration no longer keep. It cannot be combined
-	// with Before.
+	// with Before. Imported revisions whose document is not there stay, unless the newest of them is a deletion:
+	// an import stores the document after them.
 	Retention bool
 
 	// After continues after this ID: set it to RevisionsPurged.Next of an interrupted purge.

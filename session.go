@@ -96,7 +96,8 @@ func (s *Session) DeleteID(id string) error { return s.inner().DeleteID(id) }
 func (s *Session) Evict(v any) error { return s.inner().Evict(v) }
 
 // Refresh reads the entity's document again and stores it in the struct, over unsaved changes. It returns
-// ErrNotFound, and changes nothing, if the document no longer exists.
+// ErrNotFound, and changes nothing, if the document no longer exists. If a save of the entity is in doubt, Refresh
+// first finds out what became of it, as SaveChanges does.
 func (s *Session) Refresh(ctx context.Context, v any) error { return s.inner().Refresh(ctx, v) }
 
 // Reattach moves the session to another handle of the same database, which the program opened after
@@ -227,9 +228,18 @@ func QueryOf[T any](s *Session) Query[T] {
 // structs, and the session tracks further changes from the saved state.
 //
 // After an error nothing was written, the session is unchanged, and SaveChanges can be called again; IDs that
-// Store has assigned stay. After ErrUnknownOutcome, open the database again first: see Reattach. Until then
-// SaveChanges returns ErrFailed. Afterwards SaveChanges checks whether the write survived, by the versions that
-// the write would have given the documents, and does not repeat a write that survived.
+// Store has assigned stay.
+//
+// ErrUnknownOutcome is the exception: the save is in doubt. Call SaveChanges again. It finds out what became of
+// the save, does not repeat one that was written, and saves what has changed since. If the context had ended, or
+// the coordinator of a cluster had not answered, it waits for the outcome. If the log could not be written, it
+// returns ErrFailed until the session is on a database that was opened again: see Reattach. A save is recognised
+// by the versions that it would have given the documents. If others have overwritten or deleted all of them, if a
+// document that was not there before is not there, or if the coordinator's decision was carried out by an earlier
+// opening of the database, SaveChanges may not be able to tell. Then it returns ErrUnknownOutcome again and writes
+// nothing: Clear the session, and load the documents again.
+//
+// SaveChanges returns ErrReadOnly for changes of a database that was opened with Look.
 //
 // With RequestID the writes are made once. A repeated call, such as from another session that has done the same
 // work again, writes nothing: the new entities get the IDs and versions of the first call, in the order in
@@ -275,7 +285,8 @@ func (s *Session) WhatChanged() ([]EntityChanges, error) {
 	return out, nil
 }
 
-// HasChanges reports whether SaveChanges would write anything.
+// HasChanges reports whether SaveChanges would write anything, compare-exchange values included. While a save is in
+// doubt, its changes count as not written.
 func (s *Session) HasChanges() (bool, error) { return s.inner().HasChanges() }
 
 // ForceRevision makes the next SaveChanges keep a revision of the stored document of the entity, and a revision

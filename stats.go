@@ -39,7 +39,8 @@ type Stats struct {
 	Attachments   AttachmentStats   `json:"attachments"`
 	Subscriptions SubscriptionStats `json:"subscriptions"`
 
-	// Memory is the division of Options.MaxMemory, and the use of each share.
+	// Memory is the division of Options.MaxMemory, and the use of each share. It is empty for a database from
+	// Look: the memory belongs to the program that has the database open, whose Stats shows it.
 	Memory MemoryStats `json:"memory"`
 
 	// SchemaWarnings lists the collections into which documents that violate the schema were written since
@@ -220,7 +221,9 @@ func readStats(ctx context.Context, db *DB, s *Stats) (err error) {
 		return err
 	}
 	s.Engine = db.core.Env.Engine.Stats()
-	s.Memory = memoryStats(&db.core, db.memory, &s.Engine)
+	if db.core.Owner == nil {
+		s.Memory = memoryStats(&db.core, db.memory, &s.Engine)
+	}
 	for _, w := range db.core.Schemas.Warned() {
 		s.SchemaWarnings = append(s.SchemaWarnings, SchemaWarning(w))
 	}

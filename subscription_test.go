@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -669,6 +670,66 @@ func TestSubscription_WorkersAndWriters(t *testing.T) {
 	for etag, n := range times {
 		if n > 1 {
 			t.Errorf("etag %d was sent %d times", etag, n)
+		}
+	}
+}
+
+// Ensure that the worker of a dropped subscription acknowledges nothing for one that was created under its name, whose documents would never be
+// sent.
+func TestSubscription_CreatedAgain(t *testing.T) {
+	for name, raise := range map[string]func(db *jay.DB){ // what makes another worker count
+		"reset": func(db *jay.DB) { must(t, db.Subscriptions().Reset(ctx, "all", "")) },
+		"worked": func(db *jay.DB) {
+			refused := errors.New("refused")
+			if err := db.Subscriptions().Work(ctx, "all", &jay.WorkOptions{InUse: jay.ReplaceWorker}, func(context.Context, *jay.SubscriptionBatch) error { return refused }); !errors.Is(err, refused) {
+				t.Fatal(err)
+			}
+		},
+	} {
+		db := memory(t, nil)
+		for i := range 3 {
+			put(t, db, fmt.Sprint("docs/", i), `{}`, jay.InCollection("Docs"))
+		}
+		subscribed(t, db, jay.Subscription{Name: "all", Query: "from Docs"})
+		in, goOn, done := make(chan bool), make(chan bool), make(chan error, 1)
+		go func() {
+			done <- db.Subscriptions().Work(ctx, "all", nil, func(context.Context, *jay.SubscriptionBatch) error {
+				in <- true
+				<-goOn
+				return nil
+			})
+		}()
+		<-in
+		must(t, db.Subscriptions().Drop(ctx, "all"))
+		subscribed(t, db, jay.Subscription{Name: "all", Query: "from Docs"})
+		raise(db)
+		close(goOn)
+		if err := <-done; err == nil {
+			t.Errorf("%s: the worker of the subscription that was dropped returned nil", name)
+		}
+		equal(t, sent(t, db, "all", jay.WorkOptions{}), "docs/0 docs/1 docs/2")
+	}
+}
+
+// Ensure that the delay of a document that has failed often is the longest there is, however long the first one is.
+func TestSubscription_LongDelays(t *testing.T) {
+	for _, delay := range []time.Duration{3 * time.Hour, 24 * time.Hour, math.MaxInt64} {
+		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		db := memory(t, &jay.Options{Now: func() time.Time { return now }})
+		put(t, db, "docs/1", `{}`, jay.InCollection("Docs"))
+		must(t, db.Subscriptions().Ensure(ctx, jay.Subscription{Name: "all", Query: "from Docs", RetryDelay: delay, MaxFailures: 1000}))
+		for round := range 30 {
+			sent := 0
+			must(t, db.Subscriptions().Work(ctx, "all", &jay.WorkOptions{UntilCaughtUp: true}, func(_ context.Context, b *jay.SubscriptionBatch) error {
+				sent++
+				return b.Fail("docs/1", errors.New("refused"))
+			}))
+			failures, err := db.Subscriptions().Failures(ctx, "all")
+			must(t, err)
+			if sent != 1 || !failures[0].Due.Equal(now.Add(time.Hour)) {
+				t.Fatalf("a delay of %v, round %d: sent %d times, due in %v", delay, round, sent, failures[0].Due.Sub(now))
+			}
+			now = now.Add(time.Hour)
 		}
 	}
 }

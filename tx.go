@@ -122,7 +122,7 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...TxOption) 
 		if err := requests.CheckID(o.id); err != nil {
 			return fmt.Errorf("update: %w", err)
 		}
-		o.Once = &write.Once{Request: &requests.Request{ID: o.id, Call: "update"}, Result: func() any { return nil }}
+		o.Once = &write.Once{Request: &requests.Request{ID: o.id, Call: "update"}, Keeps: write.KeepsNothing}
 	}
 	issued := txn.NewIssued()
 	if db.core.Watch == nil {

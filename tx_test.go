@@ -3,6 +3,7 @@ package jay_test
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/jaydb/jay"
@@ -95,6 +96,9 @@ func TestUpdate_Conflict(t *testing.T) {
 			if found, _ := db.Exists(ctx, "result"); found == test.lost {
 				t.Errorf("result stored: %v", found)
 			}
+			if deleted := strings.HasSuffix(test.name, "lost one"); deleted && !strings.Contains(err.Error(), `"users/ann": it was deleted after`) {
+				t.Errorf("got %v", err)
+			}
 			if err := db.Update(ctx, run, jay.Retry(1)); err != nil && !errors.Is(err, jay.ErrNotFound) {
 				t.Errorf("second try: %v", err)
 			}
@@ -123,4 +127,18 @@ func walkIn(s jay.Scan) func(*jay.Tx) error {
 
 func putOut(id string) func(*jay.DB) error {
 	return func(db *jay.DB) error { _, err := db.Put(ctx, id, json.RawMessage(`{"new":true}`)); return err }
+}
+
+// Ensure that a transaction may swap values of a unique index, if it takes one away before it gives it to another document.
+func TestUpdate_UniqueInOrder(t *testing.T) {
+	db := memory(t, nil)
+	must(t, db.EnsureIndex(ctx, "Seats", jay.Index{Fields: []string{"Who"}, Unique: true, Where: "Who != null"}))
+	put(t, db, "seats/1", `{"Who":"ann"}`, jay.InCollection("Seats"))
+	put(t, db, "seats/2", `{"Who":null}`, jay.InCollection("Seats"))
+	free := func(tx *jay.Tx) error { _, err := tx.Put(ctx, "seats/1", json.RawMessage(`{"Who":null}`)); return err }
+	take := func(tx *jay.Tx) error { _, err := tx.Put(ctx, "seats/2", json.RawMessage(`{"Who":"ann"}`)); return err }
+	if err := db.Update(ctx, func(tx *jay.Tx) error { return errors.Join(take(tx), free(tx)) }); !errors.Is(err, jay.ErrUnique) {
+		t.Errorf("taken, then freed: %v", err)
+	}
+	must(t, db.Update(ctx, func(tx *jay.Tx) error { return errors.Join(free(tx), take(tx)) }))
 }

@@ -32,6 +32,33 @@ type plainTicket struct {
 
 const ticketUntil = `{"@expires":"2026-11-21T13:00:00.0000000Z"}`
 
+// Ensure that a repeated call with a request ID leaves the expiry of the value as the caller has set it, and the document's as it is.
+func TestExpires_Field_Repeated(t *testing.T) {
+	db := memory(t, nil)
+	c := collectionOf[ticket](t, db)
+	at := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, set := range []time.Time{at, at.Add(time.Hour), {}} {
+		v := &ticket{Owner: "Ann", Until: set}
+		m, err := c.Put(ctx, v, jay.RequestID("once"))
+		if !set.Equal(at) { // another body
+			if !errors.Is(err, jay.ErrRequestID) || !v.Until.Equal(set) {
+				t.Errorf("another expiry: %v, the field is %v", err, v.Until)
+			}
+			v = &ticket{Owner: "Ann", Until: at}
+			m, err = c.Put(ctx, v, jay.RequestID("once"))
+		}
+		must(t, err)
+		equal(t, m.ID, "tickets/1-A")
+		equal(t, v.ID, "tickets/1-A")
+		if !v.Until.Equal(at) {
+			t.Errorf("the field is %v", v.Until)
+		}
+	}
+	got, err := c.Get(ctx, "tickets/1-A")
+	must(t, err)
+	equal(t, got.Until.Equal(at), true)
+}
+
 // Ensure that the field tagged as the expiry decides it in every way of writing a value, and that every
 // way of reading fills it.
 func TestExpires_Field(t *testing.T) {

@@ -113,7 +113,7 @@ func (db *DB) applyOnce(ctx context.Context, b *Batch, opts []CallOption) ([]Met
 				return nil, write.OpError(b.ops, o, write.ErrPartOfCall)
 			}
 		}
-		keepResults(db, b.ops, r)
+		keepResults(b.ops, r)
 		defer func() { b.ops[0].Once = nil }()
 	}
 	var kept []requests.Written
@@ -428,7 +428,7 @@ func writeOnce(ctx context.Context, a access, ops []*op) (all []Metadata, again 
 	if err != nil {
 		return nil, false, err
 	}
-	keepResults(a, ops, r)
+	keepResults(ops, r)
 	var kept []requests.Written
 	if again, err = requests.Decode(a.write(ctx, ops), &kept); err != nil {
 		return nil, again, err
@@ -443,14 +443,8 @@ func writeOnce(ctx context.Context, a access, ops []*op) (all []Metadata, again 
 }
 
 // keepResults makes the first of ops keep the results of all in its transaction.
-func keepResults(a access, ops []*op, r *requests.Request) {
-	ops[0].Once = &write.Once{Request: r, Result: func() any {
-		kept := make([]requests.Written, len(ops))
-		for i, o := range ops {
-			kept[i] = requests.WrittenOf(a.result(o))
-		}
-		return kept
-	}}
+func keepResults(ops []*op, r *requests.Request) {
+	ops[0].Once = &write.Once{Request: r, Keeps: write.KeepsResults, Of: ops}
 }
 
 // keptResults returns results as Apply does.

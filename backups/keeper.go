@@ -67,8 +67,10 @@ func Open(db *jay.DB, o Options) (*Keeper, error) {
 type Source func(ctx context.Context) (db *jay.DB, release func(), err error)
 
 // OpenFrom is Open for a database that is not open all the time. The Keeper calls source for each
-// backup, and source must always return the same database. Run ends when source returns
-// jay.ErrNoDatabase. Any other error of source is a failed backup, which the Keeper tries again.
+// backup. If source returns another database than the one whose backups the directory has, such as
+// one that was made under the same name later, the backup fails with jay.ErrUsage, and the directory stays
+// as it is. Run ends when source returns jay.ErrNoDatabase. Any other error of source is a failed
+// backup, which the Keeper tries again.
 func OpenFrom(ctx context.Context, source Source, o Options) (*Keeper, error) {
 	return open(ctx, source, false, o)
 }
@@ -169,6 +171,14 @@ func (k *Keeper) checkOwner(ctx context.Context, d directory) error {
 		return err
 	}
 	defer release()
+	return d.checkOwner(db)
+}
+
+// checkOwner refuses a database of which the directory has no backups, but has those of another one.
+func (d *directory) checkOwner(db *jay.DB) error {
+	if len(d.backups) == 0 {
+		return nil
+	}
 	own, err := idOf(db)
 	if err != nil {
 		return err
@@ -303,11 +313,11 @@ func (k *Keeper) make(ctx context.Context) (b Backup, err error) {
 	}
 	if base != nil {
 		b.Path = k.o.FS.PathJoin(k.o.Dir, fmt.Sprintf("%08d", b.Number)+sinceSuffix)
-		b.BackupInfo, err = k.write(ctx, b.Path, jay.BackupSince(base.ID))
+		b.BackupInfo, err = k.write(ctx, d, b.Path, jay.BackupSince(base.ID))
 	}
 	if base == nil || errors.Is(err, jay.ErrBackupBase) {
 		b.Path = k.o.FS.PathJoin(k.o.Dir, fmt.Sprintf("%08d", b.Number)+fullSuffix)
-		b.BackupInfo, err = k.write(ctx, b.Path)
+		b.BackupInfo, err = k.write(ctx, d, b.Path)
 	}
 	if err != nil {
 		return b, err
@@ -320,13 +330,16 @@ func (k *Keeper) make(ctx context.Context) (b Backup, err error) {
 	return b, nil
 }
 
-// write makes a backup in a file of the directory.
-func (k *Keeper) write(ctx context.Context, path string, opts ...jay.BackupOption) (jay.BackupInfo, error) {
+// write makes a backup in a file of the directory, whose other ones are those of d.
+func (k *Keeper) write(ctx context.Context, d directory, path string, opts ...jay.BackupOption) (jay.BackupInfo, error) {
 	db, release, err := k.source(ctx)
 	if err != nil {
 		return jay.BackupInfo{}, err
 	}
 	defer release()
+	if err := d.checkOwner(db); err != nil { // a server may have made another one with this name since
+		return jay.BackupInfo{}, err
+	}
 	k.learn(db)
 	switch {
 	case k.o.Plain:

@@ -8,8 +8,9 @@ import (
 
 // FillDisk fills the disk: from now on no file can grow, and no file can be made. The error is
 // storagetest.ErrFull, which is a syscall.ENOSPC. The write that meets it returns
-// jay.ErrUnknownOutcome, and later writes return jay.ErrFailed. Reads go on. Restart makes room and
-// opens the database again.
+// jay.ErrUnknownOutcome, and later writes return jay.ErrFailed. Reads go on, except those that would have
+// to show the write of unknown outcome, such as queries of its collection. Restart makes room and opens the
+// database again.
 func (db *DB) FillDisk() { db.Disk.Fill() }
 
 // FailSyncs lets n more commits reach the disk. From then on syncs and writes fail with

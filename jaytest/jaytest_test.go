@@ -148,6 +148,44 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// Ensure that after a write of unknown outcome those reads fail that would have to show it, and no others.
+func TestFillDisk_Reads(t *testing.T) {
+	db := jaytest.Open(t, nil)
+	put(t, db.DB, "orders/1", `{"n":1}`, jay.InCollection("Orders"))
+	put(t, db.DB, "orders/2", `{"n":1}`, jay.InCollection("Orders"))
+	put(t, db.DB, "others/1", `{"n":1}`, jay.InCollection("Others"))
+	if err := db.EnsureIndex(ctx, "Orders", jay.Index{Fields: []string{"n"}}); err != nil {
+		t.Fatal(err)
+	}
+	db.FillDisk()
+	if _, err := db.Put(ctx, "orders/1", json.RawMessage(`{"n":20}`)); !errors.Is(err, jay.ErrUnknownOutcome) {
+		t.Fatalf("got %v", err)
+	}
+	get := func(id string) error { _, err := db.Get(ctx, id); return err }
+	all := func(q jay.Query[jay.Document]) error { _, err := q.All(ctx); return err }
+	count := func(collection string) error { _, err := db.Query(collection).Count(ctx); return err }
+	for name, err := range map[string]error{
+		"Get": get("orders/1"), "a query by an index": all(db.Query("Orders").Where(jay.Eq("n", 1)).NoScan()),
+		"a query by a scan": all(db.Query("Orders").NoIndex()), "Count": count("Orders"),
+	} {
+		if !errors.Is(err, jay.ErrUnknownOutcome) {
+			t.Errorf("%s: %v, want ErrUnknownOutcome", name, err)
+		}
+	}
+	for name, err := range map[string]error{"Get of another document": get("orders/2"), "a query of another collection": all(db.Query("Others")), "Count of another": count("Others")} {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := db.Put(ctx, "orders/3", json.RawMessage(`{}`)); !errors.Is(err, jay.ErrFailed) {
+		t.Errorf("a later write: %v, want ErrFailed", err)
+	}
+	db.Restart()
+	if err := errors.Join(get("orders/1"), all(db.Query("Orders")), count("Orders")); err != nil {
+		t.Errorf("after a restart: %v", err)
+	}
+}
+
 // Ensure that a loss of power takes what was not synced, and nothing else.
 func TestCutPower(t *testing.T) {
 	for _, durability := range []jay.Durability{jay.Synced, jay.Relaxed} {

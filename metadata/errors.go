@@ -14,7 +14,7 @@ type ConflictError struct {
 	ID       string // "" for a new document that has none yet
 	Expected string // the change vector asked for; "" means it must not exist
 	Actual   string // the document's change vector; "" if it does not exist
-	Walk     string // the range that a transaction walked over before the document changed; else ""
+	Walk     string // what a transaction had read, such as a collection, before the document in it changed; else ""
 }
 
 // Error names the expected and the actual state.
@@ -25,8 +25,10 @@ func (e *ConflictError) Error() string {
 	}
 	expected, actual := errs.Shorten(e.Expected), errs.Shorten(e.Actual)
 	switch {
+	case e.Walk != "" && e.Actual == "":
+		return fmt.Sprintf("jay: conflict on %s: it was deleted after the transaction had read the %s", name, e.Walk)
 	case e.Walk != "":
-		return fmt.Sprintf("jay: conflict on %s: it was written, as %s, after the transaction had walked over the %s", name, actual, e.Walk)
+		return fmt.Sprintf("jay: conflict on %s: it was written, as %s, after the transaction had read the %s", name, actual, e.Walk)
 	case e.Actual == "" && e.Expected == "":
 		return fmt.Sprintf("jay: conflict on %s: a document that is not there cannot be deleted on the condition that it is not there", name)
 	case e.Actual == "":

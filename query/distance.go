@@ -109,7 +109,7 @@ func distanceOf(c *computation, o *operation) (Value, error) {
 		}
 		work := 1 + len(v.raw)
 		if place.Other != nil {
-			work *= placeWork
+			work *= geo.Work
 		}
 		return c.reader.pace.Spend(work)
 	}

@@ -63,10 +63,6 @@ func (e *Place) Holds(v geo.Value) bool {
 	return !v.Intersects(e.Shape.place)
 }
 
-// placeWork is what the reading of a byte of a place with several vertices counts, in units of
-// Pace: its lines are compared with one another.
-const placeWork = 20
-
 // PlaceOf returns the place of a value, which is a text of WKT, or an object of GeoJSON.
 func PlaceOf(v Value) (place geo.Value, is bool) {
 	var err error
@@ -84,7 +80,7 @@ func PlaceOf(v Value) (place geo.Value, is bool) {
 // lies reports whether a value satisfies an opPlace.
 func (m *Matcher) lies(c *condition, v Value) bool {
 	place, is := PlaceOf(v)
-	if place.Other != nil && !m.pace.Spend(placeWork*len(v.raw)) {
+	if place.Other != nil && !m.pace.Spend(geo.Work*len(v.raw)) {
 		return false
 	}
 	return is && c.place.Holds(place)

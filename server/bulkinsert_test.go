@@ -353,6 +353,30 @@ func TestBulkInsert_ManyOpen(t *testing.T) {
 	h.idle()
 }
 
+// Ensure that a bulk insert which skips unchanged documents pays for the IDs that it remembers, and remembers no more
+// bytes of them than that: it stores what it has got before it forgets them.
+func TestBulkInsert_SkipUnchanged_LongIDs(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	insert := func(parameters string) (paid int64, batches string) {
+		id := h.operationID()
+		w, ended := h.openBulkInsert(id + parameters)
+		for i := range 520 { // 2,000 bytes and 64 of each are 1.02 MiB; a batch has 2 MiB
+			_, _ = fmt.Fprintf(w, "%s%s", "[,"[min(i, 1):min(i, 1)+1], put(fmt.Sprintf("%s%s%04d", strings.Repeat("x", 1966), parameters, i), i))
+		}
+		_, paid = h.s.CheckLoad()
+		_, _ = io.WriteString(w, "]")
+		_ = w.Close()
+		equal(t, "status", (<-ended).status, 200)
+		return paid, h.ended("/databases/a/operations/state?id="+id).text(t, "Result", "BatchCount")
+	}
+	paid, _ := insert("")
+	more, batches := insert("&skipOverwriteIfUnchanged=true")
+	equal(t, "paid for IDs", more-paid, 1<<20)
+	equal(t, "one batch", batches == "1", false) // there are more if the machine is slow: a batch waits for a second
+}
+
 // Ensure that a document which is stored as it is sent keeps its version, if the client
 // asks for that, also when it was changed earlier in the stream.
 func TestBulkInsert_SkipUnchanged(t *testing.T) {

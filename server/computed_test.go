@@ -593,6 +593,7 @@ func TestComputed_RefusedOverPrograms(t *testing.T) {
 // Ensure that pages of documents with several entries, in an order and in any, are together what is found without pages, whatever the
 // number of entries of a document is, and that the total of each page is their number.
 func TestComputed_RandomPages(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	h := start(t)
 	h.create("a")

@@ -31,6 +31,9 @@ func (s *Server) Sweep(ctx context.Context, database string) error {
 // CloseIdle does what happens now and then, for tests.
 func (s *Server) CloseIdle() { s.inner.Databases.CloseIdle() }
 
+// ExpireRejects does what happens now and then, for tests.
+func (s *Server) ExpireRejects() { s.inner.Rejects.Expire(s.inner.Options.Now()) }
+
 // EndStreams does what happens now and then, for tests.
 func (s *Server) EndStreams() { s.inner.Auth.EndStreams() }
 

@@ -226,3 +226,29 @@ func TestBounds_QueryTime(t *testing.T) {
 	h.checkProblem(h.do("POST", "/jay/v1/databases/a/query", `{"query":"from X"}`), 408, "RavenTimeoutException")
 	h.want(200, "GET", "/databases/a/docs?id=x", "")
 }
+
+// Ensure that reads that may look at many documents, revisions or values without a query end after the time of a query,
+// and that streams, and reads of a bounded number, do not.
+func TestBounds_QueryTime_Reads(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	h := startIn(t, dir)
+	h.create("a")
+	h.want(201, "PUT", "/databases/a/docs?id=x", `{"n":1,"@metadata":{"@collection":"X"}}`)
+	h.stop()
+	h = startIn(t, dir, func(o *server.Options) { o.QueryTimeout = time.Nanosecond })
+	for _, path := range []string{
+		"/databases/a/docs", "/databases/a/docs?start=1000000000", "/databases/a/docs?startsWith=x&matches=*z", "/databases/a/docs?startsWith=x&start=1000000000",
+		"/databases/a/docs?id=x&id=y", "/databases/a/docs?id=x&include=n", "/databases/a/revisions?id=x", "/databases/a/revisions/count?id=x", "/databases/a/cmpxchg?start=1000000000",
+		"/jay/v1/databases/a/documents?startsWith=y", "/jay/v1/databases/a/revisions?id=x", "/jay/v1/databases/a/fields?collection=X", "/jay/v1/databases/a/rows", "/jay/v1/databases/a/ids",
+	} {
+		h.checkProblem(h.do("GET", path, ""), 408, "RavenTimeoutException")
+	}
+	h.checkProblem(h.do("POST", "/databases/a/docs", `{"Ids":["x","y"]}`), 408, "RavenTimeoutException")
+	for _, path := range []string{
+		"/databases/a/docs?id=x", "/databases/a/streams/docs?startsWith=x&matches=*z", "/jay/v1/databases/a/export", "/jay/v1/databases/a/document?id=x",
+		"/databases/a/stats", "/databases/a/collections/stats", "/databases/a/indexes/errors", "/jay/v1/databases/a/stats", "/jay/v1/databases/a/disk",
+	} {
+		h.want(200, "GET", path, "")
+	}
+}

@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -259,6 +260,88 @@ func TestChanges_SlowReader(t *testing.T) {
 	}
 	quick.conn.CloseNow()
 	h.idle()
+}
+
+// Ensure that a socket pays for the names that it watches, once for each, as long as it watches them, and that one for
+// which there is no memory is refused and the socket lives on.
+func TestChanges_NamesArePaid(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	h.s.BoundRequests(1<<20, 0) // half of it for one sender
+	l := h.listen()
+	name := func(i int) string { return fmt.Sprintf(`"%s%04d"`, strings.Repeat("x", 2000), i) }
+	paid := func() int64 {
+		l.command("watch-topology-change", `null`) // confirms all that was sent before
+		_, bytes := h.s.CheckLoad()
+		for more := jaytest.Patience(); more(bytes%(2004+64) == 0); _, bytes = h.s.CheckLoad() { // the confirmation is paid for until it is sent
+			time.Sleep(time.Millisecond)
+		}
+		return bytes / (2004 + 64)
+	}
+	for i, kind := range []string{"doc", "prefix", "collection", "index", "operation"} {
+		l.command("watch-"+kind, name(0))
+		l.command("watch-"+kind, name(0))
+		equal(t, kind, paid(), int64(i+1))
+	}
+	for _, kind := range []string{"doc", "prefix", "collection", "index", "operation"} {
+		l.command("unwatch-"+kind, name(0))
+		l.command("unwatch-"+kind, name(0))
+	}
+	equal(t, "names", paid(), 0)
+	for i, kind := range []string{"doc", "prefix", "collection", "index", "operation"} {
+		n := 0
+		for ; n < 300; n++ {
+			l.send(fmt.Sprintf(`{"CommandId":1,"Command":"watch-%s","Param":%s}`, kind, name(n)))
+			m, err := l.next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m["Type"] == "Error" {
+				if !strings.Contains(fmt.Sprint(m["Exception"]), "RequestTooLargeException") {
+					t.Errorf("%s: got %v", kind, m)
+				}
+				break
+			}
+		}
+		if n < 240 || n == 300 {
+			t.Errorf("%s: %d names of 2,000 bytes fit into 512 KiB", kind, n)
+		}
+		if i == 4 {
+			break // the end of the socket gives the others back
+		}
+		for n--; n >= 0; n-- {
+			l.command("unwatch-"+kind, name(n))
+		}
+		equal(t, "names", paid(), 0)
+	}
+	l.conn.CloseNow()
+	h.idle()
+
+	// Short names fill the memory to the last byte: the replies to commands still fit.
+	h.s.BoundRequests(4000, 2000)
+	l = h.listen()
+	for i := range 50 {
+		l.send(fmt.Sprintf(`{"CommandId":1,"Command":"watch-doc","Param":"%d"}`, i))
+		if _, err := l.next(); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	l.command("unwatch-doc", `"0"`)
+}
+
+// Ensure that a socket without memory for its messages is closed with that reason, and not as one that reads too slowly.
+func TestChanges_NoMemory(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	l := h.listen()
+	h.s.BoundRequests(20, 10)
+	l.send(`{"CommandId":1,"Command":"watch-docs"}`)
+	var closed websocket.CloseError
+	if _, err := l.next(); !errors.As(err, &closed) || closed.Code != websocket.StatusPolicyViolation || !strings.Contains(closed.Reason, "memory") {
+		t.Errorf("got %v", err)
+	}
 }
 
 // Ensure that the number of sockets is bounded, that they end with their database and

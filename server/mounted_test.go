@@ -3,10 +3,13 @@ package server_test
 import (
 	"context"
 	"errors"
+	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jaydb/jay"
@@ -219,6 +222,42 @@ func TestHandler_Guards(t *testing.T) {
 	h.want(200, "GET", doc, "", "Cookie", "session=1")
 }
 
+// Ensure that what changes something by GET shows its origin if it brings the cookie of the program's session, as other
+// changes do, and that what only reads need not, whatever right it needs.
+func TestHandler_Guards_Get(t *testing.T) {
+	t.Parallel()
+	h := mountAt(t, "/admin/db", anAdmin)
+	for path, changes := range map[string]bool{
+		"/databases/a/hilo/next?tag=x":                   true,
+		"/jay/v1/databases/a/backup":                     true,
+		"/jay/v1/databases/a/backup?since=x":             true,
+		"/jay/v1/databases/a/backup?once=false":          true,
+		"/jay/v1/databases/a/backup?once=true":           false,
+		"/jay/v1/databases/a/import/rejects?operation=1": false,
+		"/jay/v1/databases/a/export":                     false,
+		"/jay/v1/tokens":                                 false,
+		"/jay/v1/server":                                 false,
+		"/jay/v1/session":                                false,
+		"/jay/v1/operations":                             false,
+		"/admin/databases?name=a":                        false,
+		"/operations/state?id=1":                         false,
+		"/databases":                                     false,
+		"/databases/a/operations/next-operation-id":      false,
+		"/databases/a/queries?query=from+X":              false,
+		"/metrics":                                       false,
+		"/studio/db/a/documents":                         false,
+	} {
+		if a := h.do("GET", path, "", "Cookie", "session=1"); (a.status == 403) != changes {
+			t.Errorf("%s: status %d", path, a.status)
+		}
+		for _, headers := range [][]string{nil, {"Cookie", "session=1", "Sec-Fetch-Site", "same-origin"}, {"Cookie", "session=1", "Origin", h.http.URL}} {
+			if a := h.do("GET", path, "", headers...); a.status == 403 {
+				t.Errorf("%s with %v: status %d", path, headers, a.status)
+			}
+		}
+	}
+}
+
 // Ensure that a feed ends when the hook no longer gives the right to it.
 func TestHandler_StreamEnds(t *testing.T) {
 	t.Parallel()
@@ -251,6 +290,36 @@ func TestHandler_StreamEnds(t *testing.T) {
 		}
 	}()
 	<-ended
+}
+
+// Ensure that a panic of the hook, when it is asked again for a feed, ends the feed and not the program, and is logged with its stack.
+func TestHandler_StreamEnds_Panic(t *testing.T) {
+	t.Parallel()
+	var fails atomic.Bool
+	hook := func(*http.Request) (string, server.Rights) {
+		if fails.Load() {
+			panic("the hook has failed")
+		}
+		return "ann", server.Rights{"a": server.ReadRight}
+	}
+	var logged strings.Builder
+	h := mountAt(t, "/x", hook, func(o *server.Options) {
+		o.Logger = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelError}))
+	})
+	reply, err := http.Get(h.http.URL + "/x/jay/v1/databases/a/changes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	fails.Store(true)
+	h.s.EndStreams()
+	if _, err := io.Copy(io.Discard, reply.Body); err == nil {
+		t.Error("the feed has ended as if it were whole")
+	}
+	h.stop()
+	if text := logged.String(); !strings.Contains(text, "panic: the hook has failed") || !strings.Contains(text, "goroutine ") {
+		t.Errorf("the log has %q", text)
+	}
 }
 
 // Ensure that a mounted database is the program's: the end of the server leaves it open, and requests after the program has

@@ -89,9 +89,10 @@ type Options struct {
 	// compare exchange, cluster-wide sessions. The default is 10 seconds.
 	ClusterTimeout time.Duration
 
-	// QueryTimeout bounds the time of a query, and of any other request that may read many documents.
-	// A request that takes longer ends with 408. Streams, which take as long as their readers, and
-	// operations have no such bound. The default is 5 minutes, as in RavenDB.
+	// QueryTimeout bounds the time of a query, and of any other request that may read many documents,
+	// revisions or compare-exchange values. A request that takes longer ends with 408. Streams, which
+	// take as long as their readers, and operations have no such bound. The default is 5 minutes, as in
+	// RavenDB.
 	QueryTimeout time.Duration
 
 	// Address is the URL under which other machines reach the server, for the list of the

@@ -67,12 +67,14 @@ func (s *Server) CheckAddress(a net.Addr) error { return s.inner.CheckAddress(a)
 //
 // Many goroutines call authorize at the same time. The handler calls it again every 5 seconds while
 // a stream or a feed of changes lasts, and ends the stream or the feed when its right has ended. An
-// operation that has begun goes on. A panic of authorize is a 500.
+// operation that has begun goes on. A panic of authorize is a 500; during such a later call it ends
+// the stream, and the log has the stack. A stream also ends when a later call does not return within
+// a minute. Each call that hangs delays those for other streams by a second, once.
 //
 // The handler ignores the server's own tokens, sessions and certificates, and refuses requests that
 // would make some. It checks Host and Origin as ServeHTTP does: Options.Hosts must have the names
 // by which clients call the program. A change that brings a cookie must show that a page of the
-// same origin has sent it.
+// same origin has sent it. GET {D}/hilo/next is a change, too, and GET {J}/backup without once=true.
 //
 // Handlers do not have the bounds of Serve on connections, headers and time: the program's
 // http.Server sets them. Handler returns jay.ErrOption with Options.InvitedOnly.

@@ -19,6 +19,10 @@ const (
 	DumpCompareExchange = "CompareExchange"
 )
 
+// dumpTimeSeries is the section whose items are followed by bytes: RavenDB writes no such items
+// elsewhere.
+const dumpTimeSeries = "TimeSeries"
+
 // Limits of a dump beside those of DumpOptions.
 const (
 	maxDumpName       = 1 << 10 // bytes of the name of a section
@@ -78,7 +82,8 @@ func (a *DumpAttachment) Read(p []byte) (int, error) {
 //	 "RevisionDocuments":[…],"Identities":[{"Key":"users|","Value":"3"}],…}
 //
 // The content of an attachment follows its description, byte for byte, so a dump with attachments
-// is not valid JSON. Documents name an attachment by its hash.
+// is not valid JSON. Documents name an attachment by its hash. A description has no ID: what has an
+// @id in its @metadata is a document or a revision, whatever else its @metadata has.
 type DumpReader struct {
 	s       *scanner
 	state   dumpState
@@ -263,13 +268,13 @@ func (d *DumpReader) element() (DumpItem, error) {
 	d.item.Text = text
 	size := []byte(nil)
 	switch {
-	case bytes.Contains(text, []byte(`"@export-type"`)) && memberText(member(text, "@metadata"), "@export-type") == "Attachment":
+	case describesAttachment(text):
 		hash := memberText(text, "Hash")
 		if size = member(text, "Size"); size == nil || hash == "" {
 			return d.item, invalid("an attachment has a Hash and a Size", "%q", cutText(text))
 		}
 		d.item.Attachment = &DumpAttachment{Hash: hash, s: d.s}
-	case bytes.Contains(text, []byte(`"@raven-blob-size"`)):
+	case d.section == dumpTimeSeries && bytes.Contains(text, []byte(`"@raven-blob-size"`)):
 		if size = member(text, "@raven-blob-size"); size == nil {
 			return d.item, nil
 		}
@@ -284,4 +289,14 @@ func (d *DumpReader) element() (DumpItem, error) {
 	}
 	d.item.Attachment.Size, d.item.Attachment.left = n, n
 	return d.item, nil
+}
+
+// describesAttachment reports whether the content of an attachment follows an element. A document
+// may have the same mark in its custom metadata, and an @id.
+func describesAttachment(text []byte) bool {
+	if !bytes.Contains(text, []byte(`"@export-type"`)) {
+		return false
+	}
+	m := member(text, "@metadata")
+	return memberText(m, "@export-type") == "Attachment" && member(m, "@id") == nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -77,6 +78,18 @@ func TestDump_Read(t *testing.T) {
 	}
 	if _, err := d.Next(); err != io.EOF {
 		t.Errorf("got %v, want the end", err)
+	}
+}
+
+// Ensure that documents and revisions that have the marks of a content are read as what they
+// are: those with an @id, and those with the size of a blob outside of the time series.
+func TestDump_Lookalikes(t *testing.T) {
+	doc := `{"n":1,"@raven-blob-size":20,"Hash":"h","Size":20,"@metadata":{"@export-type":"Attachment","@id":"x"}}`
+	blob := `{"@raven-blob-size":20}`
+	got, err := readDump(strings.NewReader(`{"BuildVersion":1,"Docs":[`+doc+","+blob+`],"RevisionDocuments":[`+doc+`],"CompareExchange":[`+blob+`]}`), transfer.DumpOptions{})
+	want := []string{"BuildVersion 1", "Docs " + doc, "Docs " + blob, "RevisionDocuments " + doc, "CompareExchange " + blob}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v, want %v", got, err, want)
 	}
 }
 

@@ -305,7 +305,7 @@ func TestFormats_Resume(t *testing.T) {
 				}
 			}
 			got := inFresh(t, input.String(), args...)
-			if !strings.Contains(got.stderr, `the import "once" goes on behind record `) {
+			if !strings.Contains(got.stderr, `the import "once" goes on after record `) {
 				t.Errorf("got %+v", got)
 			}
 			checkEachOnce(t, dir, n)

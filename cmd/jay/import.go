@@ -91,7 +91,7 @@ func (c *importCommand) Run(ctx context.Context, a *app) error {
 			a.note("the import %q is finished, with %s; nothing is left to do", *c.Resume, count(found.Documents, "document"))
 			return a.printSummary(importSummary{Finished: true})
 		} else if found.Records > 0 {
-			a.note("the import %q goes on behind record %s", *c.Resume, thousands(found.Records))
+			a.note("the import %q goes on after record %s", *c.Resume, thousands(found.Records))
 		}
 		defer debug.SetGCPercent(debug.SetGCPercent(importGCPercent))
 		start := time.Now()
@@ -106,6 +106,10 @@ func (c *importCommand) Run(ctx context.Context, a *app) error {
 			verb := "are"
 			if done.LeftOut[section] == 1 {
 				verb = "is"
+			}
+			if section == smuggler.LeftAttachments {
+				a.note("%s %s left out: the document has expired or was deleted", count(done.LeftOut[section], "attachment"), verb)
+				continue
 			}
 			a.note("%s of %s %s left out: Jay has no place for such items", count(done.LeftOut[section], "item"), section, verb)
 		}

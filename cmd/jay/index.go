@@ -111,7 +111,14 @@ func (c *createIndexCommand) Run(ctx context.Context, a *app) error {
 		if !r.Created {
 			return a.print(fmt.Sprintf("index %q of %s is there already\n", r.Name, r.Collection))
 		}
-		return a.print(fmt.Sprintf("created index %q of %s: %s in %.1f s\n", r.Name, r.Collection, count(r.Documents, "document"), r.Seconds))
+		if err := a.print(fmt.Sprintf("created index %q of %s: %s in %.1f s\n", r.Name, r.Collection, count(r.Documents, "document"), r.Seconds)); err != nil || r.Documents == 0 {
+			return err
+		}
+		names, read, err := missingFields(ctx, db, c.Collection, ix.Fields)
+		for _, name := range names {
+			a.note("the first %s of %s have no field %q", count(read, "document"), c.Collection, name)
+		}
+		return err
 	})
 }
 

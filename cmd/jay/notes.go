@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/jaydb/jay"
@@ -29,6 +32,41 @@ func (a *app) noteEmptyCollection(ctx context.Context, db *jay.DB, name string) 
 	a.note("no document is in a collection %q", name)
 	return nil
 }
+
+// missingFields returns the fields of an index that none of the first 1,000 documents of its collection has, as
+// their names may be misspelt, and the number of documents that were read.
+func missingFields(ctx context.Context, db *jay.DB, collection string, fields []string) (names []string, read int64, err error) {
+	missing := make(map[string]*jay.Matcher)
+	for _, field := range fields {
+		path, _, _ := strings.Cut(strings.TrimPrefix(field, "-"), " as ")
+		if !plainPath.MatchString(path) {
+			continue // an expression
+		}
+		m, err := db.Query(collection).Where(jay.Exists(path)).Matcher()
+		if err != nil {
+			return nil, 0, err
+		}
+		missing[path] = m
+	}
+	for doc, err := range db.Documents(ctx, jay.Scan{Collection: collection, Limit: 1000}) {
+		if err != nil || len(missing) == 0 {
+			return nil, read, err
+		}
+		read++
+		for path, m := range missing {
+			has, err := m.Match(ctx, doc)
+			if err != nil {
+				return nil, read, err
+			}
+			if has {
+				delete(missing, path)
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(missing)), read, nil
+}
+
+var plainPath = regexp.MustCompile(`^[\pL_][\pL\pN_.\[\]]*$`)
 
 // collectionOf returns the collection of a query as Query.String writes it, or "".
 func collectionOf(query string) string {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/keys"
 	"github.com/jaydb/jay/keys/passphrase"
 )
@@ -19,6 +20,7 @@ import (
 // Ensure that a change of the passphrase that is interrupted after any number of files goes on with the same two passphrases, and refuses another new one; and that afterwards the old one
 // opens nothing.
 func TestPassphrase_ChangeInterrupted(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	file, call, says := encryptedCommands(t)
 	for name, text := range map[string]string{"old": "one", "new": "two", "third": "three"} {

@@ -34,7 +34,7 @@ type serveCommand struct {
 	MinFree     int64         `name:"min-free-bytes" placeholder:"N" help:"Refuse writes, but for deletions, while less is free on the disk of the data; -1 is no bound. The default is 256 MiB, or a tenth of a disk that is smaller than 2.5 GiB, for each database by its own disk."`
 	MaxBody     int64         `name:"max-body-bytes" placeholder:"N" default:"134217728" help:"Bytes of a request's body. The default is 128 MiB."`
 	OldMemory   string        `name:"max-memory-bytes" hidden:"" help:"Refused: use --max-memory."`
-	QueryTime   time.Duration `name:"query-timeout" placeholder:"D" default:"5m" help:"How long a query may run. The default is 5m."`
+	QueryTime   time.Duration `name:"query-timeout" placeholder:"D" default:"5m" help:"How long a query, or another read of many documents, may run. The default is 5m."`
 	LogLevel    slog.Level    `placeholder:"LEVEL" default:"info" help:"debug, info, warn or error. The default is info, which has each request."`
 	SlowAfter   time.Duration `placeholder:"D" default:"1s" help:"Log a request that takes so long as slow. The default is 1s."`
 	TLSCert     string        `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server, in PEM. It is read again when it has changed."`

@@ -211,36 +211,37 @@ func Pause(ctx context.Context, tries int) {
 // index of the slot's record before the commit, and call the name of the attempt. It
 // returns an index above 0, or 0 if the commit has not happened. In the second
 // case Outcome has changed the slot's record if needed, so that the commit cannot happen
-// later either.
+// later either. known is false, and index 0, if another commit has changed the record since:
+// then a commit whose slot was kept for it has not happened, and of another one nobody knows.
 //
 // A copy of the database with a tag of its own has commits of its original: it only looks,
 // since the original decides about them, too.
-func (n *Node) Outcome(ctx context.Context, key string, before uint64, call string) (uint64, error) {
+func (n *Node) Outcome(ctx context.Context, key string, before uint64, call string) (index uint64, known bool, err error) {
 	for {
 		found, err := n.c.Read(ctx, key)
 		if err != nil {
-			return 0, err
+			return 0, false, err
 		}
 		c, err := decode[callRecord](found[0])
 		if err != nil {
-			return 0, err
+			return 0, false, err
 		}
 		if c.Call == call {
-			return found[0].Index, nil
+			return cmp.Or(c.At, found[0].Index), true, nil
 		}
 		if found[0].Index != before || !n.isOwn(key) {
-			return 0, nil // the slot has changed or is gone, so the commit's condition on it never holds again
+			return 0, c.Call == fenced+call, nil // the slot has changed or is gone, so the commit's condition on it never holds again
 		}
 		change, err := record(key, callRecord{Call: fenced + call, Taken: n.run})
 		if err != nil {
-			return 0, err
+			return 0, false, err
 		}
 		_, err = n.c.Commit(ctx, []cluster.Condition{{Key: key, Index: before}}, []cluster.Change{change})
 		if err != nil && !errors.Is(err, cluster.ErrUnknownOutcome) {
-			return 0, err
+			return 0, false, err
 		}
-		if ctx.Err() != nil {
-			return 0, err
+		if ctx.Err() != nil { // the commit may have come before the fence: the next call sees that
+			return 0, false, errs.First(err, ctx.Err())
 		}
 	}
 }

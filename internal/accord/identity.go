@@ -69,6 +69,7 @@ type sequence struct {
 	// Used by the leader only.
 	slot         slot
 	known        bool
+	fresh        bool          // the counter was read for the draws that wait
 	counter      counterRecord // the counter, if known
 	index        uint64        // index of its record at the coordinator
 	pending      *attempt      // the attempt under way, until its outcome is known; or nil
@@ -289,6 +290,7 @@ func (n *Node) lead(s *sequence) {
 				d.finish(0, err)
 			}
 			m.mu.Unlock()
+			Pause(ctx, tries) // a draw in doubt may still wait
 		}
 	}
 }
@@ -303,6 +305,7 @@ func (d *draw) finish(first int64, err error) {
 // doubt.
 func (n *Node) reserve(ctx context.Context, s *sequence) error {
 	if s.pending == nil {
+		s.fresh = false
 		if err := n.lookUp(ctx, s); err != nil {
 			return err
 		}
@@ -351,7 +354,7 @@ func (n *Node) lookUp(ctx context.Context, s *sequence) error {
 		if s.counter, err = decodeCounter(records[0]); err != nil {
 			return err
 		}
-		s.index, s.known = records[0].Index, true
+		s.index, s.known, s.fresh = records[0].Index, true, true
 	}
 	return n.prepare(ctx, &s.slot)
 }
@@ -418,6 +421,11 @@ func (n *Node) propose(s *sequence) error {
 		return nil
 	}
 	if counter == s.counter && s.index > 0 && len(again) == 0 { // the seed leaves the counter as it is: no commit needed
+		if !s.fresh { // another node may have changed it: the coordinator is asked
+			s.waiting, s.pendingDraws = append(s.pendingDraws, s.waiting...), nil
+			s.known = false
+			return nil
+		}
 		for _, d := range s.pendingDraws {
 			d.finish(d.first, nil)
 		}

@@ -259,7 +259,7 @@ func (q Definition) Explain(ctx context.Context) (exec.Report, query.Query, erro
 // that number. It reports whether the query is one. A transaction of Update counts
 // what it sees, which joins its read set.
 func (q Definition) countAll(ctx context.Context) (n int64, counted bool, err error) {
-	if len(q.Query.Suggests) > 0 || q.Query.Where != nil || q.Query.Index != "" || !q.Query.Each.IsZero() || q.Query.Projects() || len(q.Query.GroupBy) > 0 || q.Query.Distinct || q.run.After != nil || q.run.NoScan || q.Query.UseIndex != "" {
+	if len(q.Query.Suggests) > 0 || len(q.Query.Facets) > 0 || q.Query.Where != nil || q.Query.Index != "" || !q.Query.Each.IsZero() || q.Query.Projects() || len(q.Query.GroupBy) > 0 || q.Query.Distinct || q.run.After != nil || q.run.NoScan || q.Query.UseIndex != "" {
 		return 0, false, nil
 	}
 	switch via := q.Via.(type) {

@@ -121,7 +121,7 @@ func writeAll(ctx context.Context, db *core.Database, a core.WriteArguments) (r 
 		if a.Request.Call == write.Patch.Operation() && (len(ops) != 1 || ops[0].Patching == nil) {
 			return r, fmt.Errorf("%w: the request of a patch with other writes", ids.ErrUsage)
 		}
-		ops[0].Once = onceOf(db, ops, a.Request)
+		ops[0].Once = onceOf(ops, a.Request)
 	}
 	err = db.Write(ctx, ops)
 	if again := requests.Repetition(err); again != nil {
@@ -134,16 +134,10 @@ func writeAll(ctx context.Context, db *core.Database, a core.WriteArguments) (r 
 }
 
 // onceOf returns what makes ops be carried out once. It keeps their results in the form in which package jay keeps them: of a single patch with its status.
-func onceOf(db *core.Database, ops []*write.Op, r *core.WriteRequest) *write.Once {
-	return &write.Once{Request: &requests.Request{ID: r.ID, Call: r.Call}, Result: func() any {
-		kept := make([]requests.Written, len(ops))
-		for i, o := range ops {
-			kept[i] = requests.WrittenOf(db.Writer.ResultOf(o))
-		}
-		if r.Call != write.Patch.Operation() {
-			return kept
-		}
-		kept[0].Patch = string(ops[0].Patching.Status)
-		return kept[0]
-	}}
+func onceOf(ops []*write.Op, r *core.WriteRequest) *write.Once {
+	once := &write.Once{Request: &requests.Request{ID: r.ID, Call: r.Call}, Keeps: write.KeepsResults, Of: ops}
+	if r.Call == write.Patch.Operation() {
+		once.Keeps = write.KeepsPatch
+	}
+	return once
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/standby"
 )
 
@@ -232,6 +233,7 @@ func TestIndex_Expression_Used(t *testing.T) {
 
 // Ensure that a document of which an expression computes too much is refused, strict or not, however many others there are.
 func TestIndex_ComputesTooMuch(t *testing.T) {
+	sample.OneGoroutine(t)
 	ctx := t.Context()
 	db := jaytest.Memory(t, nil)
 	lengths := func(n int, text string) string { // of n texts of 0.9 MiB

@@ -199,9 +199,9 @@ type Question struct {
 
 // Ranker is a Keeper that knows how frequent words are.
 type Ranker interface {
-	// Frequencies returns how often the words of a search are in the documents that r shows, or nil if the index does not have
+	// Frequencies returns how often the words of a search are in the documents that m shows, or nil if the index does not have
 	// these words.
-	Frequencies(r storage.Reader, words *score.Words) (*text.Frequencies, error)
+	Frequencies(m Means, words *score.Words) (*text.Frequencies, error)
 }
 
 // Answer is how an index answers a question.
@@ -220,7 +220,20 @@ type Answer struct {
 
 	// Open returns the candidates: each document of which all conditions in Used are true, once,
 	// and perhaps others.
-	Open func(r storage.Reader) (Candidates, error)
+	Open func(m Means) (Candidates, error)
+}
+
+// Means are what a query lets an index find candidates with: its snapshot, in which a read returns an error when the query must end, as its context
+// has ended; and what bounds their work and memory. They are not safe for concurrent use.
+type Means interface {
+	storage.Reader
+
+	// Spend counts work beyond what reading takes, in units of a byte that is looked at.
+	Spend(work int)
+
+	// Hold counts bytes that are held in memory, or, if they are negative, no longer are. It returns an error beyond what the query may hold.
+	// When candidates are closed, they hold nothing.
+	Hold(bytes int) error
 }
 
 // Candidates are documents that may be answers. They are not safe for concurrent use.

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -103,13 +104,38 @@ var declaring = []string{"index", "unique", "text", "place", "latitude", "longit
 
 // declares reports whether a jay tag has a word for an index.
 func declares(tag string) bool {
-	for item := range strings.SplitSeq(tag, ",") {
-		kind, _, _ := strings.Cut(strings.TrimSpace(item), "=")
-		if slices.Contains(declaring, strings.TrimSpace(kind)) {
+	for kind := range words(tag) {
+		if slices.Contains(declaring, kind) {
 			return true
 		}
 	}
 	return false
+}
+
+// words returns the words of a jay tag, each with the item of the tag that it begins. The item of "where" goes on to the
+// end of the tag, as a condition may have commas.
+func words(tag string) iter.Seq2[string, string] {
+	return func(yield func(word, item string) bool) {
+		for rest, more := tag, true; more; {
+			item := rest
+			if wordOf(item) == "where" {
+				more = false
+			} else {
+				item, rest, more = strings.Cut(rest, ",")
+			}
+			if !yield(wordOf(item), item) {
+				return
+			}
+		}
+	}
+}
+
+// wordOf returns the text before the first comma or "=".
+func wordOf(text string) string {
+	if end := strings.IndexAny(text, ",="); end >= 0 {
+		text = text[:end]
+	}
+	return strings.TrimSpace(text)
 }
 
 // structOf returns the struct that a field holds, points to or lists, or nil.
@@ -127,9 +153,9 @@ func (t *tagged) add(f reflect.StructField, path string) error {
 		return nil
 	}
 	last, plain := -1, -1 // plain is an index on the field only, in its own order
-	for item := range strings.SplitSeq(tag, ",") {
-		kind, name, named := strings.Cut(strings.TrimSpace(item), "=")
-		if kind = strings.TrimSpace(kind); named && slices.Contains(declaring, kind) {
+	for kind, item := range words(tag) {
+		_, name, named := strings.Cut(item, "=")
+		if named && slices.Contains(declaring, kind) {
 			if name = strings.TrimSpace(name); !isTagName(name) {
 				return fmt.Errorf("%w: field %s: %q in its jay tag: a name has letters, digits, _, -, . and /, and a comma comes before the next word", errs.ErrIndex, f.Name, item)
 			}
@@ -164,6 +190,10 @@ func (t *tagged) add(f reflect.StructField, path string) error {
 			if last == plain {
 				plain = -1
 			}
+		case kind == "where" && named && last >= 0:
+			if err := t.restrict(last, f, strings.TrimSpace(name)); err != nil {
+				return err
+			}
 		case (kind == "index" || kind == "unique") && name == "" && plain >= 0: // "index,unique"
 			last = plain
 			t.indexes[last].Unique = t.indexes[last].Unique || kind == "unique"
@@ -172,9 +202,22 @@ func (t *tagged) add(f reflect.StructField, path string) error {
 				plain = last
 			}
 		default:
-			return fmt.Errorf("%w: field %s: %q in its jay tag: it is one of id, version, lastModified, collection, expires, metadata, metadata=KEY, index, unique, index=NAME, unique=NAME, desc, utc, text, text=NAME, place, place=NAME, latitude, longitude, latitude=NAME, longitude=NAME, and behind text analyzer=NAME, weight=NUMBER", errs.ErrIndex, f.Name, item)
+			return fmt.Errorf("%w: field %s: %q in its jay tag: it is one of id, version, lastModified, collection, expires, metadata, metadata=KEY, index, unique, index=NAME, unique=NAME, desc, utc, text, text=NAME, place, place=NAME, latitude, longitude, latitude=NAME, longitude=NAME, behind text analyzer=NAME, weight=NUMBER, and last, after index, unique or text, where=CONDITION", errs.ErrIndex, f.Name, item)
 		}
 	}
+	return nil
+}
+
+// restrict sets the condition of an index. One field of an index may say it for all of them.
+func (t *tagged) restrict(at int, f reflect.StructField, condition string) error {
+	ix := &t.indexes[at]
+	switch {
+	case condition == "":
+		return fmt.Errorf("%w: field %s: \"where=\" in its jay tag: a condition comes after it, such as where=Status = 'open'", errs.ErrIndex, f.Name)
+	case ix.Where != "" && ix.Where != condition:
+		return fmt.Errorf("%w: field %s: %q in its jay tag: another field of the index has the condition %q, and an index has one", errs.ErrIndex, f.Name, "where="+condition, ix.Where)
+	}
+	ix.Where = condition
 	return nil
 }
 

@@ -43,7 +43,7 @@ func Drop(ctx context.Context, db *core.Database, name string, progress func(doc
 		err = db.Indexer.DropComputedOf(ctx, name)
 	}
 	if err == nil {
-		err = dropIndexes(ctx, db, name)
+		err = dropIndexes(ctx, db, name, func(index.Info) bool { return true })
 	}
 	if err != nil {
 		return done.Documents, fmt.Errorf("drop collection %q: %w", name, err)
@@ -51,14 +51,14 @@ func Drop(ctx context.Context, db *core.Database, name string, progress func(doc
 	return done.Documents, nil
 }
 
-// dropIndexes drops all indexes of a collection but for the parts of computed indexes.
-func dropIndexes(ctx context.Context, db *core.Database, collection string) error {
+// dropIndexes drops the indexes of a collection that go, but for the parts of computed indexes.
+func dropIndexes(ctx context.Context, db *core.Database, collection string, goes func(index.Info) bool) error {
 	indexes, err := db.ListIndexes(ctx, collection)
 	for _, ix := range indexes {
 		if err != nil {
 			return err
 		}
-		if isPart(db, ix) {
+		if isPart(db, ix) || !goes(ix) {
 			continue
 		}
 		if err = db.DropIndex(ctx, collection, ix.Name); errors.Is(err, errs.ErrIndex) {

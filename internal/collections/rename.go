@@ -88,7 +88,8 @@ func (r *renaming) run(ctx context.Context) error {
 		return err
 	}
 
-	// The indexes come first: an error there has changed no document.
+	// What refuses the rename comes first, and changes nothing. Then the record, with which the rename can be continued, or taken
+	// back, whatever has been done of it.
 	begun, err := r.isBegun()
 	if err != nil {
 		return err
@@ -98,7 +99,18 @@ func (r *renaming) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := r.copyIndexes(ctx); err != nil {
+	indexes, err := r.indexes(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.db.Inside(func() error { return r.db.Schemas.CheckMove(r.db.Env, r.From, r.To) }); err != nil {
+		return err
+	}
+	if err := r.store(ctx); err != nil {
+		return err
+	}
+
+	if err := r.db.EnsureIndexes(ctx, r.To, indexes, indexer.Options{}); err != nil {
 		return err
 	}
 	if err := r.db.Schemas.Move(ctx, r.db.Env, r.From, r.To, false); err != nil {
@@ -108,16 +120,13 @@ func (r *renaming) run(ctx context.Context) error {
 	if err := r.db.Indexer.RetargetComputed(ctx, r.From, r.To, true); err != nil {
 		return err
 	}
-	if err := r.store(ctx); err != nil {
-		return err
-	}
 	if err := r.moveAll(ctx); err != nil {
 		return err
 	}
 	if err := r.db.Indexer.RetargetComputed(ctx, r.From, r.To, false); err != nil {
 		return err
 	}
-	if err := dropIndexes(ctx, r.db, r.From); err != nil {
+	if err := r.dropIndexes(ctx); err != nil {
 		return err
 	}
 	if err := r.db.Schemas.Move(ctx, r.db.Env, r.From, r.To, true); err != nil {
@@ -176,32 +185,55 @@ func (r *renaming) hasDocuments(ctx context.Context, name string) (bool, error) 
 	return len(found) > 0, err
 }
 
-// copyIndexes makes sure that the new collection has the indexes of the old one. It
-// begins with none if one of them cannot be there.
-func (r *renaming) copyIndexes(ctx context.Context) error {
+// indexes returns the indexes of the old collection that the new one will have. It returns an error if one of them
+// cannot be there.
+func (r *renaming) indexes(ctx context.Context) ([]index.Index, error) {
 	all, err := r.db.ListIndexes(ctx, r.From)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	all = slices.DeleteFunc(all, func(ix index.Info) bool { return ix.Automatic || ix.State == index.Dropping || isPart(r.db, ix) })
 	current := r.db.Indexes.Load()
 	record := current.Record.Clone()
 	if _, err := record.Retarget(r.From, r.To, true); err != nil {
-		return err
-	}
-	for i, ix := range all { // sorted by name
-		if i > 0 && format.FoldName(ix.Name) == format.FoldName(all[i-1].Name) {
-			return fmt.Errorf("%w: %.100q is being replaced: wait until EnsureIndex has done so", errs.ErrIndex, ix.Name)
-		}
-		if other := current.Find(r.To, ix.Name); other != nil && !catalog.IsSame(other.Info.Index, ix.Index) {
-			return fmt.Errorf("%w: both collections have an index %.100q, and they differ", errs.ErrIndexExists, ix.Name)
-		}
+		return nil, err
 	}
 	declared := make([]index.Index, len(all))
-	for i, ix := range all {
+	for i, ix := range all { // sorted by name
+		if i > 0 && format.FoldName(ix.Name) == format.FoldName(all[i-1].Name) {
+			return nil, fmt.Errorf("%w: %.100q is being replaced: wait until EnsureIndex has done so", errs.ErrIndex, ix.Name)
+		}
+		if other := current.Find(r.To, ix.Name); other != nil && !catalog.IsSame(other.Info.Index, ix.Index) {
+			return nil, fmt.Errorf("%w: both collections have an index %.100q, and they differ", errs.ErrIndexExists, ix.Name)
+		}
 		declared[i] = ix.Index
 	}
-	return r.db.EnsureIndexes(ctx, r.To, declared, indexer.Options{})
+	return declared, nil
+}
+
+// dropIndexes drops the indexes of the old collection, but only those that the new one has: those that were declared
+// while the documents moved are declared there first.
+func (r *renaming) dropIndexes(ctx context.Context) error {
+	for range renamePasses {
+		declared, err := r.indexes(ctx)
+		if err != nil {
+			return err
+		}
+		if err := r.db.EnsureIndexes(ctx, r.To, declared, indexer.Options{}); err != nil {
+			return err
+		}
+		left := false
+		err = dropIndexes(ctx, r.db, r.From, func(ix index.Info) bool {
+			other := r.db.Indexes.Load().Find(r.To, ix.Name)
+			has := ix.Automatic || ix.State == index.Dropping || other != nil && catalog.IsSame(other.Info.Index, ix.Index)
+			left = left || !has
+			return has
+		})
+		if err != nil || !left {
+			return err
+		}
+	}
+	return nil // the old collection goes on, with what is declared again and again
 }
 
 // renamePasses is how often the old collection is walked at most: writers that do not

@@ -366,3 +366,89 @@ func TestComputed_NoWarnings(t *testing.T) {
 	jaytest.Close(t, db)
 	jaytest.Equal(t, log.String(), "")
 }
+
+// Ensure that an index which is declared while its collection is renamed is of the new one: it was dropped with the old ones, so that a
+// unique one refused nothing any more.
+func TestRename_IndexDeclaredMeanwhile(t *testing.T) {
+	ctx, db := t.Context(), jaytest.Memory(t, nil)
+	fill(t, db)
+	var once sync.Once
+	_, err := db.RenameCollection(ctx, "Deliveries", "Received", jay.CollectionProgress(func(int64) {
+		once.Do(func() {
+			jaytest.Must(t, db.EnsureIndex(ctx, "Deliveries", jay.Index{Name: "code", Fields: []string{"Code"}, Unique: true, Where: "exists(Code)"}))
+		})
+	}))
+	jaytest.Must(t, err)
+	all, err := db.Indexes(ctx, "")
+	jaytest.Must(t, err)
+	if len(all) != 1 || all[0].Collection != "Received" || all[0].Name != "code" || all[0].State != jay.IndexReady {
+		t.Errorf("the indexes are %v", all)
+	}
+	for i := range 2 {
+		_, err = db.Put(ctx, fmt.Sprint("received/", i), []byte(`{"Code":"twice"}`), jay.InCollection("Received"))
+	}
+	if !errors.Is(err, jay.ErrUnique) {
+		t.Errorf("a second document of a code: %v", err)
+	}
+}
+
+// Ensure that a rename awaits computed indexes of its collections only.
+func TestRename_OtherComputedReplaced(t *testing.T) {
+	ctx, db := t.Context(), jaytest.Memory(t, nil)
+	fill(t, db)
+	other := counted() // of Deliveries only
+	jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, other))
+	building, release, restore := checks.HoldBuild()
+	defer restore()
+	defer release()
+	next := counted()
+	next.Maps[0].Where = "N > 0"
+	ensured := make(chan error, 1)
+	go func() { ensured <- jay.ComputedOf(db).Ensure(ctx, next, jay.ReplaceIndex()) }()
+	<-building
+	_, err := db.RenameCollection(ctx, "Orders", "Sales") // would wait for the build, which is held
+	jaytest.Must(t, err)
+	release()
+	jaytest.Must(t, <-ensured)
+	checks.WaitIndexTasks(db) // of the replaced parts, which look at the hook that restore sets back
+}
+
+// Ensure that a rename which a power failure has interrupted can go back by exchanged names, wherever it was: with its indexes and its
+// computed index.
+func TestRename_GoesBack(t *testing.T) {
+	ctx := t.Context()
+	back := 0
+	for n := 1; ; n++ {
+		disk := storagetest.NewDisk()
+		db := jaytest.OnDisk(t, disk, jay.Options{})
+		fill(t, db)
+		jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, counted()))
+		jaytest.Must(t, db.EnsureIndex(ctx, "Deliveries", jay.Index{Name: "n", Fields: []string{"N"}}))
+		cut := disk.CutPower(n, 50, rand.New(rand.NewPCG(uint64(n), 176)))
+		_, err := db.RenameCollection(ctx, "Deliveries", "Received")
+		jaytest.Must(t, err)
+		jaytest.Close(t, db)
+		if !cut.Happened() {
+			break
+		}
+		again := jaytest.OnDisk(t, cut.Disk(), jay.Options{})
+		checks.WaitIndexTasks(again)
+		switch _, err = again.RenameCollection(ctx, "Received", "Deliveries"); {
+		case err == nil:
+			back++
+		case !errors.Is(err, jay.ErrNotFound): // it had not begun
+			t.Errorf("cut %d: going back: %v", n, err)
+		}
+		checks.WaitIndexTasks(again)
+		if got := fmt.Sprint(partsOf(t, again)); strings.Contains(got, "Received") {
+			t.Errorf("cut %d: after going back the indexes are %s", n, got)
+		}
+		if err := jay.ComputedOf(again).Ensure(ctx, counted()); err != nil {
+			t.Errorf("cut %d: the program declares its index again: %v", n, err)
+		}
+		jaytest.Close(t, again)
+	}
+	if back < 5 {
+		t.Errorf("%d renames went back", back)
+	}
+}

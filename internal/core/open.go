@@ -133,7 +133,6 @@ func (db *Database) Open(dir string, o *Options) (err error) {
 			return fmt.Errorf("jay: open %q: %w", shown, err)
 		}
 		db.shared, db.alone = shared.New(engine), o.Restoring
-		db.shared.Remembers = schemas.IsRule
 		engine = db.shared
 	}
 	db.Env = newEnv(shown, engine, o)
@@ -207,7 +206,7 @@ func (db *Database) openOn(engine storage.Engine, o *Options) (err error) {
 	if err := db.load(o); err != nil {
 		return err
 	}
-	if db.Horizon, err = horizon.New(e, db.Reserved, knobs.KeptEtags); err != nil {
+	if db.Horizon, err = horizon.New(e, db.Reserved, knobs.KeptChanges); err != nil {
 		return err
 	}
 	db.Feeds = &feed.Source{Env: e, Docs: db.Docs, Horizon: db.Horizon, Hub: feed.NewHub(engine)}

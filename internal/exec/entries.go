@@ -25,24 +25,22 @@ func newFanOut(each query.Each, matcher *query.Matcher, pace *query.Pace) *fanOu
 	return &fanOut{elements: query.NewElements(each), matcher: matcher, pace: pace}
 }
 
-// of returns a function that calls fn with each element of its document. Without a fan-out it is fn.
-func (f *fanOut) of(fn func(query.Doc) error) func(query.Doc) error {
+// visit calls fn with each element of a document of which the condition is true. Without a fan-out it is fn.
+func (f *fanOut) visit(doc query.Doc, fn func(query.Doc) error) error {
 	if f == nil {
-		return fn
+		return fn(doc)
 	}
-	return func(doc query.Doc) error {
-		f.at = -1
-		return f.elements.Each(doc, func(doc query.Doc) error {
-			f.at++
-			if !f.pace.Spend(len(doc.Element)) {
-				return f.pace.Err()
-			}
-			if f.matcher != nil && !f.matcher.Match(doc) {
-				return f.pace.Err()
-			}
-			return fn(doc)
-		})
-	}
+	f.at = -1
+	return f.elements.Each(doc, func(doc query.Doc) error {
+		f.at++
+		if !f.pace.Spend(len(doc.Element)) {
+			return f.pace.Err()
+		}
+		if f.matcher != nil && !f.matcher.Match(doc) {
+			return f.pace.Err()
+		}
+		return fn(doc)
+	})
 }
 
 // entry is an answer that is no document: what was selected of an element, or of a group.
@@ -229,7 +227,7 @@ func (s *selecting) nextEntry(ctx context.Context) (*entry, error) {
 			s.next = append(s.next, e)
 			return s.r.pace.Err()
 		}
-		if err := s.r.fan.of(take)(s.r.doc(doc)); err != nil {
+		if err := s.r.fan.visit(s.r.doc(doc), take); err != nil {
 			return nil, err
 		}
 	}

@@ -205,9 +205,7 @@ func (r *Run) reopen(ctx context.Context, pl *plan.Plan) error {
 	if err = errs.First(err, r.compile(where)); err != nil {
 		return err
 	}
-	if r.cover(where); r.gone {
-		r.covers = nil
-	}
+	r.cover(where)
 	source, err := r.openSource(ctx)
 	if err == nil {
 		r.source = source

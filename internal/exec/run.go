@@ -79,6 +79,7 @@ type Run struct {
 
 	overlay Overlay
 	payer   budget.Payer // of the memory that the run holds
+	means   means        // of the candidates of an index
 	stats   queryStats
 	started time.Time
 }
@@ -263,6 +264,7 @@ func Start(ctx context.Context, db Database, q *query.Query, overlay Overlay, o 
 // newRun returns a run that has not begun.
 func newRun(ctx context.Context, db Database, q *query.Query, overlay Overlay, o Options) *Run {
 	r := &Run{env: db.Env, docs: db.Docs.For(ctx), q: q, snapshot: db.Snapshot, owned: db.Owned, overlay: overlay, options: o, moment: db.Moment, payer: budget.NewDrawing(ctx, db.Env.Work)}
+	r.means.r = r
 	r.skip, r.left = q.Offset, -1
 	if q.HasLimit {
 		r.left = q.Limit
@@ -297,7 +299,7 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 	if err := r.shown.prepare(r); err != nil {
 		return err
 	}
-	if r.plan, err = plan.New(planned(r.q), c, r.snapshot, r.env.Rules, plan.Options{Scores: r.scoring.scores, Counting: r.options.Counting, NoScan: r.options.NoScan, MaxBytes: r.env.MaxQueryBytes, Size: sizes(r.snapshot), Space: spaceOf(r.env), Groups: r.options.groups}); err != nil {
+	if r.plan, err = plan.New(planned(r.q), c, r.snapshot, r.env.Rules, plan.Options{Scores: r.scoring.scores, Counting: r.options.Counting, NoScan: r.options.NoScan, MaxBytes: r.env.MaxQueryBytes, Size: sizes(r.snapshot), Space: spaceOf(r.env), Groups: r.options.groups, Means: &r.means}); err != nil {
 		return err
 	}
 	if r.options.NoScan && r.plan.IsScan() && !r.wantsAll() {
@@ -317,9 +319,7 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 
 	// With the condition that is left it is known which fields are looked at, and so
 	// whether entries can answer instead of documents.
-	if r.cover(where); r.gone || r.fan != nil { // an entry does not say when its document expires
-		r.covers, r.plan.CountOnly = nil, false
-	}
+	r.cover(where)
 	if len(r.q.OrderBy) > 0 && !IsGrouped(r.q) && r.fan == nil && r.compares() {
 		if err := r.openSorter(); err != nil {
 			return err
@@ -400,8 +400,13 @@ func (r *Run) compares() bool {
 }
 
 // cover makes the Covers that answer from entries, if the entries of every path
-// have all that the query and where look at.
+// have all that the query and where look at. An entry does not say when its document expires,
+// nor which elements it has.
 func (r *Run) cover(where query.Expr) {
+	if r.gone || r.fan != nil {
+		r.covers, r.plan.CountOnly = nil, false
+		return
+	}
 	for _, a := range r.plan.Access {
 		c := plan.NewCover(r.q, r.options.Counting, a.Index, where)
 		if c == nil {
@@ -874,7 +879,8 @@ func (r *Run) countDocuments(ctx context.Context) (int64, error) {
 // each calls fn with every document that matches, until it returns an error.
 // What it is given is valid until it returns.
 func (r *Run) each(ctx context.Context, fn func(query.Doc) error) error {
-	fn = r.fan.of(fn)
+	given := fn
+	fn = func(doc query.Doc) error { return r.fan.visit(doc, given) } // of the plan that answers at the moment
 	var failed error
 	want := func(folded []byte, h *metadata.Header, body []byte) bool {
 		if failed == nil && r.matches(folded, h, body) {

@@ -120,7 +120,7 @@ func (s *scoring) begin(ctx context.Context, r *Run) (err error) {
 		return nil
 	}
 	if source, is := r.source.(*indexSource); is && r.plan.Ordered && len(source.answers) > 0 && source.offered == nil {
-		if source.offered, err = source.answers[0].Open(r.snapshot); err != nil {
+		if source.offered, err = source.answers[0].Open(&r.means); err != nil {
 			return err
 		}
 	}
@@ -146,7 +146,7 @@ func (s *scoring) ask(r *Run) error {
 	var names []string
 	for _, i := range s.scores.Missing() {
 		for _, ranker := range s.rankers {
-			f, err := ranker.Frequencies(r.snapshot, &s.scores.Searches[i])
+			f, err := ranker.Frequencies(&r.means, &s.scores.Searches[i])
 			if err != nil {
 				return err
 			}

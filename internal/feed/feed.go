@@ -47,14 +47,14 @@ type Source struct {
 	Horizon *horizon.Horizon
 	Hub     *Hub
 
-	shared [3]shared // batches without documents, with them, and with those that have expired as well
+	shared [3]shared // batches without documents, with them, and of States
 }
 
 // Change is one change of a document.
 type Change struct {
 	Node, Etag uint64
 	Deleted    bool
-	Expired    bool           // the document is there, and counts as deleted; only with Filter.Expired
+	Expired    bool           // the document is there, and counts as deleted; only with Filter.States
 	Collection string         // as written
 	ID         string         // as written; folded for a deletion
 	Modified   uint64         // in ticks; 0 for a deletion
@@ -284,6 +284,12 @@ func (f *Feed) change(snapshot storage.Reader, node, etag uint64, record []byte)
 		if f.filter.NoDeletions {
 			return c, false, nil
 		}
+		if f.filter.States { // it was stored again if it is there
+			f.key = format.AppendDocumentKey(f.key[:0], parts.FoldedID)
+			if again, err := docs.Exists(snapshot, f.key); again || err != nil {
+				return c, false, err
+			}
+		}
 		c.Deleted, c.ID = true, parts.WrittenID()
 		return c, true, nil
 	case format.ChangePut:
@@ -353,7 +359,7 @@ func check(c *Change, folded []byte, node, etag uint64) error {
 // isThere notes in c whether its document has expired, and reports whether the filter wants it.
 func (f *Feed) isThere(c *Change, expired bool) bool {
 	c.Expired = expired
-	return !expired || f.filter.Expired
+	return !expired || f.filter.States
 }
 
 // Wait returns when Read, which has reached the newest change, may find more. It must be

@@ -15,7 +15,10 @@ type Filter struct {
 	IDs         []string // folded
 	Documents   bool     // read the documents of the changes
 	NoDeletions bool     // leave out deletions; their records need not be kept
-	Expired     bool     // bring documents that count as deleted since they have expired: see Change.Expired
+
+	// States asks for what documents are, in place of what was done to them: a document that counts as deleted, since it has expired,
+	// comes with Change.Expired; and the deletion of a document that is there again is left out, as its newest write comes later.
+	States bool
 
 	// Choose decides about the changes that the other fields select, by the collection as
 	// written and the folded ID; nil takes all. What it is given is valid until it returns.

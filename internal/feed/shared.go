@@ -33,7 +33,7 @@ type sharedChange struct {
 func (f *Feed) readShared() (more, read bool, err error) {
 	s := &f.source.shared[0]
 	switch {
-	case f.filter.Expired:
+	case f.filter.States:
 		s = &f.source.shared[2]
 	case f.filter.Documents:
 		s = &f.source.shared[1]
@@ -74,7 +74,7 @@ func (s *shared) drop() {
 // fill reads the batch of the changes after f's position. s.mu is held.
 func (s *shared) fill(f *Feed) (err error) {
 	// The greatest base disables the check of the mark: each reader checks it for itself.
-	all := Feed{source: f.source, nodes: f.nodes, position: f.position, base: math.MaxUint64, filter: Filter{Documents: f.filter.Documents || f.filter.Expired, Expired: f.filter.Expired}}
+	all := Feed{source: f.source, nodes: f.nodes, position: f.position, base: math.MaxUint64, filter: Filter{Documents: f.filter.Documents || f.filter.States, States: f.filter.States}}
 	if s.mark, s.more, err = all.readDisk(); err != nil {
 		return err
 	}

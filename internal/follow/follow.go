@@ -185,13 +185,6 @@ func eachWrite(b []byte, fn func(storage.Write) error) (err error) {
 var (
 	standbyKey     = format.AppendKey(nil, format.SpaceMeta, format.StandbyName)
 	definitionsKey = format.AppendKey(nil, format.SpaceMeta, format.DefinitionsName)
-
-	// defining are keys whose change raises the version: package shared watches the same.
-	defining = [][]byte{
-		format.AppendKey(nil, format.SpaceMeta, format.IndexesName),
-		format.AppendKey(nil, format.SpaceMeta, format.RevisionsName),
-		format.AppendKey(nil, format.SpaceMeta, format.SettingsName),
-	}
 )
 
 func isLocal(key []byte) bool {

@@ -76,6 +76,7 @@ func TestFrames_Golden(t *testing.T) {
 // Ensure that a request that was cut off, changed in a bit or written by a stranger is refused, and that the text of
 // a standby itself is read.
 func TestReadRequest(t *testing.T) {
+	sample.OneGoroutine(t)
 	engine := openEngine(t)
 	target, err := NewTarget(ctx, engine)
 	if err != nil {

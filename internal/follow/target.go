@@ -272,9 +272,7 @@ func (g *group) add(number uint64, moment time.Time, writes []byte) error {
 	g.state.Commit, g.state.Moment = number, moment
 	g.writes, g.bytes = append(g.writes, bytes.Clone(writes)), g.bytes+len(writes)
 	return eachWrite(writes, func(w storage.Write) error {
-		for _, key := range defining {
-			g.defines = g.defines || bytes.Equal(key, w.Key)
-		}
+		g.defines = g.defines || format.IsDefining(w.Key)
 		return nil
 	})
 }

@@ -149,6 +149,32 @@ type Intent struct {
 	// Values are the folded keys of the values that the commit changes. Intents of older
 	// versions have none.
 	Values []string `json:"values,omitempty"`
+
+	// Request is the request ID of the commit, or nil. Intents of older versions have none.
+	Request *IntentRequest `json:"request,omitempty"`
+
+	// KeepRevision and KeepReplaced are the numbers of the writes that keep revisions whatever the rules say: of what they find
+	// and what they write, and of what they find. Intents of older versions have none.
+	KeepRevision []int `json:"keepRevision,omitempty"`
+	KeepReplaced []int `json:"keepReplaced,omitempty"`
+}
+
+// IntentRequest is the request ID of a commit in doubt: whoever ends the commit stores the result
+// of its call.
+type IntentRequest struct {
+	ID      string         `json:"id"`
+	Call    string         `json:"call"`
+	Given   string         `json:"given,omitempty"`
+	Nothing bool           `json:"nothing,omitempty"` // the result is null, and no list
+	Results []IntentResult `json:"results,omitempty"`
+}
+
+// IntentResult says what the result of a commit has in one place: the metadata of one of its
+// writes, or of the value of a key.
+type IntentResult struct {
+	Write   int    `json:"write,omitempty"` // its number, if there is no key
+	Key     string `json:"key,omitempty"`   // as written
+	Deleted bool   `json:"deleted,omitempty"`
 }
 
 // IntentKey returns the key of an intent.
@@ -174,6 +200,13 @@ func DecodeIntent(record []byte) (in Intent, err error) {
 	err = json.Unmarshal(record, &in)
 	if err != nil || in.Slot == "" || in.Before == 0 || in.Call == "" || in.Writes < 0 || in.Writes > math.MaxInt32 {
 		return Intent{}, fmt.Errorf("intent %.100q: %w", record, errs.ErrCorrupt)
+	}
+	if in.Request != nil {
+		for _, r := range in.Request.Results {
+			if r.Key == "" && (r.Write < 0 || r.Write >= in.Writes) {
+				return Intent{}, fmt.Errorf("intent %.100q: %w", record, errs.ErrCorrupt)
+			}
+		}
 	}
 	return in, nil
 }

@@ -1,10 +1,12 @@
 package format
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,9 +27,22 @@ const MarkName = "deletes"
 const WalkedName = "walked"
 
 // DefinitionsName is the record under 'm' with the version of the definitions, a number that each change of
-// the indexes, the rules of revisions and the settings raises. Only stores that several processes
-// write to have it. Part of the on-disk format.
+// a key in Defining raises. Only stores that several processes write to have it. Part of the on-disk format.
 const DefinitionsName = "definitions"
+
+// Defining are the keys of which one changes with whatever a process remembers of a store: the indexes, the rules of
+// revisions, the settings, and the definitions of programs, with the rules of schemas.
+var Defining = [...][]byte{
+	AppendKey(nil, SpaceMeta, IndexesName),
+	AppendKey(nil, SpaceMeta, RevisionsName),
+	AppendKey(nil, SpaceMeta, SettingsName),
+	LastDefinitionKey(),
+}
+
+// IsDefining reports whether a key is in Defining.
+func IsDefining(key []byte) bool {
+	return slices.ContainsFunc(Defining[:], func(d []byte) bool { return bytes.Equal(key, d) })
+}
 
 // SessionName is the record under 'm' with the session of the process that has a store for itself, as that shows it to
 // others: see shared.Owner. It is in no store.

@@ -39,10 +39,10 @@ func (k *keeper) Answer(q *catalog.Question) *catalog.Answer {
 	if len(parts) == 0 {
 		return nil
 	}
-	a.Open = func(r storage.Reader) (catalog.Candidates, error) { return k.stream(r, scores, parts) }
+	a.Open = func(m catalog.Means) (catalog.Candidates, error) { return k.stream(m, scores, parts) }
 	if a.Ordered {
 		a.Text = "words, the best first"
-		a.Open = func(r storage.Reader) (catalog.Candidates, error) { return k.rank(r, scores, parts) }
+		a.Open = func(m catalog.Means) (catalog.Candidates, error) { return k.rank(m, scores, parts) }
 	}
 	return a
 }
@@ -80,30 +80,51 @@ func (k *keeper) fieldOf(w *score.Words) int {
 // lookup is what is looked up for a query.
 type lookup struct {
 	k        *keeper
-	r        storage.Reader
+	m        catalog.Means
 	scores   *score.Scores
-	searches []*search // by their places in scores; nil for those that are not looked up
+	searches []*search        // by their places in scores; nil for those that are not looked up
+	blocks   storage.Iterator // until closeBlocks
+	held     int              // bytes
 }
 
 // search is a search that is looked up.
 type search struct {
 	*score.Words
 	field   int
-	clauses [][]occurrence // in the blocks
+	clauses [][]occurrence // in the blocks; nil if they are not in memory
 	words   *text.Document // of the texts that are looked at
 	ranking *text.Ranking  // nil for no scores
 }
 
-// look looks up the searches of some parts in the blocks.
-func (k *keeper) look(r storage.Reader, scores *score.Scores, parts []*score.Part) (*lookup, error) {
-	if err := k.checkState(r); err != nil {
+// look returns a lookup of the searches of some parts. The caller must call closeBlocks.
+func (k *keeper) look(m catalog.Means, scores *score.Scores, parts []*score.Part) (l *lookup, err error) {
+	if err := k.checkState(m); err != nil {
 		return nil, err
 	}
-	l := &lookup{k: k, r: r, scores: scores, searches: make([]*search, len(scores.Searches))}
+	l = &lookup{k: k, m: m, scores: scores, searches: make([]*search, len(scores.Searches))}
 	for _, p := range parts {
 		l.add(p)
 	}
-	return l, l.read()
+	lo := k.key(keyBlock)
+	l.blocks, err = m.Iterate(lo, format.PrefixEnd(lo))
+	return l, err
+}
+
+func (l *lookup) closeBlocks() error { return errs.First(l.blocks.Error(), l.blocks.Close()) }
+
+// hold counts bytes that are in memory, or, if they are negative, no longer are.
+func (l *lookup) hold(bytes int) error {
+	l.held += bytes
+	return l.m.Hold(bytes)
+}
+
+// release counts bytes that are not in memory any more.
+func (l *lookup) release(bytes int) { _ = l.hold(-bytes) }
+
+// close closes the last iterator of candidates, and what they have found is not in memory any more.
+func (l *lookup) close(it storage.Iterator) error {
+	l.release(l.held)
+	return it.Close()
 }
 
 // add adds the searches of a part.
@@ -117,57 +138,91 @@ func (l *lookup) add(p *score.Part) {
 	}
 }
 
-// read reads where the clauses of all searches are in the blocks.
-func (l *lookup) read() error {
-	lo := l.k.key(keyBlock)
-	it, err := l.r.Iterate(lo, format.PrefixEnd(lo))
-	if err != nil {
-		return err
+// read reads where the clauses of a search are in the blocks, unless that is in memory.
+func (l *lookup) read(s *search) error {
+	if s.clauses != nil {
+		return nil
 	}
-	for _, s := range l.searches {
-		if s == nil {
-			continue
+	f := finder{lookup: l}
+	for c := range s.Parsed.Clauses {
+		found, err := f.clause(s.field, &s.Parsed.Clauses[c])
+		if err != nil {
+			return err
 		}
-		f := finder{k: l.k, it: it}
-		for c := range s.Parsed.Clauses {
-			found, err := f.clause(s.field, &s.Parsed.Clauses[c])
-			if err != nil {
-				return errs.First(err, it.Close())
-			}
-			s.clauses = append(s.clauses, found)
-		}
+		s.clauses = append(s.clauses, found)
 	}
-	return errs.First(it.Error(), it.Close())
+	return l.blocks.Error()
 }
+
+// readAll is read of all searches.
+func (l *lookup) readAll() error {
+	for _, s := range l.searches {
+		if s != nil {
+			if err := l.read(s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// forget forgets where the clauses of a search are.
+func (l *lookup) forget(s *search) {
+	for _, list := range s.clauses {
+		l.release(len(list) * listed)
+	}
+	s.clauses = nil
+}
+
+// listed is how many bytes an element of a list takes: an occurrence, or a hit.
+const listed = 16
 
 // all returns the documents in the blocks for which all parts are true.
-func (l *lookup) all(parts []*score.Part) (found []hit) {
+func (l *lookup) all(parts []*score.Part) (found []hit, err error) {
 	for i, p := range parts {
-		if hits := l.find(p); i == 0 {
-			found = hits
-		} else {
-			found = both(found, hits)
+		hits, err := l.find(p)
+		if err != nil {
+			return nil, err
 		}
+		found = l.joined(i, found, hits, both)
 	}
-	return found
+	return found, nil
 }
 
-// find returns the documents in the blocks for which a part is true.
-func (l *lookup) find(p *score.Part) (found []hit) {
+// find returns the documents in the blocks for which a part is true. One search after the other is in memory, unless all are.
+func (l *lookup) find(p *score.Part) (found []hit, err error) {
 	if p.Kind == score.Search {
-		return l.searches[p.Search].find(p.Boost)
+		s := l.searches[p.Search]
+		if err := l.read(s); err != nil {
+			return nil, err
+		}
+		found = s.find(p.Boost)
+		err = l.hold(len(found) * listed)
+		l.forget(s)
+		return found, err
+	}
+	join := either
+	if p.Kind == score.And {
+		join = both
 	}
 	for i := range p.Parts {
-		hits := l.find(&p.Parts[i])
-		switch {
-		case i == 0:
-			found = hits
-		case p.Kind == score.And:
-			found = both(found, hits)
-		default:
-			found = either(found, hits)
+		hits, err := l.find(&p.Parts[i])
+		if err != nil {
+			return nil, err
 		}
+		found = l.joined(i, found, hits, join)
 	}
+	return found, nil
+}
+
+// joined joins what the part with a number finds to what those before it find.
+func (l *lookup) joined(number int, found, hits []hit, join func(a, b []hit) []hit) []hit {
+	if number == 0 {
+		return hits
+	}
+	before := len(found) + len(hits)
+	found = join(found, hits)
+	l.release((before - len(found)) * listed)
 	return found
 }
 
@@ -310,7 +365,7 @@ func (l *lookup) allHold(parts []*score.Part, c *counted) bool {
 // tail returns an iterator over the tail.
 func (l *lookup) tail() (storage.Iterator, error) {
 	lo := l.k.key(keyTail)
-	return l.r.Iterate(lo, format.PrefixEnd(lo))
+	return l.m.Iterate(lo, format.PrefixEnd(lo))
 }
 
 // streamed are the documents in the blocks, and then those of the tail, in no order.
@@ -324,16 +379,20 @@ type streamed struct {
 }
 
 // stream returns the documents for which all parts are true.
-func (k *keeper) stream(r storage.Reader, scores *score.Scores, parts []*score.Part) (catalog.Candidates, error) {
-	l, err := k.look(r, scores, parts)
+func (k *keeper) stream(m catalog.Means, scores *score.Scores, parts []*score.Part) (catalog.Candidates, error) {
+	l, err := k.look(m, scores, parts)
 	if err != nil {
 		return nil, err
 	}
-	it, err := l.tail()
-	if err != nil {
+	c := &streamed{lookup: l, parts: parts}
+	c.found, err = l.all(parts)
+	if err := errs.First(err, l.closeBlocks()); err != nil {
 		return nil, err
 	}
-	return &streamed{lookup: l, parts: parts, found: l.all(parts), it: it}, nil
+	if c.it, err = l.tail(); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // Next implements catalog.Candidates.
@@ -341,7 +400,7 @@ func (c *streamed) Next() ([]byte, error) {
 	for len(c.found) > 0 {
 		ordinal := c.found[0].ordinal
 		c.found = c.found[1:]
-		value, err := catalog.ValueAt(c.r, c.k.ordinalKey(keySettled, ordinal))
+		value, err := catalog.ValueAt(c.m, c.k.ordinalKey(keySettled, ordinal))
 		if err != nil {
 			return nil, err
 		}
@@ -365,7 +424,7 @@ func (c *streamed) Next() ([]byte, error) {
 
 // Count implements catalog.Counted: a document in the blocks counts unless it is dead.
 func (c *streamed) Count() (n, keys int64, err error) {
-	dead, err := c.dead()
+	dead, err := c.k.dead(c.m)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -392,9 +451,9 @@ func (c *streamed) Count() (n, keys int64, err error) {
 }
 
 // dead returns the ordinals that blocks may have and that lead nowhere, ascending.
-func (l *lookup) dead() (dead []uint64, err error) {
-	lo := l.k.key(keyDead)
-	it, err := l.r.Iterate(lo, format.PrefixEnd(lo))
+func (k *keeper) dead(r storage.Reader) (dead []uint64, err error) {
+	lo := k.key(keyDead)
+	it, err := r.Iterate(lo, format.PrefixEnd(lo))
 	if err != nil {
 		return nil, err
 	}
@@ -417,4 +476,4 @@ func (c *streamed) step() bool {
 }
 
 // Close implements catalog.Candidates.
-func (c *streamed) Close() error { return c.it.Close() }
+func (c *streamed) Close() error { return c.close(c.it) }

@@ -11,7 +11,6 @@ import (
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/text"
 	"github.com/jaydb/jay/query"
-	"github.com/jaydb/jay/storage"
 )
 
 // MaxTerms is how many terms of an index the patterns of one search may mean.
@@ -19,8 +18,7 @@ const MaxTerms = 1024
 
 // finder finds what blocks have of one search.
 type finder struct {
-	k     *keeper
-	it    storage.Iterator
+	*lookup
 	terms int // that patterns have meant so far
 
 	heads  []occurrence // scratch
@@ -32,20 +30,26 @@ func (f *finder) clause(field int, c *text.Clause) (found []occurrence, err erro
 	for j := range c.Slots {
 		var all []occurrence
 		err := f.slot(field, &c.Slots[j], func(first uint64, value []byte) (err error) {
-			all, _, err = decodeHeads(all, first, value)
-			return err
+			before := len(all)
+			if all, _, err = decodeHeads(all, first, value); err != nil {
+				return err
+			}
+			return f.hold((len(all) - before) * listed)
 		})
 		if err != nil {
 			return nil, err
 		}
+		before := len(all)
 		if _, single := c.Slots[j].Term(); !single {
 			all = summed(all)
 		}
 		if j == 0 {
 			found = all
 		} else {
+			before += len(found)
 			found = shared(found, all)
 		}
+		f.release((before - len(found)) * listed)
 	}
 	if len(c.Slots) == 1 || len(found) == 0 {
 		return found, nil
@@ -67,10 +71,21 @@ func summed(all []occurrence) []occurrence {
 	return kept
 }
 
+// How many bytes a list of positions takes, and a position.
+const (
+	listOfPositions = 48
+	position        = 8
+)
+
 // phrase returns where a phrase occurs, of the documents that have all of its terms.
 func (f *finder) phrase(field int, c *text.Clause, all []occurrence) (found []occurrence, err error) {
 	defer func(terms int) { f.terms = terms }(f.terms)
-	f.terms = 0                            // they have been counted
+	f.terms = 0 // they have been counted
+	held := len(all) * len(c.Slots) * listOfPositions
+	defer func() { f.release(held + (len(all)-len(found))*listed) }()
+	if err := f.hold(held); err != nil {
+		return nil, err
+	}
 	positions := make([][][]int, len(all)) // by document and slot
 	slots := make([][]int, len(all)*len(c.Slots))
 	for i := range positions {
@@ -78,7 +93,13 @@ func (f *finder) phrase(field int, c *text.Clause, all []occurrence) (found []oc
 	}
 	for j := range c.Slots {
 		err := f.slot(field, &c.Slots[j], func(first uint64, value []byte) error {
-			return f.positions(first, value, all, func(i int, more []int) { positions[i][j] = append(positions[i][j], more...) })
+			more := 0
+			err := f.positions(first, value, all, func(i int, some []int) {
+				positions[i][j] = append(positions[i][j], some...)
+				more += len(some) * position
+			})
+			held += more
+			return errs.First(err, f.hold(more))
 		})
 		if err != nil {
 			return nil, err
@@ -135,14 +156,14 @@ func (f *finder) slot(field int, s *text.Slot, fn func(first uint64, block []byt
 	}
 	prefix := f.k.prefixKey(field, s.Prefix())
 	end := format.PrefixEnd(prefix)
-	for ok := f.it.SeekGE(prefix); ok && bytes.Compare(f.it.Key(), end) < 0; {
-		_, term, _, valid := cutBlockKey(f.it.Key())
+	for ok := f.blocks.SeekGE(prefix); ok && bytes.Compare(f.blocks.Key(), end) < 0; {
+		_, term, _, valid := cutBlockKey(f.blocks.Key())
 		if !valid {
 			return errs.ErrCorrupt
 		}
-		own := bytes.Clone(f.it.Key()[:len(f.it.Key())-8])
+		own := bytes.Clone(f.blocks.Key()[:len(f.blocks.Key())-8])
 		if !s.Matches(term) {
-			ok = f.it.SeekGE(format.PrefixEnd(own))
+			ok = f.blocks.SeekGE(format.PrefixEnd(own))
 			continue
 		}
 		if f.terms++; f.terms > MaxTerms {
@@ -153,19 +174,19 @@ func (f *finder) slot(field int, s *text.Slot, fn func(first uint64, block []byt
 			return err
 		}
 	}
-	return f.it.Error()
+	return f.blocks.Error()
 }
 
 // term calls fn with the blocks of a term, and reports whether the iterator stands behind them.
 func (f *finder) term(prefix []byte, fn func(first uint64, block []byte) error) (more bool, err error) {
-	ok := f.it.SeekGE(prefix)
-	for ; ok && bytes.HasPrefix(f.it.Key(), prefix); ok = f.it.Next() {
-		if len(f.it.Key()) != len(prefix)+8 {
-			return false, fmt.Errorf("key %x of words: %w", f.it.Key(), errs.ErrCorrupt)
+	ok := f.blocks.SeekGE(prefix)
+	for ; ok && bytes.HasPrefix(f.blocks.Key(), prefix); ok = f.blocks.Next() {
+		if len(f.blocks.Key()) != len(prefix)+8 {
+			return false, fmt.Errorf("key %x of words: %w", f.blocks.Key(), errs.ErrCorrupt)
 		}
-		if err := fn(binary.BigEndian.Uint64(f.it.Key()[len(prefix):]), f.it.Value()); err != nil {
+		if err := fn(binary.BigEndian.Uint64(f.blocks.Key()[len(prefix):]), f.blocks.Value()); err != nil {
 			return false, err
 		}
 	}
-	return ok, f.it.Error()
+	return ok, f.blocks.Error()
 }

@@ -16,16 +16,20 @@ import (
 )
 
 // Frequencies implements catalog.Ranker.
-func (k *keeper) Frequencies(r storage.Reader, words *score.Words) (*text.Frequencies, error) {
+func (k *keeper) Frequencies(m catalog.Means, words *score.Words) (*text.Frequencies, error) {
 	if k.fieldOf(words) < 0 {
 		return nil, nil
 	}
 	s := &score.Scores{Searches: []score.Words{*words}, Frequencies: make([]*text.Frequencies, 1)}
-	l, err := k.look(r, s, []*score.Part{{Kind: score.Search}})
-	if err == nil {
+	l, err := k.look(m, s, []*score.Part{{Kind: score.Search}})
+	if err != nil {
+		return nil, err
+	}
+	if err = l.readAll(); err == nil {
 		_, err = l.weigh(nil)
 	}
-	return s.Frequencies[0], err
+	l.release(l.held)
+	return s.Frequencies[0], errs.First(err, l.closeBlocks())
 }
 
 // weigh sets the frequencies that are not known: of the documents in the blocks, of which those that have changed count until
@@ -64,7 +68,7 @@ func (l *lookup) weigh(parts []*score.Part) (matching []counted, err error) {
 // settled returns how often the words of a search are in the blocks.
 func (s *search) settled(l *lookup) (*text.Frequencies, error) {
 	f := &text.Frequencies{Weight: l.k.weights[s.field]}
-	value, err := catalog.ValueAt(l.r, l.k.lengthsKey(s.field))
+	value, err := catalog.ValueAt(l.m, l.k.lengthsKey(s.field))
 	if err != nil {
 		return nil, err
 	}
@@ -90,24 +94,43 @@ type ranked struct {
 	tail  []counted
 	it    storage.Iterator // over the records of ordinals
 	equal []string         // the next ones, all of one score, the first of them last
+	named int              // bytes of equal
 }
 
 // rank returns the documents for which all parts are true, the best first.
-func (k *keeper) rank(r storage.Reader, scores *score.Scores, parts []*score.Part) (catalog.Candidates, error) {
-	l, err := k.look(r, scores, parts)
+func (k *keeper) rank(m catalog.Means, scores *score.Scores, parts []*score.Part) (catalog.Candidates, error) {
+	l, err := k.look(m, scores, parts)
 	if err != nil {
 		return nil, err
 	}
 	c := &ranked{lookup: l}
-	if c.tail, err = l.weigh(parts); err != nil {
+	if err := errs.First(c.find(parts), l.closeBlocks()); err != nil {
 		return nil, err
+	}
+	lo := k.key(keySettled)
+	if c.it, err = m.Iterate(lo, format.PrefixEnd(lo)); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// find finds the documents.
+func (c *ranked) find(parts []*score.Part) (err error) {
+	l, scores := c.lookup, c.scores
+	if err := l.readAll(); err != nil { // how often each word is there, counts
+		return err
+	}
+	if c.tail, err = l.weigh(parts); err != nil {
+		return err
 	}
 	for i, s := range l.searches {
 		if s != nil {
 			s.ranking = text.NewRanking(s.Parsed, scores.Frequencies[i])
 		}
 	}
-	c.best = l.all(parts)
+	if c.best, err = l.all(parts); err != nil {
+		return err
+	}
 	for i := range c.tail {
 		sum := 0.0
 		for _, p := range parts {
@@ -118,11 +141,7 @@ func (k *keeper) rank(r storage.Reader, scores *score.Scores, parts []*score.Par
 	}
 	c.addConstants()
 	heap.Init(&c.best)
-	lo := k.key(keySettled)
-	if c.it, err = r.Iterate(lo, format.PrefixEnd(lo)); err != nil {
-		return nil, err
-	}
-	return c, nil
+	return nil
 }
 
 // addConstants adds what conditions count that are true of all answers.
@@ -167,11 +186,16 @@ func (c *ranked) Next() ([]byte, error) {
 	return []byte(next), nil
 }
 
+// besideID is how many bytes an ID in a list takes besides its own.
+const besideID = 16
+
 // fill takes the documents of the next score.
 func (c *ranked) fill() error {
 	best := c.best[0].score
 	after := c.scores.After
 	skip := after != nil && best > after.Score
+	c.release(c.named)
+	c.named = 0
 	var ordinals []uint64
 	for len(c.best) > 0 && c.best[0].score == best {
 		switch h := heap.Pop(&c.best).(hit); {
@@ -190,6 +214,11 @@ func (c *ranked) fill() error {
 		}
 		if folded != "" {
 			c.equal = append(c.equal, folded)
+			size := len(folded) + besideID
+			c.named += size
+			if err := c.hold(size); err != nil {
+				return err
+			}
 		}
 	}
 	if after != nil && best == after.Score {
@@ -210,4 +239,4 @@ func (c *ranked) id(ordinal uint64) (string, error) {
 }
 
 // Close implements catalog.Candidates.
-func (c *ranked) Close() error { return c.it.Close() }
+func (c *ranked) Close() error { return c.close(c.it) }

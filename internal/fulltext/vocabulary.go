@@ -59,7 +59,7 @@ func (k *keeper) Terms(r storage.Reader, o *catalog.TermOptions) (catalog.Terms,
 
 // hide finds the ordinals that lead nowhere, and those of documents that do not count.
 func (t *terms) hide() (err error) {
-	if t.hides, err = (&lookup{k: t.k, r: t.r}).dead(); err != nil {
+	if t.hides, err = t.k.dead(t.r); err != nil {
 		return err
 	}
 	t.keys += int64(len(t.hides))

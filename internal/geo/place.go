@@ -15,6 +15,10 @@ const Radius = 6_371_008.8
 // MaxVertices is how many vertices a place has at most.
 const MaxVertices = 20_000
 
+// Work is what the reading of a byte of a place with several vertices counts, in units of a byte that is looked at:
+// its lines are compared with one another.
+const Work = 20
+
 // Touching is up to which distance, in metres, a point lies on a line, and two lines touch.
 const Touching = 0.001
 

@@ -11,11 +11,13 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
 	private "github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // Ensure that an index of groups that is built by tables has the keys and values of one that is built by commits, to the last byte: with more groups
 // than are added up at once, with sums beyond the limbs, notes, and groups that end with 0.
 func TestGroups_Tables(t *testing.T) {
+	sample.OneGoroutine(t)
 	db := private.Memory(t, nil)
 	const documents = 9000
 	w, err := db.BulkInsert(nil)

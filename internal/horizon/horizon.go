@@ -10,8 +10,9 @@
 //   - What outlives the process (a subscription, a series of incremental backups) has
 //     a floor on disk: see [SetFloor] and [ForgetFloor].
 //
-// Those of the newest changes stay in any case, for who looks at what was deleted
-// lately (DB.InspectIDs).
+// Those among the newest changes stay in any case, for who looks at what was deleted
+// lately (DB.InspectIDs), and for readers that come back with a token. Changes
+// are counted, and not etags, of which a crash skips 65,536 or more.
 //
 // Records of deletions up to the horizon are removed in batches. A batch is one
 // transaction. It reads the floors, so that no floor can be set below what it
@@ -58,7 +59,7 @@ type Horizon struct {
 	OnFound func() // for tests: called between the walk of a batch and its commit
 
 	env  *env.Env
-	kept uint64        // number of newest etags whose records are kept in any case
+	kept uint64        // the deletions among so many newest changes are kept in any case
 	last atomic.Uint64 // no deletion has a higher etag, not even one that is yet to be committed
 
 	deleted atomic.Uint64 // deletions committed since Open
@@ -80,7 +81,7 @@ type Horizon struct {
 }
 
 // New returns the horizon of a database in which nothing was written since reserved was
-// opened. The records of the kept newest etags are never removed.
+// opened. The records of deletions among the kept newest changes are never removed.
 func New(e *env.Env, reserved *counters.Reserved, kept uint64) (*Horizon, error) {
 	walked, err := counters.Walked(e.Engine)
 	if err != nil {
@@ -132,13 +133,13 @@ func (hold *Hold) Release() {
 }
 
 // publish makes newest the floor of new holds. It returns the etag up to which records
-// may be removed: no hold, no follower and no floor needs them. All changes up to newest
+// may be removed: no hold, no follower and no floor needs them, and they are at most kept. All changes up to newest
 // must have been committed.
-func (h *Horizon) publish(newest, floor uint64) (limit uint64) {
+func (h *Horizon) publish(newest, floor, kept uint64) (limit uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.newest = max(h.newest, newest)
-	limit = min(h.followedLocked(newest), floor, newest-min(newest, h.kept))
+	limit = min(h.followedLocked(newest), floor, kept)
 	if len(h.holds) > 0 {
 		limit = min(limit, h.holds[0].floor)
 	}
@@ -274,7 +275,11 @@ func (h *Horizon) find(ctx context.Context) (found batch, limit uint64, err erro
 			return batch{}, 0, err
 		}
 	}
-	limit = h.publish(newest, floor)
+	kept, err := h.beforeKept(latest, newest)
+	if err != nil {
+		return batch{}, 0, err
+	}
+	limit = h.publish(newest, floor, kept)
 	last := min(limit, h.last.Load()) // loaded after latest was taken, so it covers every deletion that latest shows
 	if last <= h.done {
 		return batch{end: limit, newest: newest}, limit, nil
@@ -287,6 +292,29 @@ func (h *Horizon) find(ctx context.Context) (found batch, limit uint64, err erro
 		found.end = limit // no deletion is between last and limit
 	}
 	return found, limit, nil
+}
+
+// beforeKept returns the etag before the newest changes, whose deletions are kept; h.done if all changes after that are among them. h.batch is held.
+func (h *Horizon) beforeKept(r storage.Reader, newest uint64) (_ uint64, err error) {
+	if h.kept == 0 {
+		return newest, nil
+	}
+	if newest-min(newest, h.kept) <= h.done || h.last.Load() <= h.done {
+		return h.done, nil // each change has an etag, so there is nothing to remove
+	}
+	it, err := r.Iterate(format.ChangeKey(nil, h.env.Node, h.done+1), format.ChangeKey(nil, h.env.Node, newest+1))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errs.First(err, it.Close()) }()
+	n := uint64(0)
+	for ok := it.Last(); ok; ok = it.Prev() {
+		if n++; n == h.kept {
+			etag, err := format.EtagOf(it.Key())
+			return etag - 1, err
+		}
+	}
+	return h.done, it.Error()
 }
 
 // walk finds the records of deletions after an etag and up to b.end. If there are too

@@ -207,20 +207,25 @@ func (in *Indexer) DropComputedOf(ctx context.Context, collection string) error 
 
 // RetargetComputed gives computed indexes maps of the collection to in place of those of from, or beside them: see catalog.Record.Retarget.
 func (in *Indexer) RetargetComputed(ctx context.Context, from, to string, both bool) error {
-	var changed []*computed.Definition
-	err := in.changeComputed(ctx, func(r *catalog.Record) (bool, error) { return r.Retarget(from, to, both) })
+	changed := false
+	err := in.changeComputed(ctx, func(r *catalog.Record) (_ bool, err error) {
+		changed, err = r.Retarget(from, to, both)
+		return changed, err
+	})
 	if err != nil {
 		return err
 	}
 	for _, one := range in.indexes.Load().Computed {
-		if one.Next != nil {
-			changed = append(changed, one.Next)
+		if one.Next == nil || !slices.Contains(one.Next.Collections(), format.FoldName(to)) {
+			continue // also one of other collections that is being replaced
+		}
+		changed = true
+		if err := in.awaitComputed(ctx, one.Next, nil); err != nil {
+			return ofComputed(one.Name, err)
 		}
 	}
-	for _, d := range changed {
-		if err := in.awaitComputed(ctx, d, nil); err != nil {
-			return ofComputed(d.Declared.Name, err)
-		}
+	if !changed {
+		return nil
 	}
 	return in.awaitDropped(ctx)
 }

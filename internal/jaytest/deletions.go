@@ -44,8 +44,8 @@ func PutAndDelete(t testing.TB, db *jay.DB, n int) {
 // OpenForgetting opens a database that keeps no record of a deletion without need.
 func OpenForgetting(t testing.TB, dir string) *jay.DB {
 	t.Helper()
-	defer func(old uint64) { knobs.KeptEtags = old }(knobs.KeptEtags)
-	knobs.KeptEtags = 0
+	defer func(old uint64) { knobs.KeptChanges = old }(knobs.KeptChanges)
+	knobs.KeptChanges = 0
 	db, err := jay.Open(dir, &jay.Options{Durability: jay.Relaxed})
 	Must(t, err)
 	t.Cleanup(func() { _ = db.Close() })

@@ -82,7 +82,7 @@ func (h hash) Answer(q *catalog.Question) *catalog.Answer {
 			continue
 		}
 		lo := append(format.AppendIndexPrefix(nil, h.ix.Number), hashOf(c.Value))
-		return &catalog.Answer{Used: []int{i}, Text: "one hash", Open: func(r storage.Reader) (catalog.Candidates, error) {
+		return &catalog.Answer{Used: []int{i}, Text: "one hash", Open: func(r catalog.Means) (catalog.Candidates, error) {
 			it, err := r.Iterate(lo, format.PrefixEnd(lo))
 			return &hashWalk{it: it}, err
 		}}

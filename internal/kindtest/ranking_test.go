@@ -337,7 +337,7 @@ func (k ranking) Answer(q *catalog.Question) *catalog.Answer {
 		lo, hi = 1, 0 // none
 	}
 	a.Text = "a range of ranks"
-	a.Open = func(r storage.Reader) (catalog.Candidates, error) {
+	a.Open = func(r catalog.Means) (catalog.Candidates, error) {
 		return k.walk(r, func(p place) bool {
 			at := uint64(binary.BigEndian.Uint32(p[1:]))
 			return p[0] == oneScore && lo <= at && at <= hi || p == oddPlace && !k.strict

@@ -166,7 +166,7 @@ func (s score) Answer(q *catalog.Question) *catalog.Answer {
 			odd := append(format.AppendIndexPrefix(nil, s.ix.Number), oddScore)
 			ranges = append(ranges, [2][]byte{odd, format.PrefixEnd(odd)})
 		}
-		a.Open = func(r storage.Reader) (catalog.Candidates, error) { return &scoreWalk{r: r, ranges: ranges}, nil }
+		a.Open = func(r catalog.Means) (catalog.Candidates, error) { return &scoreWalk{r: r, ranges: ranges}, nil }
 		return a
 	}
 	return nil

@@ -143,7 +143,7 @@ func (s sums) Answer(q *catalog.Question) *catalog.Answer {
 			continue
 		}
 		lo := append(format.AppendIndexPrefix(nil, s.ix.Number), 'm')
-		return &catalog.Answer{Used: []int{i}, Exact: []int{i}, Text: "those that add to one sum", Open: func(r storage.Reader) (catalog.Candidates, error) {
+		return &catalog.Answer{Used: []int{i}, Exact: []int{i}, Text: "those that add to one sum", Open: func(r catalog.Means) (catalog.Candidates, error) {
 			it, err := r.Iterate(lo, format.PrefixEnd(lo))
 			return &sumsWalk{it: it, text: c.Value.Text()}, err
 		}}

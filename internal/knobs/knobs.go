@@ -23,8 +23,8 @@ var VerifySums uint64 = 1 << 16
 // KeepChunks has nothing removed in the background of what attachments leave.
 var KeepChunks bool
 
-// KeptEtags is how many of the newest etags keep their records of deletions.
-var KeptEtags uint64 = 1000
+// KeptChanges is how many of the newest changes keep their records of deletions.
+var KeptChanges uint64 = 1000
 
 // NoSweeper keeps a database from doing in the background what is due for documents:
 // only DB.Sweep does then.

@@ -86,7 +86,7 @@ func (h *Queries) open() (*feed.Feed, error) {
 		return nil, err
 	}
 	defer h.env.Exit()
-	return h.feeds.Open(h.ctx, feed.Now, feed.Filter{Documents: true, Expired: true, Choose: h.chooses})
+	return h.feeds.Open(h.ctx, feed.Now, feed.Filter{Documents: true, States: true, Choose: h.chooses})
 }
 
 // chooses reports whether a change can matter to a watch.

@@ -78,7 +78,7 @@ func (h *Queries) Open(ctx context.Context, q *query.Query, token string, start 
 	if err = h.env.Enter(); err != nil {
 		return nil, err
 	}
-	r.feed, err = h.feeds.Open(ctx, since, feed.Filter{Documents: true, Expired: true, Choose: r.chooses})
+	r.feed, err = h.feeds.Open(ctx, since, feed.Filter{Documents: true, States: true, Choose: r.chooses})
 	h.env.Exit()
 	if err != nil {
 		return nil, err

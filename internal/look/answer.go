@@ -158,18 +158,32 @@ func (c *client) sendPage(r pageRequest, request *content) error {
 		if err != nil {
 			return c.fail(err)
 		}
-		return errors.Join(c.sendKeys(it, r), it.Close())
+		large, err := c.readPage(it, r)
+		if err != nil {
+			err = c.fail(err)
+		} else {
+			err = c.wire.write(0, c.page, large)
+		}
+		if it.Error() != nil {
+			_ = it.Close() // it returns the same error, which the client has got or will get
+			return err
+		}
+		return errors.Join(err, it.Close())
 	})
 }
 
-// sendKeys answers with the keys of an iterator that stands before the first.
-func (c *client) sendKeys(it storage.Iterator, r pageRequest) error {
+// readPage leaves the first keys of an iterator that stands before them in c.page. A value that is too large for a page is not copied: it comes
+// after c.page, and is valid until the iterator moves. A page ends before what cannot be read, and the next one is the error: so the client has
+// all that can be.
+func (c *client) readPage(it storage.Iterator, r pageRequest) (large []byte, err error) {
 	move, next := it.First, it.Next
 	if r.flags&backward != 0 {
 		move, next = it.Last, it.Prev
 	}
 	page, most := append(c.page[:0], 0), min(max(r.keys, 1), pageKeys)
-	for n := uint64(0); move(); n++ {
+	defer func() { c.page = page }()
+	n := uint64(0)
+	for ; move(); n++ {
 		key, value := it.Key(), it.Value()
 		if n == most || n > 0 && len(page)+len(key)+len(value) > pageBytes {
 			page[0] = 1
@@ -177,20 +191,17 @@ func (c *client) sendKeys(it storage.Iterator, r pageRequest) error {
 		}
 		page = appendText(page, key)
 		page = binary.AppendUvarint(page, uint64(len(value)))
-		if n == 0 && len(value) > pageBytes { // not copied: it may be large
-			if err := c.take(value); err != nil {
-				return c.fail(err)
-			}
+		if n == 0 && len(value) > pageBytes {
 			page[0] = 1
-			return c.wire.write(0, page, value)
+			return value, c.take(value)
 		}
 		page, move = append(page, value...), next
 	}
-	c.page = page
-	if err := it.Error(); err != nil {
-		return c.fail(err)
+	err = it.Error()
+	if err != nil && n > 0 {
+		page[0], err = 1, nil
 	}
-	return c.wire.write(0, page)
+	return nil, err
 }
 
 // statsReply is the answer to askStats.

@@ -40,8 +40,8 @@ func (k keeper) Answer(q *catalog.Question) *catalog.Answer {
 	if a.Ordered {
 		a.Text += ", the nearest first"
 	}
-	a.Open = func(r storage.Reader) (catalog.Candidates, error) {
-		s := source{k: k, r: r, asked: &asked}
+	a.Open = func(m catalog.Means) (catalog.Candidates, error) {
+		s := source{k: k, r: m, asked: &asked}
 		if err := s.open(); err != nil {
 			return nil, errs.First(err, s.Close())
 		}
@@ -124,7 +124,7 @@ func (a *asked) distanceOf(r *record) (least float64, err error) {
 // source reads the keys of an index. It is not safe for concurrent use.
 type source struct {
 	k     keeper
-	r     storage.Reader
+	r     catalog.Means
 	asked *asked
 
 	points storage.Iterator
@@ -190,6 +190,7 @@ func (s *source) record(folded []byte) (record, error) {
 	if err != nil {
 		return record{}, err
 	}
+	s.r.Spend(geo.Work * len(value))
 	if value == nil {
 		return record{}, fmt.Errorf("index %q has no record of %.100q: %w", s.k.ix.Info.Name, folded, errs.ErrCorrupt)
 	}

@@ -131,7 +131,7 @@ func (p *planner) hasSmaller(union []*Path) (bool, error) {
 // bestOf returns the path with the fewest candidates for one branch of an Or, or
 // nil.
 func (p *planner) bestOf(branch query.Expr) (*Path, error) {
-	sub := &planner{rules: p.rules, q: &query.Query{From: p.q.From, Where: branch}, snapshot: p.snapshot}
+	sub := &planner{rules: p.rules, q: &query.Query{From: p.q.From, Where: branch}, snapshot: p.snapshot, options: Options{Means: p.options.Means}}
 	sub.conjuncts, sub.own = withImplied(conjunctsOf(branch))
 	var best *Path
 	for _, ix := range p.indexes {

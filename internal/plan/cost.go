@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/score"
@@ -70,6 +71,9 @@ type Options struct {
 	MaxBytes int          // that the query may sort
 
 	Scores *score.Scores // of the query; nil for none
+
+	// Means are what candidates are found with that are counted.
+	Means catalog.Means
 
 	// Size returns how many documents a collection has, and their bytes; 0 if that is not known.
 	Size func(foldedCollection string) (format.Tally, error)

@@ -80,7 +80,7 @@ func (p *planner) race(paths []*Path, limit int) error {
 
 // estimateAnswer is estimate for an index that is not ordered.
 func (p *planner) estimateAnswer(a *Path, limit int) (err error) {
-	found, err := a.Answer.Open(p.snapshot)
+	found, err := a.Answer.Open(p.options.Means)
 	if err != nil {
 		return err
 	}

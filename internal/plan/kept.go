@@ -102,7 +102,7 @@ func (p parts) keeps(columns []query.Column, present bool) (best *Kept, err erro
 // groupRanges returns the ranges of the groups of an index that the conditions leave, ascending, or nil for all.
 func (p *planner) groupRanges(ix *catalog.Index, flags byte) []catalog.GroupRange {
 	if len(p.options.Groups) > 0 { // they are on the one value that a group has of each member
-		of := &planner{rules: p.rules, separator: p.separator, q: p.q, snapshot: p.snapshot}
+		of := &planner{rules: p.rules, separator: p.separator, q: p.q, snapshot: p.snapshot, options: Options{Means: p.options.Means}}
 		of.conjuncts = ofFields(p.options.Groups)
 		of.own, p, flags = len(of.conjuncts), of, 0
 	}

@@ -362,8 +362,8 @@ func TestBackup_Chain_Exact(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("JAY_BACKUP_ROUNDS")); err == nil {
 		rounds = n
 	}
-	knobs.KeptEtags, knobs.AttachmentChunkBytes = 5, 4
-	defer func() { knobs.KeptEtags, knobs.AttachmentChunkBytes = 1000, 0 }()
+	knobs.KeptChanges, knobs.AttachmentChunkBytes = 5, 4
+	defer func() { knobs.KeptChanges, knobs.AttachmentChunkBytes = 1000, 0 }()
 	for round := range rounds {
 		s := newStepping(t, uint64(round), jay.Options{})
 		s.must(s.db.Revisions().Configure(context.Background(), jay.RevisionsConfiguration{Collections: map[string]jay.RevisionRule{"Orders": {}}}))
@@ -400,8 +400,8 @@ func TestBackup_Chain_Exact(t *testing.T) {
 // Ensure that several backups can follow one: each time what has changed since the full
 // one.
 func TestBackup_Since_TheSameBase(t *testing.T) {
-	knobs.KeptEtags = 5
-	defer func() { knobs.KeptEtags = 1000 }()
+	knobs.KeptChanges = 5
+	defer func() { knobs.KeptChanges = 1000 }()
 	s := newStepping(t, 7, jay.Options{})
 	for range 100 {
 		s.step()
@@ -461,8 +461,8 @@ func TestBackup_Since_ManyRevisions(t *testing.T) {
 // Ensure that records of deletions are kept for the next backup, but not for ever; and that
 // a backup is refused whose base is older than what is kept.
 func TestBackup_Since_Gone(t *testing.T) {
-	knobs.KeptEtags, knobs.FloorEtags = 2, 50
-	defer func() { knobs.KeptEtags, knobs.FloorEtags = 1000, 10_000_000 }()
+	knobs.KeptChanges, knobs.FloorEtags = 2, 50
+	defer func() { knobs.KeptChanges, knobs.FloorEtags = 1000, 10_000_000 }()
 	s := newStepping(t, 4, jay.Options{})
 	ctx := context.Background()
 	write := func(n int) {

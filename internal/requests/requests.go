@@ -152,8 +152,8 @@ func (r *Request) Keep(tx storage.Tx, result any) error {
 	if err != nil {
 		return err
 	}
-	if len(text) > MaxBytes {
-		return fmt.Errorf("%w: the result of a call with a request id has %d bytes, at most %d", storage.ErrTooLarge, len(text), MaxBytes)
+	if err := CheckSize(len(text)); err != nil {
+		return err
 	}
 	state, err := readState(tx)
 	if err != nil {
@@ -198,6 +198,14 @@ func remove(tx storage.Tx, state *format.RequestState) error {
 	tx.Delete(key)
 	tx.Delete(result)
 	state.First++
+	return nil
+}
+
+// CheckSize refuses a result of more than MaxBytes.
+func CheckSize(bytes int) error {
+	if bytes > MaxBytes {
+		return fmt.Errorf("%w: the result of a call with a request id has %d bytes, at most %d", storage.ErrTooLarge, bytes, MaxBytes)
+	}
 	return nil
 }
 

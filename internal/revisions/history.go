@@ -83,6 +83,7 @@ type fact struct {
 	found      bool
 	deletion   bool
 	undated    bool
+	imported   bool
 	modified   uint64 // ticks
 	etag       uint64
 	collection string // folded
@@ -108,7 +109,7 @@ func readFact(r env.Getter, foldedID string, number uint64) (f fact, err error) 
 	}
 	s, err := decode(value, number)
 	if err == nil {
-		f = fact{true, s.Deletion, s.isUndated(), s.Header.Modified, s.Header.Etag, format.CollectionKey(string(s.Header.Collection)), int64(len(value))}
+		f = fact{true, s.Deletion, s.isUndated(), s.Foreign != nil, s.Header.Modified, s.Header.Etag, format.CollectionKey(string(s.Header.Collection)), int64(len(value))}
 	}
 	return f, errs.First(err, closer.Close())
 }
@@ -179,6 +180,7 @@ type state struct {
 	history    format.History
 	recorded   bool             // the history has a record
 	there      bool             // the document is there
+	awaited    bool             // the document is not there, and an import may still bring it
 	header     *metadata.Header // of the document, if it is there
 	collection string           // folded; of the document, or else of its newest revision
 }
@@ -209,6 +211,7 @@ func stateOf(r env.Getter, foldedID string) (s state, err error) {
 	if newest.deletion {
 		s.Newest--
 	}
+	s.awaited = newest.imported && !newest.deletion
 	return s, err
 }
 

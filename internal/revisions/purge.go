@@ -26,6 +26,15 @@ type Purge struct {
 
 	// With Retention, the revisions are removed that the rules no longer keep at Now, in
 	// ticks. Otherwise Criterion decides.
+	//
+	// An import stores the revisions of a document before the document, so its newest
+	// revision is not replaced until the document arrives. With Retention, a history
+	// without a document stays if its newest revision was imported and is no deletion.
+	// This also holds for a document that was deleted after the import, if no rule
+	// applied when it arrived and when it was deleted: nothing says that it was there.
+	// Without Retention such histories are removed. A document that this database wrote
+	// and deleted without a rule leaves no imported revision as its newest, and its
+	// history goes.
 	Retention bool
 	Aged      bool // with Retention, where a rule has KeepFor only
 	Rules     *Current
@@ -42,6 +51,9 @@ func (p *Purge) criterion(s *state) (c Criterion, found bool) {
 	case p.Collection != "" && s.collection != p.Collection, p.Deleted && s.there:
 		return c, false
 	case p.Retention:
+		if s.awaited {
+			return c, false
+		}
 		rule := p.Rules.Load().Of(s.collection) // in the transaction: as they are at its moment
 		if p.Aged && (rule == nil || rule.KeepFor == 0) {
 			return c, false

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/format"
@@ -177,4 +179,61 @@ func revisionBodies(t *testing.T, db *jay.DB) map[string]string {
 		}
 	}
 	return all
+}
+
+// Ensure that no rule removes imported revisions before their document arrives, as the newest
+// of them is not replaced until then; that a purge that names them does; and that the history
+// of a document that is deleted goes, also if the deletion was not recorded.
+func TestPurge_BeforeTheDocument(t *testing.T) {
+	ctx := context.Background()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	db, err := jay.OpenMemory(&jay.Options{Now: func() time.Time { return now }})
+	jaytest.Must(t, err)
+	defer func() { jaytest.Must(t, db.Close()) }()
+	r := db.Revisions()
+	rule := jay.RevisionsConfiguration{Default: &jay.RevisionRule{KeepFor: time.Hour}}
+	jaytest.Must(t, r.Configure(ctx, rule))
+	load := func(id, vector, flags string) {
+		t.Helper()
+		_, err := r.Import(ctx, []json.RawMessage{fmt.Appendf(nil, `{"@metadata":{"@id":%q,"@flags":%q,"@change-vector":%q,"@last-modified":"2025-01-01T12:00:00.0000000Z"}}`, id, flags, vector)})
+		jaytest.Must(t, err)
+	}
+	for _, id := range []string{"arrives", "missing", "named"} {
+		load(id, "A:1-x", "HasRevisions, Revision")
+		load(id, "A:2-x", "HasRevisions, Revision")
+	}
+	load("deleted", "A:3-x", "HasRevisions, Revision")
+	load("deleted", "A:4-x", "HasRevisions, DeleteRevision")
+	_, err = db.Put(ctx, "unrecorded", []byte(`{"n":1}`))
+	jaytest.Must(t, err)
+	jaytest.Must(t, r.Configure(ctx, jay.RevisionsConfiguration{}))
+	_, err = db.Put(ctx, "unrecorded", []byte(`{"n":2}`))
+	jaytest.Must(t, err)
+	jaytest.Must(t, db.Delete(ctx, "unrecorded"))
+	jaytest.Must(t, r.Configure(ctx, rule))
+	now = now.Add(2 * time.Hour)
+
+	check := func(p jay.RevisionPurge, removed int64, left ...string) {
+		t.Helper()
+		done, err := r.Purge(ctx, p)
+		jaytest.Must(t, err)
+		var got []string
+		for rev, err := range r.All(ctx, "") {
+			jaytest.Must(t, err)
+			got = append(got, rev.ID())
+		}
+		if done.Revisions != removed || !slices.Equal(got, left) {
+			t.Errorf("%+v: got %d revisions removed and those of %v left, want %d and %v", p, done.Revisions, got, removed, left)
+		}
+	}
+	retention := jay.RevisionPurge{Retention: true}
+	check(retention, 3, "arrives", "arrives", "missing", "missing", "named", "named")
+	_, err = db.Put(ctx, "arrives", []byte(`{"n":3}`))
+	jaytest.Must(t, err)
+	check(retention, 1, "arrives", "missing", "missing", "named", "named") // the newest of them was replaced now
+	check(jay.RevisionPurge{ID: "named"}, 2, "arrives", "missing", "missing")
+	check(jay.RevisionPurge{Before: now}, 2, "arrives")
+	now = now.Add(2 * time.Hour)
+	check(retention, 1)
+	jaytest.Must(t, parts.Of(db).CheckRevisions())
 }

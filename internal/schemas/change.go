@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/jaydb/jay/internal/definitions"
+	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
@@ -127,16 +128,9 @@ func (c *Current) Move(ctx context.Context, e *env.Env, from, to string, last bo
 		return err
 	}
 	return c.commit(ctx, e, func(tx storage.Tx) error {
-		rule, err := Get(tx, from)
+		rule, there, err := moving(tx, from, to)
 		if err != nil || rule == nil {
 			return err
-		}
-		there, err := Get(tx, to)
-		if err != nil {
-			return err
-		}
-		if there != nil && (there.Mode != rule.Mode || !bytes.Equal(there.Schema, rule.Schema)) {
-			return &schema.RuleError{Collection: to, Rule: fmt.Sprintf("it has a schema of its own, and %q, which would become it, has another one: remove one of them", errs.Shorten(from))}
 		}
 		var changes []definitions.Change
 		if there == nil || last {
@@ -153,6 +147,26 @@ func (c *Current) Move(ctx context.Context, e *env.Env, from, to string, last bo
 		}
 		return definitions.Stage(tx, changes)
 	})
+}
+
+// CheckMove returns why Move would refuse to give a collection the rule of another one.
+func (c *Current) CheckMove(e *env.Env, from, to string) error {
+	_, _, err := moving(e.Engine, from, to)
+	return err
+}
+
+// moving returns the rule that moves, nil for none, and the one that the new collection has already. They are the same.
+func moving(r docs.Getter, from, to string) (rule, there *schema.Rule, err error) {
+	if rule, err = Get(r, from); err != nil || rule == nil {
+		return nil, nil, err
+	}
+	if there, err = Get(r, to); err != nil {
+		return nil, nil, err
+	}
+	if there != nil && (there.Mode != rule.Mode || !bytes.Equal(there.Schema, rule.Schema)) {
+		return nil, nil, &schema.RuleError{Collection: to, Rule: fmt.Sprintf("it has a schema of its own, and %q, which would become it, has another one: remove one of them", errs.Shorten(from))}
+	}
+	return rule, there, nil
 }
 
 // commit changes the stored rules by fn, and then the current ones. Once the commit has begun, the end of ctx has no effect, so that memory

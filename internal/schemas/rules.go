@@ -255,8 +255,3 @@ func Get(r docs.Getter, collection string) (*schema.Rule, error) {
 	rule, err := decode(d)
 	return &rule, err
 }
-
-// IsRule reports whether a key is the one of a rule.
-func IsRule(key []byte) bool { return bytes.HasPrefix(key, rulesPrefix) }
-
-var rulesPrefix = definitions.Schemas.Prefix()

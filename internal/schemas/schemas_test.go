@@ -21,6 +21,7 @@ import (
 	"github.com/jaydb/jay/internal/definitions"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/parts"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/schema"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/lsm"
@@ -474,6 +475,7 @@ func second[T any](_ T, err error) error { return err }
 
 // Ensure that a database has at most so many rules, and bytes of schemas, and that a rule can be replaced at the limit.
 func TestRule_Bounds(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	db := open(t, &jay.Options{Schemas: new(required), Durability: jay.Relaxed})
 	filled := rule(schema.Refuse, strings.Repeat("a", schema.MaxBytes-100))
@@ -615,6 +617,11 @@ func TestMeetings_Rename(t *testing.T) {
 	if _, err := db.RenameCollection(ctx, "Orders", "Sales"); !errors.As(err, &refused) {
 		t.Errorf("got %v, want a SchemaRuleError", err)
 	}
+	if _, err := db.RenameCollection(ctx, "Orders", "Deals"); err != nil { // the other one has not begun
+		t.Errorf("after a refused rename: %v", err)
+	}
+	_, err := db.RenameCollection(ctx, "Deals", "Orders")
+	jaytest.Must(t, err)
 	jaytest.Must(t, db.Definitions().Schemas().Remove(ctx, "Sales"))
 	if n, err := db.RenameCollection(ctx, "Orders", "Sales"); n != 1 || err != nil {
 		t.Fatalf("got %d, %v", n, err)

@@ -56,6 +56,50 @@ func TestWays_Standby(t *testing.T) {
 	jaytest.Verify(t, own)
 }
 
+// Ensure that those who only read, at a standby or beside the program that has the database, validate by the rules as they are, though
+// they remember them.
+func TestWays_Readers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	db, err := jay.Open(dir, &jay.Options{Schemas: new(required)})
+	jaytest.Must(t, err)
+	defer func() { _ = db.Close() }()
+	put(t, db, "orders/1", `{"Total":1}`)
+	s, err := standby.Open("copy", standby.From(db), standby.Options{Database: &jay.Options{FS: storagetest.NewDisk(), Schemas: new(required)}})
+	jaytest.Must(t, err)
+	defer func() { _ = s.Close() }()
+	follows, err := s.DB(ctx)
+	jaytest.Must(t, err)
+	looks, err := jay.Look(dir, &jay.Options{Schemas: new(required)})
+	jaytest.Must(t, err)
+	defer func() { _ = looks.Close() }()
+	validate := func(text string, refused bool) {
+		t.Helper()
+		jaytest.Must(t, db.Flush(ctx))
+		for name, reader := range map[string]*jay.DB{"a standby": follows, "a look": looks} {
+			agrees := func() bool {
+				err := reader.Definitions().Schemas().Validate(ctx, "Orders", []byte(`{"Note":"n"}`))
+				violated := (*jay.SchemaError)(nil)
+				return errors.As(err, &violated) == refused && (refused || err == nil)
+			}
+			for more := jaytest.Patience(); more(agrees()); {
+			}
+			if !agrees() {
+				t.Fatalf("%s, %s: a violation counts: %v", text, name, !refused)
+			}
+		}
+	}
+	validate("no rule", false)
+	set(t, db, rule(schema.Refuse, "Total"))
+	validate("a rule", true)
+	set(t, db, rule(schema.Refuse, "Note"))
+	validate("another rule", false)
+	set(t, db, rule(schema.Refuse, "Total"))
+	validate("the first rule again", true)
+	jaytest.Must(t, db.Definitions().Schemas().Remove(ctx, "Orders"))
+	validate("none", false)
+}
+
 // Ensure that Repair copies rules and documents without checking these, and needs no compiler.
 func TestWays_Repair(t *testing.T) {
 	t.Parallel()

@@ -15,7 +15,7 @@ import (
 
 // entityAttachments are the changes of an entity's attachments that are not saved yet.
 type entityAttachments struct {
-	changes []pendingAttachment
+	changes []*pendingAttachment
 	uploads []*attachments.Upload // of the save in progress
 }
 
@@ -30,30 +30,30 @@ type pendingAttachment struct {
 }
 
 // addAttachment adds a change, in the place of one of the same attachment.
-func (s *Session) addAttachment(e *entity, p pendingAttachment) {
+func (s *Session) addAttachment(e *entity, p *pendingAttachment) {
 	if e.attached == nil {
 		e.attached = new(entityAttachments)
 	}
 	fold := s.db.Env.Rules.Fold
 	name := fold(p.name + p.remove)
-	e.attached.changes = slices.DeleteFunc(e.attached.changes, func(other pendingAttachment) bool {
+	e.attached.changes = slices.DeleteFunc(e.attached.changes, func(other *pendingAttachment) bool {
 		return fold(other.name+other.remove) == name
 	})
 	e.attached.changes = append(e.attached.changes, p)
 }
 
-// savingOfAttachments returns the write of an entity of which only attachments change.
-func (s *Session) savingOfAttachments(e *entity) saving {
+// attachmentsOf returns the write of an entity of which only attachments change.
+func (s *Session) attachmentsOf(e *entity) *write.Op {
 	o := write.TakeOp()
 	o.Verb, o.RequestID = write.Attach, e.id
 	o.Attached()
-	o.KeepRevision, o.Loaded = e.force, true
+	o.KeepRevision, o.Loaded = e.forced > 0, true
 	o.Collection, o.InCollection = e.m.Collection, format.FoldName(e.m.Collection)
 	if s.optimistic || e.m.Version != nil {
 		version := e.doc.ChangeVector()
 		o.Expected = &version
 	}
-	return saving{op: o, entity: e, kept: true}
+	return o
 }
 
 // upload writes the contents that a save refers to. endUploads must follow.
@@ -70,8 +70,7 @@ func (s *Session) upload(ctx context.Context, writes []*saving) error {
 }
 
 func (s *Session) uploadOf(ctx context.Context, o *write.Op, all *entityAttachments) error {
-	for i := range all.changes {
-		p := &all.changes[i]
+	for _, p := range all.changes {
 		change := write.AttachmentChange{Remove: p.remove}
 		if p.r != nil {
 			if p.read {
@@ -104,8 +103,7 @@ func (s *Session) endUploads(writes []*saving, saved bool) {
 			u.Close(saved)
 		}
 		all.uploads = nil
-		for i := range all.changes {
-			p := &all.changes[i]
+		for _, p := range all.changes {
 			if seeker, ok := p.r.(io.Seeker); ok && p.read && !saved {
 				_, err := seeker.Seek(p.start, io.SeekStart)
 				p.read = err != nil
@@ -126,7 +124,7 @@ func (s *Session) StoreAttachment(v any, name string, r io.Reader, contentType s
 	if err := metadata.CheckAttachment(e.id, name, contentType); err != nil {
 		return err
 	}
-	p := pendingAttachment{name: name, contentType: contentType, r: r}
+	p := &pendingAttachment{name: name, contentType: contentType, r: r}
 	if seeker, ok := r.(io.Seeker); ok {
 		if p.start, err = seeker.Seek(0, io.SeekCurrent); err != nil {
 			return attachments.Named(name, err)
@@ -145,7 +143,7 @@ func (s *Session) DeleteAttachment(v any, name string) error {
 	if err := metadata.CheckAttachment(e.id, name, ""); err != nil {
 		return err
 	}
-	s.addAttachment(e, pendingAttachment{remove: name})
+	s.addAttachment(e, &pendingAttachment{remove: name})
 	return nil
 }
 

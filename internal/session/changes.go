@@ -73,5 +73,5 @@ func (s *Session) HasChanges() (bool, error) {
 		return false, err
 	}
 	writes, err := s.collect()
-	return len(writes) > 0, err
+	return len(writes) > 0 || s.cluster.changesValues(), err
 }

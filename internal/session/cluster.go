@@ -26,6 +26,17 @@ type exchangeChange struct {
 
 func (c *clusterSession) clear() { c.guards, c.changes = make(map[string]uint64), nil }
 
+// changesValues reports whether the next save changes compare-exchange values. c may be nil.
+func (c *clusterSession) changesValues() bool { return c != nil && len(c.changes) > 0 }
+
+// forget drops the guard of a document that was read anew without it: the next save compares its version. c may be
+// nil.
+func (c *clusterSession) forget(folded string) {
+	if c != nil {
+		delete(c.guards, folded)
+	}
+}
+
 // ChangeExchange makes SaveChanges change a compare-exchange value as o says.
 func (s *Session) ChangeExchange(o *write.Op) error {
 	if err := s.Check(); err != nil {
@@ -165,7 +176,7 @@ func (s *Session) clusterResolved(ctx context.Context, a *inDoubtSave, done bool
 		delete(s.cluster.guards, w.foldedID())
 	}
 	if done {
-		s.cluster.changes = nil
+		s.cluster.changes = slices.DeleteFunc(s.cluster.changes, func(c *exchangeChange) bool { return slices.Contains(a.changes, c) })
 		return nil
 	}
 	if !a.onlyDeletes() {
@@ -189,22 +200,4 @@ func (s *Session) clusterResolved(ctx context.Context, a *inDoubtSave, done bool
 func (a *inDoubtSave) onlyDeletes() bool {
 	return !slices.ContainsFunc(a.writes, func(w *saving) bool { return w.entity != nil }) &&
 		!slices.ContainsFunc(a.exchanges, func(o *write.Op) bool { return !o.Exchanging.Delete })
-}
-
-// exchangesSurvived reports whether a save in doubt was written, by the indexes that it
-// would have given to compare-exchange values: no other write can have them.
-func (s *Session) exchangesSurvived(ctx context.Context, a *inDoubtSave) (bool, error) {
-	for _, o := range a.exchanges {
-		if o.Outcome != write.Present {
-			continue
-		}
-		found, err := s.db.ExchangeValues(ctx, o.RequestID)
-		if err != nil {
-			return false, err
-		}
-		if found[0] != nil && found[0].Index == o.Header.Etag {
-			return true, nil
-		}
-	}
-	return false, nil
 }

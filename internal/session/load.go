@@ -177,7 +177,7 @@ func (s *Session) readIncludes(ctx context.Context, tx *txn.Tx, ids []string) ([
 // Include keeps documents that came along with others.
 func (s *Session) Include(found []*docs.Document) {
 	for _, doc := range found {
-		if s.byID[doc.FoldedID()] == nil {
+		if s.byID[doc.FoldedID()] == nil && !s.deleted(doc.FoldedID()) {
 			s.included[doc.FoldedID()] = doc
 		}
 	}
@@ -213,6 +213,7 @@ func (s *Session) EntityOf(m *codec.Mapping, doc *docs.Document) (any, error) {
 		return nil, err
 	}
 	s.keep(found[0])
+	s.cluster.forget(doc.FoldedID()) // it was read with an earlier version
 	return found[0].value, nil
 }
 

@@ -14,16 +14,14 @@ func (w *saving) isNew() bool { return w.entity != nil && w.entity.doc == nil }
 
 // once has the commit of writes keep what became of the new entities, which a repeated
 // save has in the same order.
-func (s *Session) once(r *requests.Request, writes []*saving) *write.Once {
-	return &write.Once{Request: r, Result: func() any {
-		kept := []requests.Written{}
-		for _, w := range writes {
-			if w.isNew() {
-				kept = append(kept, requests.WrittenOf(s.db.Writer.ResultOf(w.op)))
-			}
+func onceOf(r *requests.Request, writes []*saving) *write.Once {
+	once := &write.Once{Request: r, Keeps: write.KeepsResults}
+	for _, w := range writes {
+		if w.isNew() {
+			once.Of = append(once.Of, w.op)
 		}
-		return kept
-	}}
+	}
+	return once
 }
 
 // repeated gives the new entities the IDs and versions that an earlier save with the same request ID has

@@ -1,14 +1,12 @@
 package session
 
 import (
-	"slices"
-
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/write"
 )
 
-// savingOfRevision returns the write that keeps a revision of an entity without changes.
-func (s *Session) savingOfRevision(e *entity) saving {
+// revisionOf returns the write that keeps a revision of an entity without changes.
+func (s *Session) revisionOf(e *entity) *write.Op {
 	o := write.TakeOp()
 	o.Verb, o.RequestID, o.Loaded = write.Keep, e.id, true
 	o.Collection, o.InCollection = e.m.Collection, format.FoldName(e.m.Collection)
@@ -16,7 +14,7 @@ func (s *Session) savingOfRevision(e *entity) saving {
 		version := e.doc.ChangeVector()
 		o.Expected = &version
 	}
-	return saving{op: o, entity: e, kept: true}
+	return o
 }
 
 // savedRevision records that the document of an entity is a revision. If it has another
@@ -29,21 +27,12 @@ func savedRevision(e *entity, o *write.Op) {
 	}
 }
 
-// doubt notes a save whose outcome is not known. That of a write which only keeps a
-// revision need not be known: the next save does it again.
-func (s *Session) doubt(writes []*saving, exchanges []*write.Op) {
-	writes = slices.DeleteFunc(slices.Clone(writes), func(w *saving) bool { return w.op.Verb.KeepsVersion() })
-	if len(writes)+len(exchanges) > 0 {
-		s.inDoubt = &inDoubtSave{writes, exchanges, s.db, s.db.Reserved.Etags()}
-	}
-}
-
 // ForceRevision is the method of a session of package jay.
 func (s *Session) ForceRevision(v any) error {
 	e, err := s.find(v)
 	if err != nil {
 		return err
 	}
-	e.force = true
+	e.forced++
 	return nil
 }

@@ -21,20 +21,13 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// inDoubtSave is a save whose outcome is not known.
-type inDoubtSave struct {
-	writes    []*saving
-	exchanges []*write.Op    // changes of compare-exchange values
-	db        *core.Database // on which it was made, and which cannot resolve it
-	ceiling   uint64         // the highest etag that db could assign
-}
-
 // saving is one write of a SaveChanges: of an entity or a deletion.
 type saving struct {
 	op       *write.Op
 	entity   *entity
 	deletion *deletion
-	kept     bool // the body stays as it is, only the metadata changes
+	kept     bool   // the body stays as it is, only the metadata changes
+	carried  *asked // of the entity, if the save is in doubt; else nil
 }
 
 // collect returns what is to be written.
@@ -137,14 +130,14 @@ func (s *Session) savingOf(c *codec.Encoder, e *entity) (saving, error) {
 		return saving{}, err
 	}
 	body, changed, err := s.changed(c, e, custom)
-	if err != nil || !changed && !e.force && e.attached == nil {
+	if err != nil || !changed && e.forced == 0 && e.attached == nil {
 		return saving{}, err
 	}
-	if !changed && e.attached != nil {
-		return s.savingOfAttachments(e), nil
-	}
-	if !changed {
-		return s.savingOfRevision(e), nil
+	switch {
+	case !changed && e.attached != nil:
+		return saving{op: s.attachmentsOf(e), entity: e, kept: true}, nil
+	case !changed:
+		return saving{op: s.revisionOf(e), entity: e, kept: true}, nil
 	}
 	kept := e.doc != nil && &body.Body[0] == &e.doc.JSON()[0]
 	o := write.TakeOp()
@@ -154,7 +147,7 @@ func (s *Session) savingOf(c *codec.Encoder, e *entity) (saving, error) {
 	}
 	o.Collection, o.Prefix = e.m.Collection, e.m.Prefix
 	o.Drawn, o.Loaded = e.made, e.doc != nil
-	o.Custom, o.KeepRevision = custom, e.force
+	o.Custom, o.KeepRevision = custom, e.forced > 0
 	if o.Custom == nil && e.doc != nil {
 		h := e.doc.Header()
 		o.Kept, o.KeptTimed = h.Custom, h.Timed
@@ -248,18 +241,18 @@ func (s *Session) saved(w *saving, doc *docs.Document) {
 		return
 	}
 	e, o := w.entity, w.op
-	e.force = false
+	e.forced = 0
 	if o.Verb.KeepsVersion() {
 		savedRevision(e, o)
 		return
 	}
 	known := e.id == o.ID && e.foldedID == o.FoldedID // to the session and to the value
 	e.id, e.foldedID = o.ID, o.FoldedID
-	body := o.JSON
-	if o.Verb.KeepsBody() {
-		body = e.doc.JSON() // with which the struct is compared: another writer may have changed the stored one
+	body, header := o.JSON, o.Header
+	if o.Verb.KeepsBody() { // with these the struct is compared: another writer may have changed the stored ones
+		body, header.Custom, header.Timed = e.doc.JSON(), e.doc.Header().Custom, e.doc.Header().Timed
 	}
-	*doc = docs.Make(s.db.Env.Origins, o.FoldedID, o.Header, body)
+	*doc = docs.Make(s.db.Env.Origins, o.FoldedID, header, body)
 	e.doc = doc
 	e.made, e.custom, e.loaded, e.attached = false, nil, nil, nil
 	if e.evicted || known && e.m.Version == nil && e.m.Meta == nil {
@@ -277,124 +270,6 @@ func (s *Session) saved(w *saving, doc *docs.Document) {
 	}
 	e.m.SetIdentity(e.value, e.id, version)
 	_ = e.m.SetMeta(e.value, metadata.Time(o.Header.Modified), doc.Collection(), nil, false) // only decoding can fail
-}
-
-// isInDoubt reports whether a save in doubt may have written an entity.
-func (s *Session) isInDoubt(e *entity) bool {
-	if s.inDoubt == nil {
-		return false
-	}
-	for _, w := range s.inDoubt.writes {
-		if w.entity == e {
-			return true
-		}
-	}
-	return false
-}
-
-// errInDoubt is returned on a handle that cannot resolve a save in doubt.
-var errInDoubt = fmt.Errorf("%w: what became of the last save shows when the database is opened again: see Session.Reattach", storage.ErrFailed)
-
-// resolveElsewhere resolves a save in doubt if the session has moved to a handle that can.
-func (s *Session) resolveElsewhere(ctx context.Context) error {
-	if s.inDoubt == nil || s.inDoubt.db == s.db {
-		return nil
-	}
-	return s.resolveInDoubt(ctx)
-}
-
-// resolveInDoubt resolves a save in doubt. The handle that failed cannot: it shows the
-// documents of the save whether or not they are on disk.
-func (s *Session) resolveInDoubt(ctx context.Context) error {
-	a := s.inDoubt
-	if a == nil {
-		return nil
-	}
-	if a.db == s.db {
-		if err := s.db.Env.Enter(); err != nil {
-			return err
-		}
-		s.db.Env.Exit()
-		return errInDoubt
-	}
-	done, survived, err := s.committedOf(ctx, a)
-	if err != nil {
-		return fmt.Errorf("find out whether the last save survived: %w", err)
-	}
-	if err := s.clusterResolved(ctx, a, survived); err != nil {
-		return fmt.Errorf("find out whether the last save survived: %w", err)
-	}
-	for _, w := range done {
-		if w.deletion != nil {
-			s.dropDeletion(w.deletion)
-		} else {
-			s.saved(w, new(docs.Document))
-		}
-	}
-	s.inDoubt = nil
-	s.finishDeletions()
-	return nil
-}
-
-// committedOf returns the writes of a save in doubt that need no repetition: all of
-// them or none. Of a save that had only deletions and is not known to have
-// survived, it returns those whose document is missing.
-func (s *Session) committedOf(ctx context.Context, a *inDoubtSave) (done []*saving, survived bool, err error) {
-	switch survived, err = s.survived(ctx, a); {
-	case err != nil:
-		return nil, false, err
-	case survived:
-		return a.writes, true, nil
-	case slices.ContainsFunc(a.writes, func(w *saving) bool { return w.entity != nil }):
-		return nil, false, nil
-	}
-	for _, w := range a.writes {
-		found, err := s.db.Exists(ctx, w.deletion.id)
-		if err != nil {
-			return nil, false, err
-		}
-		if !found {
-			done = append(done, w)
-		}
-	}
-	return done, false, nil
-}
-
-// survived reports whether a save in doubt was written. Its documents would have
-// change vectors that no other write can have, and one of them is proof for all, as
-// the write was atomic. If all of them were overwritten since, or all writes were
-// deletions, which have etags too, the newest etag that the reopened database found
-// decides.
-func (s *Session) survived(ctx context.Context, a *inDoubtSave) (bool, error) {
-	if survived, err := s.exchangesSurvived(ctx, a); survived || err != nil {
-		return survived, err
-	}
-	first := uint64(0)
-	for _, w := range a.writes {
-		etag := w.op.Header.Etag
-		if w.op.Outcome == write.Unstaged || w.entity != nil && etag == 0 {
-			return false, nil // it failed before all was staged
-		}
-		if first == 0 {
-			first = etag
-		}
-		if w.entity == nil {
-			continue
-		}
-		doc, err := s.db.Get(ctx, w.op.ID)
-		if err == nil && doc.ChangeVector() == a.db.Env.ChangeVector(w.op.Header.Node, etag) {
-			return true, nil
-		}
-		if err != nil && !errors.Is(err, errs.ErrNotFound) {
-			return false, err
-		}
-	}
-	if s.db.Env.Engine.Shared() {
-		// Others write between first and the ceiling, too.
-		return false, fmt.Errorf("%w: nothing that the save has written is there, and others may have overwritten it", storage.ErrUnknownOutcome)
-	}
-	// Only the failed handle can have written etags between first and the ceiling.
-	return first > 0 && s.db.Reserved.Newest() >= first && s.db.Reserved.Newest() <= a.ceiling, nil
 }
 
 func (s *Session) dropDeletion(done *deletion) {
@@ -424,6 +299,11 @@ func (s *Session) SaveChanges(ctx context.Context, r *requests.Request) error {
 	if err != nil {
 		return fmt.Errorf("save changes: %w", err)
 	}
+	if s.db.Owner != nil && (len(writes) > 0 || s.cluster.changesValues()) {
+		// The owner's answers lack what the session would go on from. The engine says why it does not write.
+		err := s.db.Env.Engine.Update(ctx, false, func(storage.Tx) error { return nil })
+		return fmt.Errorf("save changes: %w", errs.First(err, storage.ErrReadOnly))
+	}
 	ops := make([]*write.Op, len(writes))
 	for i, w := range writes {
 		ops[i] = w.op
@@ -435,14 +315,14 @@ func (s *Session) SaveChanges(ctx context.Context, r *requests.Request) error {
 	}
 	exchanges := s.clusterOps(writes)
 	if ops = append(ops, exchanges...); r != nil && len(ops) > 0 {
-		ops[0].Once = s.once(r, writes)
+		ops[0].Once = onceOf(r, writes)
 	}
 	if err := s.db.Write(ctx, ops); err != nil {
 		if again := requests.Repetition(err); again != nil {
 			return s.repeated(writes, again)
 		}
 		if errors.Is(err, storage.ErrUnknownOutcome) {
-			s.doubt(writes, exchanges)
+			s.doubt(writes, exchanges, write.UndecidedOf(err))
 		}
 		return fmt.Errorf("save changes: %w", err)
 	}

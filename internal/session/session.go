@@ -73,7 +73,7 @@ type entity struct {
 	loaded   []byte         // doc as the struct would store it, once it was needed
 	attached *entityAttachments
 	evicted  bool
-	force    bool // the next save keeps a revision
+	forced   int // calls of ForceRevision that no save has carried out
 }
 
 // deletion is a document that a session will delete.
@@ -189,7 +189,7 @@ func (s *Session) keep(e *entity) {
 
 // find returns the entity of v, or ErrUsage.
 func (s *Session) find(v any) (*entity, error) {
-	if v != nil && reflect.TypeOf(v).Comparable() {
+	if reflect.ValueOf(v).Kind() == reflect.Pointer { // others may not be comparable
 		if e := s.byValue[v]; e != nil {
 			return e, nil
 		}
@@ -290,7 +290,10 @@ func (s *Session) DeleteID(id string) error {
 	}
 	folded := s.db.Env.Rules.Fold(id)
 	if e := s.byID[folded]; e != nil {
-		return s.Delete(e.value)
+		if e.doc != nil || e.made || s.isInDoubt(e) {
+			return s.Delete(e.value)
+		}
+		s.forget(e) // the document that it would have replaced goes
 	}
 	if id == "" {
 		return fmt.Errorf("%w: DeleteID without an id", ids.ErrUsage)
@@ -322,11 +325,13 @@ func (s *Session) Refresh(ctx context.Context, v any) error {
 	if err != nil {
 		return err
 	}
-	if err := s.resolveElsewhere(ctx); err != nil {
-		return fmt.Errorf("refresh: %w", err)
+	if s.isInDoubt(e) { // the document found may be gone after a reopen
+		err = s.resolveInDoubt(ctx)
+	} else {
+		err = s.resolveElsewhere(ctx)
 	}
-	if s.isInDoubt(e) {
-		return fmt.Errorf("refresh: %w", errInDoubt) // the document found may be gone after the reopen
+	if err != nil {
+		return fmt.Errorf("refresh: %w", err)
 	}
 	if e.foldedID == "" {
 		return fmt.Errorf("%w: refresh %T: it has no id before SaveChanges", ids.ErrUsage, v)
@@ -342,6 +347,7 @@ func (s *Session) Refresh(ctx context.Context, v any) error {
 	reflect.ValueOf(v).Elem().Set(fresh.Elem())
 	e.id = doc.ID() // in the case of the newest write
 	e.doc, e.custom, e.loaded, e.made = doc, nil, nil, false
+	s.cluster.forget(e.foldedID)
 	return nil
 }
 
@@ -418,7 +424,7 @@ func (s *Session) SetMetadata(v any, custom []byte) error {
 	}
 	before := e.custom
 	e.custom = bytes.Clone(given.Custom)
-	if e.custom == nil {
+	if len(e.custom) == 0 {
 		e.custom = []byte("{}")
 	}
 	if err := e.m.SetCustom(v, e.custom); err != nil {

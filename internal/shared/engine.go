@@ -16,7 +16,6 @@
 package shared
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -49,10 +48,6 @@ type Engine struct {
 	// first transaction that it is to guard.
 	Guard func(storage.Tx) error
 
-	// Remembers reports whether a key of the definitions of programs is among what Start reads; nil for none. It is set before the first
-	// transaction.
-	Remembers func(key []byte) bool
-
 	// read reads the definitions that r shows; nil before Start.
 	read    func(r storage.Reader) (Definitions, error)
 	known   atomic.Pointer[known] // nil before Start
@@ -76,12 +71,11 @@ func (e *Engine) Start(read func(r storage.Reader) (Definitions, error)) error {
 	return e.reload()
 }
 
-// The keys that the engine reads and writes itself, and those whose change is one of definitions.
+// The keys that the engine reads and writes itself.
 var (
 	etagKey    = metaKey(format.EtagName)
 	versionKey = metaKey(format.DefinitionsName)
 	sessionKey = metaKey(format.SessionName)
-	watched    = [...][]byte{metaKey(format.IndexesName), metaKey(format.RevisionsName), metaKey(format.SettingsName)}
 )
 
 func metaKey(name string) []byte { return format.AppendKey(nil, format.SpaceMeta, name) }
@@ -271,16 +265,10 @@ func (t *transaction) note(key []byte) {
 	if len(key) == 0 {
 		return
 	}
-	if key[0] == format.SpaceDefinitions {
-		t.changes = t.changes || t.engine.Remembers != nil && t.engine.Remembers(key)
+	if key[0] != format.SpaceMeta && key[0] != format.SpaceDefinitions {
 		return
 	}
-	if key[0] != format.SpaceMeta {
-		return
-	}
-	for _, w := range watched {
-		t.changes = t.changes || bytes.Equal(key, w)
-	}
+	t.changes = t.changes || format.IsDefining(key)
 }
 
 // finish stages the etags that were drawn, and a new version of definitions that were changed.

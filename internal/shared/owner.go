@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -19,8 +20,8 @@ type Owner struct {
 	session uint64
 
 	mu          sync.Mutex
-	version     uint64                // of definitions. Guarded by mu.
-	definitions [len(watched)]*[]byte // of the last snapshot, nil for one that is missing. Guarded by mu.
+	version     uint64                        // of definitions. Guarded by mu.
+	definitions [len(format.Defining)]*[]byte // of the last snapshot, nil for one that is missing. Guarded by mu.
 }
 
 // NewOwner returns the Owner of an engine that is not shared.
@@ -33,8 +34,8 @@ func (o *Owner) Snapshot() (storage.Snapshot, error) {
 	o.mu.Lock() // so that a later snapshot has no lower version
 	defer o.mu.Unlock()
 	s := o.engine.Snapshot()
-	var found [len(watched)]*[]byte
-	for i, key := range watched {
+	var found [len(format.Defining)]*[]byte
+	for i, key := range format.Defining {
 		value, closer, err := s.Get(key)
 		if err == storage.ErrNotFound {
 			continue

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/memory"
 )
@@ -54,7 +55,7 @@ func TestOwner(t *testing.T) {
 	write(etagKey, "reserved")
 	first := take()
 	last := version(first)
-	for _, key := range watched {
+	for _, key := range format.Defining {
 		for _, value := range []string{"a", "b", ""} {
 			write(key, value)
 			if now := version(take()); now <= last {

@@ -16,8 +16,10 @@ package subs
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"time"
@@ -251,6 +253,10 @@ func (s *Store) Ensure(ctx context.Context, d Definition, since string) error {
 	if err != nil {
 		return err
 	}
+	first, err := s.firstWorker()
+	if err != nil {
+		return err
+	}
 	return s.update(ctx, func(tx storage.Tx) error {
 		var old Definition
 		found, err := get(tx, format.SubscriptionKey(d.Name), &old)
@@ -278,8 +284,18 @@ func (s *Store) Ensure(ctx context.Context, d Definition, since string) error {
 		if err := env.SetJSON(tx, format.SubscriptionKey(d.Name), &d); err != nil {
 			return err
 		}
-		return setProgress(tx, &d, &Progress{Position: position, Base: base})
+		return setProgress(tx, &d, &Progress{Position: position, Base: base, Worker: first})
 	})
+}
+
+// firstWorker draws the number below that of the first worker of a new subscription. It is not that of a subscription of the same name
+// that was dropped, whose worker may still acknowledge. It has 48 bits, which programs that read JSON can represent.
+func (s *Store) firstWorker() (uint64, error) {
+	var b [8]byte
+	if _, err := io.ReadFull(s.env.Random(), b[2:]); err != nil {
+		return 0, fmt.Errorf("random bytes: %w", err)
+	}
+	return binary.BigEndian.Uint64(b[:]), nil
 }
 
 // change edits a subscription in a transaction with fn. It then ends the worker, with

@@ -387,7 +387,7 @@ func (w *Worker) settle(b *Batch, now time.Time) (failing map[string]Failure, go
 			f.Deletion = &Deletion{item.Node, item.Collection}
 		}
 		f.Dead = f.Failures >= w.definition.MaxFailures
-		f.Due = now.Add(min(w.definition.RetryDelay<<min(f.Failures-1, 20), maxRetryDelay)).UTC()
+		f.Due = now.Add(min(min(w.definition.RetryDelay, maxRetryDelay)<<min(f.Failures-1, 20), maxRetryDelay)).UTC()
 		if failing == nil {
 			failing = make(map[string]Failure)
 		}

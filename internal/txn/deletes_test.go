@@ -15,8 +15,8 @@ import (
 // Ensure that a transaction of a process whose holds the remover does not know
 // conflicts, when records that it needs may be gone.
 func TestDeletions_MarkPassesTransaction(t *testing.T) {
-	defer func(old uint64) { knobs.KeptEtags = old }(knobs.KeptEtags)
-	knobs.KeptEtags = 0
+	defer func(old uint64) { knobs.KeptChanges = old }(knobs.KeptChanges)
+	knobs.KeptChanges = 0
 	db, err := jay.Open(t.TempDir(), &jay.Options{Durability: jay.Relaxed})
 	noError(t, err)
 	defer db.Close()

@@ -54,7 +54,10 @@ func (f *readSet) checkWalks(e *env.Env, r interface {
 		}
 		for _, w := range f.walks {
 			if w.covers(format.CollectionKey(c.Collection), c.FoldedID) {
-				conflict := &metadata.ConflictError{ID: write.WrittenIn(r, c.FoldedID), Walk: w.String(), Actual: e.ChangeVector(e.Node, after)}
+				conflict := &metadata.ConflictError{ID: write.WrittenIn(r, c.FoldedID), Walk: w.String()}
+				if c.Kind != format.ChangeDelete {
+					conflict.Actual = e.ChangeVector(e.Node, after)
+				}
 				return write.LostError{Cause: conflict, Over: turns.Range(w.collection, w.prefix)}
 			}
 		}

@@ -57,9 +57,15 @@ func Update(ctx context.Context, db *core.Database, fn func(*Tx) error, o Option
 	if o.Once == nil {
 		return update(ctx, db, fn, o, issued)
 	}
-	err := findOnce(db, o.Once)
+	err := findOnce(ctx, db, o.Once)
 	if err == nil {
 		err = update(ctx, db, fn, o, issued)
+		if err != nil && requests.Repetition(err) == nil {
+			// It may have met what a concurrent call with the ID has written.
+			if again := findOnce(ctx, db, o.Once); requests.Repetition(again) != nil {
+				return nil
+			}
+		}
 	}
 	if requests.Repetition(err) != nil {
 		return nil
@@ -67,9 +73,15 @@ func Update(ctx context.Context, db *core.Database, fn func(*Tx) error, o Option
 	return err
 }
 
-// findOnce returns a *requests.Repeated if the commit has happened.
-func findOnce(db *core.Database, once *write.Once) error {
-	return db.Inside(func() error { return once.Request.Find(db.Env.Engine) })
+// findOnce returns a *requests.Repeated if the commit has happened. It waits for a coordinator to decide one that is
+// under way.
+func findOnce(ctx context.Context, db *core.Database, once *write.Once) error {
+	return db.Inside(func() error {
+		if err := db.Writer.AwaitRequest(ctx, once.Request.ID); err != nil {
+			return err
+		}
+		return once.Request.Find(db.Env.Engine)
+	})
 }
 
 // update is Update, but returns a *requests.Repeated for a commit that has happened before.

@@ -33,9 +33,9 @@ func (k *keeper) Answer(q *catalog.Question) *catalog.Answer {
 				Used:  []int{i},
 				Text:  "the codes of all vectors",
 				Reads: true,
-				Open: func(r storage.Reader) (catalog.Candidates, error) {
+				Open: func(m catalog.Means) (catalog.Candidates, error) {
 					target := s.Vector.Target()
-					found := &similar{finder: k.newFinder(r, target.Metric, target.Vector)}
+					found := &similar{finder: k.newFinder(m, target.Metric, target.Vector)}
 					found.limit = 1 - s.Minimum
 					return found, found.openAll()
 				},
@@ -70,8 +70,8 @@ func (k *keeper) answerNear(q *catalog.Question, d query.VectorDistance) *catalo
 			limit = min(limit, 1-s.Minimum)
 		}
 	}
-	a.Open = func(r storage.Reader) (catalog.Candidates, error) {
-		n := &near{finder: k.newFinder(r, target.Metric, target.Vector), exact: d.Exact, bound: math.Inf(1), round: cmp.Or(d.Candidates, Candidates)}
+	a.Open = func(m catalog.Means) (catalog.Candidates, error) {
+		n := &near{finder: k.newFinder(m, target.Metric, target.Vector), exact: d.Exact, bound: math.Inf(1), round: cmp.Or(d.Candidates, Candidates)}
 		n.limit = limit
 		return n, n.open()
 	}

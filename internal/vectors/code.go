@@ -63,7 +63,7 @@ type code struct {
 func cut(b []byte) code {
 	return code{
 		scale:   float64(math.Float32frombits(binary.BigEndian.Uint32(b))),
-		off:     float64(math.Float32frombits(binary.BigEndian.Uint32(b[4:]))),
+		off:     float64(math.Float32frombits(binary.BigEndian.Uint32(b[4:]))) + math.SmallestNonzeroFloat32, // it may have been rounded down by that
 		length:  math.Float64frombits(binary.BigEndian.Uint64(b[8:])),
 		numbers: b[codeHead:],
 	}

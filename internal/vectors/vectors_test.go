@@ -14,6 +14,7 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/internal/vectors"
 	"github.com/jaydb/jay/query"
 )
@@ -98,6 +99,7 @@ func shared(some, others []string) (n int) {
 // Ensure that the ten nearest of 3,000 vectors are found: nearly all of them by the index where vectors lie in groups, most where they lie anywhere, and all
 // with exact(); at the right distances, beside a condition as many as there are, and none that has changed or is gone.
 func TestVectors_Recall(t *testing.T) {
+	sample.OneGoroutine(t)
 	const n, dimensions = 3000, 24
 	for _, c := range []struct {
 		name    string

@@ -29,7 +29,7 @@ func (v *verifier) readCluster() error {
 			return nil
 		}
 		if number, at, ok := format.SplitIntentWriteKey(key); ok {
-			return v.intentWrite(r, key, value, number, at)
+			return v.intentWrite(r, key, value, number, at, writes)
 		}
 		v.damage(KeyMalformed, key, "the key is none of lost numbers, an intent or a write of one")
 		return nil
@@ -45,8 +45,8 @@ func (v *verifier) readCluster() error {
 	return nil
 }
 
-// intentWrite looks at one write of an intent.
-func (v *verifier) intentWrite(r storage.Reader, key, value []byte, number uint64, at int) error {
+// intentWrite looks at one write of an intent. writes has how many each intent has, of those that were read before.
+func (v *verifier) intentWrite(r storage.Reader, key, value []byte, number uint64, at int, writes map[uint64]int) error {
 	kind, _, record, err := format.DecodeIntentWrite(value)
 	if err == nil && kind == format.IntentPut {
 		_, _, err = metadata.Decode(record)
@@ -62,8 +62,16 @@ func (v *verifier) intentWrite(r storage.Reader, key, value []byte, number uint6
 		v.damage(ClusterRecord, key, "there is no intent to which it belongs")
 		return nil
 	}
-	if in, err := format.DecodeIntent(owner); err == nil && at >= in.Writes {
-		v.damage(ClusterRecord, key, "its intent has %d writes", in.Writes)
+	n, read := writes[number]
+	if !read { // it has come since
+		in, err := format.DecodeIntent(owner)
+		if err != nil {
+			return nil // told where it is read
+		}
+		n, writes[number] = in.Writes, in.Writes
+	}
+	if at >= n {
+		v.damage(ClusterRecord, key, "its intent has %d writes", n)
 	}
 	return nil
 }

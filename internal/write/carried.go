@@ -74,7 +74,7 @@ func (o *Op) carried(notCarried error) (c Carried, err error) {
 	switch _, is := carriedVerbs[o.Verb.Operation()]; {
 	case o.UsageError != nil:
 		return c, o.UsageError
-	case o.Once != nil && o.Once.Result == nil:
+	case o.Once != nil && o.Once.Keeps == Unsaid:
 		return c, ErrPartOfCall
 	case !is || o.Attaching != nil || o.Kept != nil:
 		return c, fmt.Errorf("%w: attachments", notCarried)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/jaydb/jay/cluster"
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/accord"
+	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/exchange"
@@ -27,9 +29,10 @@ import (
 // documents, takes four steps. (1) Its documents are checked and locked: everything that a
 // transaction would refuse is refused here, and nothing that other writes do can make it
 // be refused later. (2) It is stored as an intent, synced. (3) The coordinator commits the
-// values, if they are as expected. (4) The documents are written, and the intent goes, in
-// one transaction. After a crash, Open finds the intent, asks the coordinator what became of
-// the commit, and writes the documents or drops them. Without documents there is step 3 only.
+// values, if they are as expected. (4) The documents are written, the result is
+// kept if there is a request ID, and the intent goes, in one transaction. After a crash, Open
+// finds the intent, asks the coordinator what became of the commit, and does step 4 or drops the
+// intent. Without documents and a request ID there is step 3 only.
 
 // IsClusterWide reports whether the coordinator takes part in the commit of ops.
 func (w *Writer) IsClusterWide(ops []*Op) bool {
@@ -47,9 +50,15 @@ type clusterCommit struct {
 	blamed     []*Op // by condition; nil for what was read
 	changes    []accord.Change
 
+	once   *Once  // nil without a request ID
 	lock   *lock  // nil without documents
-	intent uint64 // its number
+	intent uint64 // its number; 0 for none
 	commit *accord.Commit
+	in     format.Intent // names commit
+	left   *Undecided    // what the caller has left to endAlone
+
+	leave  *func() // of the caller: lets the next call with the request ID begin
+	leaves func()  // what the caller has left to endAlone
 }
 
 // Reads are what a transaction has read.
@@ -63,20 +72,36 @@ type Reads struct {
 func (w *Writer) CommitClusterWide(ctx context.Context, ops []*Op, reads Reads) error {
 	ctx, cancel := w.Cluster.Bounded(ctx)
 	defer cancel()
+	leave := func() {}
+	defer func() { leave() }()
 	if once := ops[0].Once; once != nil { // the later of two at a time would lose against the values of the earlier
-		leave, err := w.calls.enter(ctx, once.Request.ID)
-		if err != nil {
+		var err error
+		if leave, err = w.calls.enter(ctx, w.Cluster, once.Request.ID); err != nil {
 			return err
 		}
-		defer leave()
 	}
 	for {
-		err := w.commitClusterWide(ctx, ops, reads)
-		if !errors.Is(err, accord.ErrSlotLost) || errors.Is(err, accord.ErrUndecidable) || ctx.Err() != nil {
+		err := w.commitClusterWide(ctx, ops, reads, &leave)
+		var moved *movedError
+		again := errors.Is(err, accord.ErrSlotLost) || errors.As(err, &moved)
+		if !again || errors.Is(err, accord.ErrUndecidable) || ctx.Err() != nil {
 			return err
 		}
-		// It has not happened. A copy of the database has run, which does not stop this one.
+		// It has not happened. A copy of the database has run, which does not stop this one, or a guard that
+		// may have any index got another one between the read and the commit.
 	}
+}
+
+// AwaitRequest waits until no call with this request ID commits with the coordinator.
+func (w *Writer) AwaitRequest(ctx context.Context, id string) error {
+	if w.Cluster == nil {
+		return nil
+	}
+	ctx, cancel := w.Cluster.Bounded(ctx)
+	defer cancel()
+	leave, err := w.calls.enter(ctx, w.Cluster, id)
+	leave()
+	return err
 }
 
 // calls are those with a request ID that commit with the coordinator at the moment, one of each ID.
@@ -86,22 +111,28 @@ type calls struct {
 	under map[string]chan struct{} // by ID: closed when the call has ended. Guarded by mu.
 }
 
-// enter waits until no call of this ID is under way. The caller must call leave at its end.
-func (c *calls) enter(ctx context.Context, id string) (leave func(), err error) {
+// enter waits until no call of this ID is under way, and begins one. The caller must call leave at its end.
+func (c *calls) enter(ctx context.Context, n *accord.Node, id string) (leave func(), err error) {
 	for {
 		c.mu.Lock()
 		other := c.under[id]
 		if other == nil {
-			break
+			defer c.mu.Unlock()
+			return c.begin(id), nil
 		}
 		c.mu.Unlock()
 		select {
 		case <-other:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return func() {}, fmt.Errorf("a call with the same request ID is not decided yet: %w: %w", cluster.ErrNoMajority, ctx.Err())
+		case <-n.Context().Done():
+			return func() {}, errs.ErrClosed
 		}
 	}
-	defer c.mu.Unlock()
+}
+
+// begin begins the call of this ID. c.mu is held.
+func (c *calls) begin(id string) (leave func()) {
 	if c.under == nil {
 		c.under = make(map[string]chan struct{})
 	}
@@ -112,11 +143,21 @@ func (c *calls) enter(ctx context.Context, id string) (leave func(), err error) 
 		defer c.mu.Unlock()
 		delete(c.under, id)
 		close(mine)
-	}, nil
+	}
 }
 
-func (w *Writer) commitClusterWide(ctx context.Context, ops []*Op, reads Reads) error {
-	c := &clusterCommit{w: w, ops: ops, reads: reads}
+// resume is begin for a call that an earlier run has begun. No other is under way.
+func (c *calls) resume(r *format.IntentRequest) (leave func()) {
+	if r == nil {
+		return func() {}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.begin(r.ID)
+}
+
+func (w *Writer) commitClusterWide(ctx context.Context, ops []*Op, reads Reads, leave *func()) error {
+	c := &clusterCommit{w: w, ops: ops, reads: reads, once: ops[0].Once, leave: leave}
 	for _, o := range ops {
 		if o.Exchanging == nil {
 			if err := o.checkClusterWide(); err != nil {
@@ -126,11 +167,11 @@ func (w *Writer) commitClusterWide(ctx context.Context, ops []*Op, reads Reads) 
 		}
 	}
 	if err := c.checkDocuments(ctx); err != nil {
-		return err
+		return accord.WithoutOutcome(err)
 	}
 	if err := c.prepare(ctx); err != nil {
 		c.abandon()
-		return err
+		return accord.WithoutOutcome(err) // that of a preparation: the commit was not sent
 	}
 	return c.run(ctx)
 }
@@ -152,7 +193,7 @@ var errChecked = errors.New("everything is in order")
 // checkDocuments checks and locks the documents.
 func (c *clusterCommit) checkDocuments(ctx context.Context) error {
 	check := c.reads.Check
-	if len(c.docs) == 0 && check == nil && c.ops[0].Once == nil {
+	if len(c.docs) == 0 && check == nil && c.once == nil {
 		return nil
 	}
 	err := c.w.Transact(ctx, false, func(t *Txn) error {
@@ -160,8 +201,8 @@ func (c *clusterCommit) checkDocuments(ctx context.Context) error {
 			c.w.locks.release(c.lock)
 			c.lock = nil
 		}
-		if once := c.ops[0].Once; once != nil { // before the reads: the call may have changed them
-			if err := once.Request.Find(t.Tx); err != nil {
+		if c.once != nil { // before the reads: the call may have changed them
+			if err := c.once.Request.Find(t.Tx); err != nil {
 				return err
 			}
 		}
@@ -170,16 +211,32 @@ func (c *clusterCommit) checkDocuments(ctx context.Context) error {
 				return err
 			}
 		}
+		var locked []lockedDocument
+		for _, o := range c.docs {
+			collection, err := lockedCollection(t.Tx, o)
+			if err != nil {
+				return err
+			}
+			locked = append(locked, lockedDocument{o.FoldedID, collection})
+		}
 		t.claiming = true
 		if err := t.run(c.docs); err != nil {
 			return err
 		}
+		if c.once != nil {
+			if err := c.once.checkSize(c.w.Env); err != nil {
+				return err
+			}
+		}
 		if len(c.docs)+len(c.reads.Documents) > 0 {
 			c.lock = newLock()
 			c.lock.unique, c.lock.read = t.claims, c.reads.Documents
-			for _, o := range c.docs {
-				c.lock.docs = append(c.lock.docs, lockedDocument{o.FoldedID, format.CollectionKey(o.collectionOf())})
+			for i, o := range c.docs {
+				if !o.Verb.Deletes() {
+					locked[i] = lockedDocument{o.FoldedID, format.CollectionKey(o.collectionOf())} // the ID may be made only now
+				}
 			}
+			c.lock.docs = locked
 			c.lock.values = c.changedValues()
 			c.w.locks.take(c.lock)
 		}
@@ -193,6 +250,24 @@ func (c *clusterCommit) checkDocuments(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// lockedCollection returns the folded collection of the document that o deletes: whoever walks through it must wait. It
+// returns "" for other ops.
+func lockedCollection(from docs.Getter, o *Op) (string, error) {
+	if !o.Verb.Deletes() {
+		return "", nil
+	}
+	record, closer, err := from.Get(format.DocumentKey(nil, o.FoldedID))
+	if err == storage.ErrNotFound {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	h, _, err := metadata.Decode(record)
+	key := format.CollectionKey(string(h.Collection))
+	return key, errs.First(err, closer.Close())
 }
 
 // changedValues returns the folded keys of the values that the commit changes.
@@ -226,8 +301,11 @@ func (c *clusterCommit) prepare(ctx context.Context) (err error) {
 	if err := c.plan(ctx); err != nil {
 		return err
 	}
-	if c.commit, err = c.w.Cluster.Begin(ctx, c.conditions, c.changes); err != nil || len(c.docs) == 0 {
+	if c.commit, err = c.w.Cluster.Begin(ctx, c.conditions, c.changes); err != nil {
 		return err
+	}
+	if c.in = c.commit.Intent(); len(c.docs) == 0 && c.once == nil {
+		return nil
 	}
 	return c.storeIntent(ctx)
 }
@@ -305,13 +383,21 @@ func (c *clusterCommit) readAny(ctx context.Context) (map[string]uint64, error) 
 	return indexes, nil
 }
 
-// storeIntent stores the writes of the documents.
+// storeIntent stores the writes of the documents, and the request ID.
 func (c *clusterCommit) storeIntent(ctx context.Context) error {
 	c.intent = c.w.intents.Add(1)
-	in := c.commit.Intent()
-	in.Writes, in.Values = len(c.docs), c.changedValues()
+	c.in.Writes, c.in.Values = len(c.docs), c.changedValues()
+	if c.once != nil {
+		c.in.Request = c.once.intentRequest(c.docs)
+	}
 	size := 0
-	for _, o := range c.docs {
+	for i, o := range c.docs {
+		if o.KeepRevision {
+			c.in.KeepRevision = append(c.in.KeepRevision, i)
+		}
+		if o.KeepReplaced {
+			c.in.KeepReplaced = append(c.in.KeepReplaced, i)
+		}
 		size += len(o.JSON) + len(o.Tail) + len(o.FoldedID) + 64
 	}
 	if err := c.w.Env.Room.Spend(size); err != nil {
@@ -331,7 +417,7 @@ func (c *clusterCommit) storeIntent(ctx context.Context) error {
 			}
 			tx.Set(format.IntentWriteKey(c.intent, i), head, body)
 		}
-		return env.SetJSON(tx, format.IntentKey(c.intent), in)
+		return env.SetJSON(tx, format.IntentKey(c.intent), c.in)
 	})
 	if err != nil {
 		// If it is there all the same, the next Open finds that the coordinator has not
@@ -346,12 +432,17 @@ func (c *clusterCommit) run(ctx context.Context) error {
 	index, actual, err := c.commit.Try(ctx)
 	if errors.Is(err, cluster.ErrUnknownOutcome) && !errors.Is(err, accord.ErrUndecidable) {
 		if index, actual, err = c.await(ctx); errors.Is(err, cluster.ErrUnknownOutcome) && !errors.Is(err, accord.ErrUndecidable) {
+			if c.left == nil { // the database is being closed: the next Open decides
+				return &undecidedError{err, c.undecided()}
+			}
 			return err
 		}
 	}
 	if errors.Is(err, accord.ErrUndecidable) {
+		u := c.undecided()
 		c.giveUp(err)
-		return err
+		u.end(Decision{}, err)
+		return &undecidedError{err, u}
 	}
 	return c.end(ctx, index, actual, err)
 }
@@ -405,8 +496,10 @@ func (c *clusterCommit) await(ctx context.Context) (uint64, []*exchange.Value, e
 		return o.index, o.actual, o.err
 	default:
 	}
-	left = true
-	return 0, nil, fmt.Errorf("the coordinator of the cluster has not answered: %w: %w", cluster.ErrUnknownOutcome, cause)
+	left, c.left = true, c.undecided()
+	*c.leave, c.leaves = func() {}, *c.leave // a repeated call waits until this one is decided, and returns its result
+	err := fmt.Errorf("the coordinator of the cluster has not answered: %w: %w", cluster.ErrUnknownOutcome, cause)
+	return 0, nil, &undecidedError{err, c.left}
 }
 
 // end ends a commit that is decided.
@@ -429,18 +522,21 @@ func (c *clusterCommit) end(ctx context.Context, index uint64, actual []*exchang
 			o.guardIndex = index
 		}
 	}
-	if len(c.docs) == 0 && c.ops[0].Once == nil {
+	if c.intent == 0 {
 		c.abandon()
 		return nil
 	}
-	// It is committed: the context does not matter any more.
-	err = c.w.Load(context.WithoutCancel(ctx), c.w.Env.Synced, c.apply)
+	// It is committed: the context does not matter any more, nor does a document that expires meanwhile. The
+	// intent goes for good, as the next commit may use its slot, after which nothing shows what became of this one.
+	err = c.w.Background(context.WithoutCancel(ctx), true, c.apply)
 	if err != nil {
 		// The disk has failed, or what was checked does not hold. The intent stays, and
 		// its documents stay locked: the next Open writes them.
 		c.commit.Keep()
 		c.w.locks.fail(c.lock, errFollows(err))
-		return fmt.Errorf("%w: %w", storage.ErrUnknownOutcome, errFollows(err))
+		u := c.undecided()
+		u.end(Decision{}, errFollows(err))
+		return &undecidedError{fmt.Errorf("%w: %w", storage.ErrUnknownOutcome, errFollows(err)), u}
 	}
 	c.commit.End()
 	if c.lock != nil {
@@ -461,11 +557,9 @@ func (c *clusterCommit) apply(t *Txn) error {
 	if err := t.run(c.docs); err != nil {
 		return err
 	}
-	if c.intent != 0 {
-		removeIntent(t.Tx, c.intent, len(c.docs))
-	}
-	if once := c.ops[0].Once; once != nil {
-		return once.Request.Keep(t.Tx, once.Result())
+	removeIntent(t.Tx, c.intent, len(c.docs))
+	if c.once != nil {
+		return c.once.keep(c.w.Env, t.Tx)
 	}
 	return nil
 }
@@ -488,6 +582,9 @@ func (c *clusterCommit) conflict(actual []*exchange.Value) error {
 		conflict := &metadata.CompareExchangeError{Key: o.RequestID, Expected: expected.Index, Actual: now}
 		if o.Guard != nil {
 			conflict.Key = format.GuardPrefix + o.ID
+			if o.Guard.Any {
+				return &movedError{OpError(c.ops, o, conflict)}
+			}
 		} else if v != nil {
 			conflict.Value, conflict.Metadata = v.Value, v.Metadata
 		}
@@ -495,6 +592,11 @@ func (c *clusterCommit) conflict(actual []*exchange.Value) error {
 	}
 	return fmt.Errorf("%w: the commit was given up, as its answer was lost", cluster.ErrNoMajority)
 }
+
+// movedError is the conflict over a guard that may have any index.
+type movedError struct{ error }
+
+func (e *movedError) Unwrap() error { return e.error }
 
 // dropIntent removes the intent of a commit that has not happened.
 func (c *clusterCommit) dropIntent() {
@@ -518,51 +620,65 @@ func removeIntent(tx storage.Tx, number uint64, writes int) {
 // endAlone ends a commit whose caller has left: its ops are not looked at, as they belong
 // to the caller again.
 func (c *clusterCommit) endAlone(o outcome) {
+	defer c.leaves()
 	if errors.Is(o.err, accord.ErrUndecidable) {
 		c.giveUp(o.err)
+		c.left.end(Decision{}, o.err)
 		return
 	}
 	if o.err != nil && errors.Is(o.err, cluster.ErrUnknownOutcome) {
 		return // the database is being closed: the next Open decides
 	}
+	d := Decision{Index: o.index}
 	if c.intent != 0 {
-		if err := c.w.finishIntent(context.Background(), c.intent, c.lock, o.index > 0); err != nil {
-			c.w.warn("jay: documents of a cluster-wide transaction", err)
+		var err error
+		if d, err = c.w.finishIntent(context.Background(), c.intent, &c.in, c.lock, o.index); err != nil {
+			warn(c.w.Env.Logger, "jay: documents of a cluster-wide transaction", err)
 			c.commit.Keep()
 			c.w.locks.fail(c.lock, errFollows(err))
+			c.left.end(Decision{}, errFollows(err))
 			return // they stay locked: the next Open writes them
 		}
 	}
 	c.abandon()
+	c.left.end(d, nil)
 }
 
-func (w *Writer) warn(message string, err error) {
-	if w.Env.Logger != nil {
-		w.Env.Logger.Warn(message, "err", err)
+func warn(l *slog.Logger, message string, err error) {
+	if l != nil {
+		l.Warn(message, "err", err)
 	}
 }
 
-// finishIntent writes the documents of an intent, if its commit has happened, and removes
-// it.
-func (w *Writer) finishIntent(ctx context.Context, number uint64, owner *lock, happened bool) error {
-	ops, err := w.readIntent(number)
+// finishIntent writes the documents of an intent and keeps the result of its request, if its
+// commit has happened, and removes it. index is that of the values, 0 if it has not happened.
+func (w *Writer) finishIntent(ctx context.Context, number uint64, in *format.Intent, owner *lock, index uint64) (Decision, error) {
+	ops, err := w.readIntent(number, in)
 	if err != nil {
-		return err
+		return Decision{}, err
 	}
-	return w.Background(ctx, true, func(t *Txn) error {
+	err = w.Background(ctx, true, func(t *Txn) error {
 		t.owner, t.applying = owner, true
-		if happened {
-			if err := t.run(ops); err != nil {
-				return err
-			}
-		}
 		removeIntent(t.Tx, number, len(ops))
-		return nil
+		if index == 0 {
+			return nil
+		}
+		if err := t.run(ops); err != nil || in.Request == nil {
+			return err
+		}
+		return keepIntended(w.Env, t.Tx, in.Request, ops, index)
 	})
+	d := Decision{Index: index}
+	if index > 0 {
+		for _, o := range ops {
+			d.Writes = append(d.Writes, o.Header)
+		}
+	}
+	return d, err
 }
 
 // readIntent returns the writes of an intent.
-func (w *Writer) readIntent(number uint64) (ops []*Op, err error) {
+func (w *Writer) readIntent(number uint64, in *format.Intent) (ops []*Op, err error) {
 	lo, hi := format.IntentWriteBounds(number)
 	it, err := w.Env.Engine.Iterate(lo, hi)
 	if err != nil {
@@ -574,7 +690,7 @@ func (w *Writer) readIntent(number uint64) (ops []*Op, err error) {
 		if err != nil {
 			return nil, err
 		}
-		o := &Op{Request: Request{Verb: Put, RequestID: folded, Named: true}, Prepared: Prepared{Strategy: ids.Semantic, ID: folded, FoldedID: folded}}
+		o := &Op{Request: Request{Verb: Put, RequestID: folded, Named: true, KeepRevision: slices.Contains(in.KeepRevision, len(ops)), KeepReplaced: slices.Contains(in.KeepReplaced, len(ops))}, Prepared: Prepared{Strategy: ids.Semantic, ID: folded, FoldedID: folded}}
 		ops = append(ops, o)
 		if kind == format.IntentDelete {
 			o.Verb = Delete
@@ -604,6 +720,8 @@ type intentFound struct {
 	number uint64
 	intent format.Intent
 	lock   *lock
+	leave  func() // lets the next call with its request ID begin
+	left   *Undecided
 }
 
 // String lists the first intents: the documents that they write, and the keys of the values
@@ -660,7 +778,7 @@ func (w *Writer) LockIntents() (found Intents, err error) {
 		return nil, err
 	}
 	for i := range found {
-		ops, err := w.readIntent(found[i].number)
+		ops, err := w.readIntent(found[i].number, &found[i].intent)
 		if err != nil {
 			return nil, err
 		}
@@ -673,7 +791,13 @@ func (w *Writer) LockIntents() (found Intents, err error) {
 			if len(found[i].intent.Values) == 0 { // of an older version: those of its guards, at least
 				l.values = append(l.values, GuardKey(o.FoldedID))
 			}
-			l.docs = append(l.docs, lockedDocument{o.FoldedID, o.FoldedCollection})
+			collection := o.FoldedCollection
+			if o.Verb.Deletes() {
+				if collection, err = lockedCollection(w.Env.Engine, o); err != nil {
+					return nil, err
+				}
+			}
+			l.docs = append(l.docs, lockedDocument{o.FoldedID, collection})
 			if o.entries != nil {
 				for j := range o.entries.List {
 					if e := &o.entries.List[j]; e.Unique {
@@ -682,7 +806,12 @@ func (w *Writer) LockIntents() (found Intents, err error) {
 				}
 			}
 		}
-		found[i].lock = l
+		found[i].lock, found[i].leave = l, w.calls.resume(found[i].intent.Request)
+		found[i].left = &Undecided{by: w, intent: found[i].intent, done: make(chan struct{})}
+		if w.found == nil {
+			w.found = make(map[string]*Undecided, len(found))
+		}
+		w.found[found[i].intent.Call] = found[i].left
 		w.locks.take(l)
 	}
 	return found, nil
@@ -691,10 +820,11 @@ func (w *Writer) LockIntents() (found Intents, err error) {
 // DropIntents removes intents whose outcome does not matter any more.
 func (w *Writer) DropIntents(ctx context.Context, found Intents) error {
 	for _, f := range found {
-		if err := w.finishIntent(ctx, f.number, f.lock, false); err != nil {
+		if _, err := w.finishIntent(ctx, f.number, &f.intent, f.lock, 0); err != nil {
 			return err
 		}
 		w.locks.release(f.lock)
+		f.leave()
 	}
 	return nil
 }
@@ -710,7 +840,7 @@ func (w *Writer) FinishIntents(found Intents, patience time.Duration) {
 		defer close(done)
 		for _, f := range found {
 			if err := w.decideIntent(f); err != nil {
-				w.warn("jay: documents of a cluster-wide transaction", err)
+				warn(w.Env.Logger, "jay: documents of a cluster-wide transaction", err)
 			}
 		}
 	})
@@ -724,17 +854,24 @@ func (w *Writer) FinishIntents(found Intents, patience time.Duration) {
 
 // decideIntent asks the coordinator what became of a commit, until it answers.
 func (w *Writer) decideIntent(f intentFound) error {
+	defer f.leave()
 	for tries := 0; ; tries++ {
 		ctx, cancel := w.Cluster.Bounded(w.Cluster.Context())
-		index, err := w.Cluster.Outcome(ctx, f.intent.Slot, f.intent.Before, f.intent.Call)
+		index, known, err := w.Cluster.Outcome(ctx, f.intent.Slot, f.intent.Before, f.intent.Call)
 		cancel()
 		switch {
 		case err == nil:
-			if err := w.finishIntent(context.Background(), f.number, f.lock, index > 0); err != nil {
+			if !known && w.Env.Logger != nil {
+				w.Env.Logger.Warn("jay: a cluster-wide write in doubt is dropped: the coordinator has no record of it any more. If this database is a copy, the original may have carried it out", "write", Intents{f}.String())
+			}
+			d, err := w.finishIntent(context.Background(), f.number, &f.intent, f.lock, index)
+			if err != nil {
 				w.locks.fail(f.lock, errFollows(err))
+				f.left.end(Decision{}, errFollows(err))
 				return err
 			}
 			w.locks.release(f.lock)
+			f.left.end(d, nil)
 			ctx, cancel := w.Cluster.Bounded(w.Cluster.Context())
 			defer cancel()
 			_ = w.Cluster.Forget(ctx, f.intent.Slot) // else the next run does
@@ -743,9 +880,10 @@ func (w *Writer) decideIntent(f intentFound) error {
 			return nil
 		case errors.Is(err, cluster.ErrRestored): // it is asked nothing any more
 			w.locks.fail(f.lock, accord.WithoutOutcome(err))
+			f.left.end(Decision{}, err)
 			return err
 		case tries == 0 && !errors.Is(err, cluster.ErrNoMajority) && !errors.Is(err, cluster.ErrUnknownOutcome):
-			w.warn("jay: what became of a cluster-wide transaction", err)
+			warn(w.Env.Logger, "jay: what became of a cluster-wide transaction", err)
 		}
 		accord.Pause(w.Cluster.Context(), tries)
 	}

@@ -9,9 +9,9 @@ import (
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
-	"github.com/jaydb/jay/internal/requests"
 	"github.com/jaydb/jay/internal/schemas"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/schema"
@@ -76,12 +76,6 @@ type Request struct {
 	Repeated     func(result metadata.Metadata) // called with what an earlier call with the request has written
 }
 
-// Once makes the transaction of an op and those behind it happen once.
-type Once struct {
-	Request *requests.Request
-	Result  func() any // of all, when they are staged; nil in an op whose call has not taken the request
-}
-
 // ErrPartOfCall refuses a request ID that was given to a part of a call.
 var ErrPartOfCall = fmt.Errorf("%w: RequestID is an option of a call that commits: of a write, DB.Apply, DB.Update or SaveChanges, and not of what is a part of one", ids.ErrUsage)
 
@@ -140,7 +134,9 @@ const (
 // ResultOf returns the metadata of the document that o wrote, or only its ID if there
 // is none now; that of a delete that found a document has its etag, too. The caller owns it. It is made on request: bulk loads never ask for
 // it.
-func (w *Writer) ResultOf(o *Op) metadata.Metadata {
+func (w *Writer) ResultOf(o *Op) metadata.Metadata { return o.result(w.Env) }
+
+func (o *Op) result(e *env.Env) metadata.Metadata {
 	if o.answered != nil {
 		return *o.answered
 	}
@@ -162,7 +158,7 @@ func (w *Writer) ResultOf(o *Op) metadata.Metadata {
 		m.Attachments = format.DescribeAttachments(o.Header.Attachments)
 	}
 	if o.Outcome == Present {
-		m.ChangeVector = w.Env.ChangeVector(o.Header.Node, o.Header.Etag)
+		m.ChangeVector = e.ChangeVector(o.Header.Node, o.Header.Etag)
 		m.Etag, m.LastModified, m.Flags = o.Header.Etag, metadata.Time(o.Header.Modified), o.Header.Flags()
 	}
 	return m

@@ -156,7 +156,7 @@ func (w *Writer) Prepare(o *Op, modified uint64, last *CollectionNaming) error {
 	if o.UsageError != nil {
 		return o.UsageError
 	}
-	if o.Once != nil && o.Once.Result == nil {
+	if o.Once != nil && o.Once.Keeps == Unsaid {
 		return ErrPartOfCall
 	}
 	if o.Attaching != nil {

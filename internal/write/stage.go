@@ -28,7 +28,7 @@ func (t *Txn) Run(ops []*Op) error {
 	if err := t.run(ops); err != nil || once == nil {
 		return err
 	}
-	return once.Request.Keep(t.Tx, once.Result())
+	return once.keep(t.Writer.Env, t.Tx)
 }
 
 // run is Run without a request.

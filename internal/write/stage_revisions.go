@@ -218,6 +218,9 @@ func (t *Txn) stageKeep(o *Op) error {
 	if err := errs.First(err, closer.Close()); err != nil {
 		return err
 	}
+	if docs.IsGone(&o.Header, t.moment) {
+		return errs.ErrNotFound
+	}
 	if o.InCollection != "" && format.CollectionKey(string(o.Header.Collection)) != o.InCollection {
 		return &metadata.CollectionError{ID: o.ID, Current: OrEmpty(string(o.Header.Collection)), Given: o.Collection}
 	}

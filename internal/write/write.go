@@ -65,9 +65,10 @@ type Writer struct {
 
 	Lines turns.Lines // of transactions and patches that lost
 
-	locks   locks         // of commits that the cluster's coordinator has not decided
-	calls   calls         // of these, those with a request ID
-	intents atomic.Uint64 // number of the newest one
+	locks   locks                 // of commits that the cluster's coordinator has not decided
+	calls   calls                 // of these, those with a request ID
+	intents atomic.Uint64         // number of the newest one
+	found   map[string]*Undecided // by call: the intents that Open has found; not changed afterwards
 }
 
 // errIDInUse means that the made ID of some op is in use: draw another and run

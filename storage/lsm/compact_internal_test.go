@@ -14,6 +14,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/storagetest"
 )
@@ -188,6 +189,7 @@ func TestCompact_Views(t *testing.T) {
 
 // Ensure that a compaction frees what a snapshot kept that is gone: when its tables were written, deletions stayed in the last level, beside what they delete.
 func TestCompact_Elisions(t *testing.T) {
+	sample.OneGoroutine(t)
 	disk := storagetest.NewDisk()
 	e, err := Open("db", Options{FS: disk})
 	if err != nil {

@@ -285,6 +285,7 @@ func (e *Engine) ingest(tables []*table, taken func(before storage.Snapshot)) er
 	e.visible.Store(number) // after recordAll: see TrackWrites
 	e.numbers.forget()
 	e.durability.reached(number)
+	e.notice.send()
 	if err != nil {
 		_ = before.Close()
 		return fmt.Errorf("ingest tables: %w", err)

@@ -134,6 +134,7 @@ func tells(t *testing.T, files image, want map[string]string) (told error, right
 // an error: flipped bits, cut and longer files, parts that were exchanged within files and between them, files that took one
 // another's places, also from another database with the same key.
 func TestSealed_Damage(t *testing.T) {
+	sample.OneGoroutine(t)
 	of := sample.Of(t, 14)
 	rounds, seed := of.Rounds(4000), of.Seed()
 	if text := os.Getenv("JAY_SEALED_ROUNDS"); text != "" { // make damage

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -174,15 +175,16 @@ func TestTrips(t *testing.T) {
 			}))
 		}},
 	} {
-		least := int64(1000)
+		var trips []int64
 		for range 30 {
 			before := p.trips.Load()
 			call.do()
-			time.Sleep(5 * time.Millisecond) // for the ends of snapshots
-			least = min(least, p.trips.Load()-before)
+			time.Sleep(5 * time.Millisecond) // for the ends of snapshots; on a busy machine one may count for the next call
+			trips = append(trips, p.trips.Load()-before)
 		}
-		if least != call.want {
-			t.Errorf("%s: %d round trips, want %d", call.name, least, call.want)
+		slices.Sort(trips)
+		if median := trips[len(trips)/2]; median != call.want {
+			t.Errorf("%s: %d round trips, want %d: %v", call.name, median, call.want, trips)
 		}
 	}
 }

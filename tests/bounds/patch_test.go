@@ -159,6 +159,7 @@ func (c *tiring) Err() error {
 
 // Ensure that a long patch ends with its context, in every form.
 func TestPatch_Cancelled(t *testing.T) {
+	sample.OneGoroutine(t)
 	body := `{"n":1,"a":[1` + strings.Repeat(",1", 2_000_000) + `]}`
 	db := memory(t, nil)
 	was := put(t, db, "large/1", body)

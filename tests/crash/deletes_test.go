@@ -17,8 +17,8 @@ import (
 // goes at any sync, also in the removal of the records, or the database is closed.
 func TestCrash_DeletionsRemoved(t *testing.T) {
 	sample.OneGoroutine(t)
-	defer func(old uint64) { knobs.KeptEtags = old }(knobs.KeptEtags)
-	knobs.KeptEtags = 0
+	defer func(old uint64) { knobs.KeptChanges = old }(knobs.KeptChanges)
+	knobs.KeptChanges = 0
 	today := sample.Of(t, 4)
 	for _, percent := range []int{0, 50, 100} {
 		t.Run(fmt.Sprintf("%d%% of the unsynced data kept", percent), func(t *testing.T) {

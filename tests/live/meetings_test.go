@@ -291,3 +291,81 @@ func TestLive_Look(t *testing.T) {
 		t.Errorf("of a database that its program has closed: %v", err)
 	}
 }
+
+// Ensure that a group has each document at most once, also one that was deleted and stored again: the deletion came as well, and an answer that
+// had never left was told to have.
+func TestLive_DeletedAndStored(t *testing.T) {
+	ctx := within(t)
+	db := internal.Memory(t, nil)
+	for _, c := range []struct {
+		name, collection, want string
+		act                    func() error
+	}{
+		{"in one transaction", "Ants", "change a/1", func() error {
+			return db.Update(ctx, func(tx *jay.Tx) error {
+				if err := tx.Delete(ctx, "a/1"); err != nil {
+					return err
+				}
+				_, err := tx.Put(ctx, "a/1", []byte(`{"N":7}`), jay.InCollection("Ants"))
+				return err
+			})
+		}},
+		{"respelled", "Ants", "change a/1", func() error {
+			_, err := db.RenameCollection(ctx, "Ants", "ANTS")
+			return err
+		}},
+		{"renamed, all documents", "", "change a/1", func() error {
+			_, err := db.RenameCollection(ctx, "Ants", "Bees")
+			return err
+		}},
+		{"renamed, its own", "Ants", "leave a/1", func() error {
+			_, err := db.RenameCollection(ctx, "Ants", "Bees")
+			return err
+		}},
+	} {
+		for _, resumed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, resumed %t", c.name, resumed), func(t *testing.T) {
+				_, err := db.DropCollection(ctx, "Bees")
+				internal.Must(t, err)
+				put(t, db, "Ants", "a/1", 1)
+				query := db.Query(c.collection)
+				pull, stop := iter.Pull2(query.Live(ctx, ""))
+				last := expect(t, pull, "enter a/1", "current")
+				want := c.want
+				if resumed {
+					stop()
+					internal.Must(t, c.act())
+					pull, stop = iter.Pull2(query.Live(ctx, last.Token))
+					want = strings.Replace(want, "change", "enter", 1) + " again" // it is not known what the caller has
+				} else {
+					internal.Must(t, c.act())
+				}
+				defer stop()
+				expect(t, pull, want, "current")
+			})
+		}
+	}
+}
+
+// Ensure that a token goes on after crashes, each of which takes many etags: the records of deletions were kept for the newest 1,000 etags, so
+// that one crash made all tokens before it useless.
+func TestLive_TokenAfterCrashes(t *testing.T) {
+	ctx := within(t)
+	db := jaytest.Open(t, nil)
+	for i := range 3 {
+		put(t, db.DB, "Ants", fmt.Sprint("a/", i), i)
+	}
+	pull, stop := iter.Pull2(db.Query("Ants").Live(ctx, ""))
+	last := expect(t, pull, "enter a/0", "enter a/1", "enter a/2", "current")
+	stop()
+	internal.Must(t, db.Delete(ctx, "a/1"))
+	for range 3 {
+		db.CutPower(0)
+		put(t, db.DB, "Bees", "b/1", 1)
+		internal.Must(t, db.Delete(ctx, "b/1")) // else nothing would be removed
+		db.Restart()
+	}
+	pull, stop = iter.Pull2(db.Query("Ants").Live(ctx, last.Token))
+	defer stop()
+	expect(t, pull, "leave a/1 again", "leave b/1 again", "leave b/1 again", "leave b/1 again", "current")
+}

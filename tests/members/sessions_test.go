@@ -1,12 +1,17 @@
 package members_test
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/cluster/clustertest"
+	"github.com/jaydb/jay/internal/checks"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -265,5 +270,138 @@ func TestSession_ClusterWide_InDoubt_Deletion(t *testing.T) {
 		_, now = valueOf(t, again.CompareExchange(), "names/ann")
 		equal(t, now, 0)
 		closeDB(t, again)
+	}
+}
+
+// leftInDoubt has SaveChanges return because its context has ended, before the coordinator's decision is known: the
+// answer to the first try was lost, by the fault. decide lets the node go on.
+func leftInDoubt(t *testing.T, s *jay.Session, client *clustertest.Client, fault clustertest.Fault) (decide func()) {
+	t.Helper()
+	limited, cancel := context.WithCancel(ctx)
+	defer cancel()
+	release := make(chan struct{})
+	tries := 0
+	client.Fail(fault)
+	client.Before(func(c clustertest.Call) {
+		if c.Method == "Commit" && len(c.Changes) > 1 {
+			if tries++; tries == 2 { // the first one has the fault
+				cancel()
+				<-release
+			}
+		}
+	})
+	if err := s.SaveChanges(limited); !errors.Is(err, jay.ErrUnknownOutcome) || !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+	return func() {
+		client.Before(nil)
+		close(release)
+	}
+}
+
+// Ensure that a cluster-wide session finds out what the coordinator has decided about a save that its caller has left, on the same
+// handle and after a reopen, and neither takes another write for its own nor its own for another.
+func TestSession_ClusterWide_Left(t *testing.T) {
+	t.Parallel()
+	kinds := map[string]func(t *testing.T, s *jay.Session) *customer{
+		"a value": func(t *testing.T, s *jay.Session) *customer { return nil },
+		"a loaded document": func(t *testing.T, s *jay.Session) *customer {
+			c, err := jay.Load[customer](ctx, s, "customers/1")
+			must(t, err)
+			c.Name = "mine"
+			return c
+		},
+		"a new document": func(t *testing.T, s *jay.Session) *customer {
+			c := &customer{ID: "customers/2", Name: "mine"}
+			must(t, s.Store(ctx, c))
+			return c
+		},
+		"a document and a deletion": func(t *testing.T, s *jay.Session) *customer {
+			must(t, s.DeleteID("customers/1"))
+			c := &customer{ID: "customers/2", Name: "mine"}
+			must(t, s.Store(ctx, c))
+			return c
+		},
+	}
+	for kind, change := range kinds {
+		for _, where := range []string{"here", "reopened", "reopened twice"} {
+			if where != "here" && kind == "a new document" || where == "reopened twice" && (testing.Short() || kind == "a document and a deletion") {
+				continue // each Close waits for a second
+			}
+			for outcome, fault := range map[string]clustertest.Fault{"happens": clustertest.Happens, "happens late": clustertest.Never, "never": clustertest.Never} {
+				t.Run(kind+", "+where+", "+outcome, func(t *testing.T) {
+					t.Parallel()
+					m := clustertest.NewMemory()
+					client, disk := m.Connect(), storagetest.NewDisk()
+					db := onDisk(t, disk, *inCluster(client, "A"))
+					other := memory(t, inCluster(m.Connect(), "B"))
+					must(t, second(db.CompareExchange().Put(ctx, "warm", 1, 0)))
+					put(t, db, "customers/1", `{"Name":"before"}`, jay.InCollection("Customers"))
+					s := db.OpenSession(jay.ClusterWide())
+					must(t, s.PutCompareExchange("names/ann", "mine", 0))
+					c := change(t, s)
+					decide := leftInDoubt(t, s, client, fault)
+					put(t, db, "unrelated", `{}`) // gets the etag that the save had in its rehearsal
+					if outcome == "never" {
+						must(t, second(other.CompareExchange().Put(ctx, "names/ann", "theirs", 0)))
+					}
+					if where == "here" {
+						limited, cancel := context.WithTimeout(ctx, time.Millisecond)
+						if err := s.SaveChanges(limited); !errors.Is(err, context.DeadlineExceeded) {
+							t.Errorf("before it is decided: %v", err)
+						}
+						cancel()
+						decide()
+					} else {
+						client.Cut()
+						decide()
+						must(t, db.Close())
+						for range map[string]int{"reopened": 1, "reopened twice": 2}[where] {
+							if db != nil && where == "reopened twice" {
+								_ = db.Close()
+							}
+							db = onDisk(t, disk, *inCluster(m.Connect(), "A"))
+							for more := jaytest.Patience(); more(checks.Undecided(db) == 0); { // Open waits for a while only
+							}
+						}
+						must(t, s.Reattach(db))
+					}
+
+					err := s.SaveChanges(ctx)
+					happened := outcome != "never" && (outcome != "happens late" || where == "here") // else Open has given it up
+					switch unknown := where == "reopened twice" && errors.Is(err, jay.ErrUnknownOutcome); {
+					case unknown:
+						s.Clear()
+					case outcome == "never":
+						if !errors.Is(err, jay.ErrConflict) {
+							t.Errorf("got %v, want a conflict", err)
+						}
+						if changes, err := s.HasChanges(); !changes || err != nil {
+							t.Errorf("the changes are gone, %v", err)
+						}
+					case err != nil:
+						t.Error(err)
+					case c != nil: // it goes on with the version that the document has
+						c.Name = "mine, again"
+						must(t, s.SaveChanges(ctx))
+						equal(t, body(t, db, c.ID), `{"Name":"mine, again"}`)
+					}
+					want := `"mine"`
+					if outcome == "never" {
+						want = `"theirs"`
+					}
+					if happened || err == nil {
+						equal(t, valueIn(t, db, "names/ann"), want)
+					}
+					if c != nil && outcome == "never" {
+						if got, err := db.Get(ctx, "customers/2"); err == nil {
+							t.Errorf("a save that has not happened has left %s", got.Body())
+						}
+						equal(t, body(t, db, "customers/1"), `{"Name":"before"}`)
+					}
+					must(t, db.Close())
+				})
+			}
+		}
 	}
 }

@@ -143,7 +143,7 @@ func (m *attachmentsModel) copy(t *rapid.T) { m.transfer(t, jay.Attachments.Copy
 
 func (m *attachmentsModel) move(t *rapid.T) { m.transfer(t, jay.Attachments.Move, true) }
 
-func (m *attachmentsModel) transfer(t *rapid.T, do func(a jay.Attachments, ctx context.Context, name, toID, toName string) error, moves bool) {
+func (m *attachmentsModel) transfer(t *rapid.T, do func(a jay.Attachments, ctx context.Context, name, toID, toName string, opts ...jay.WriteOption) error, moves bool) {
 	from, name := attachmentID(t, "from"), attachmentName(t, "name")
 	to, as := attachmentID(t, "to"), attachmentName(t, "as")
 	content, found := m.docs[from][name]

@@ -24,10 +24,10 @@ import (
 //
 //	go test -run TestChanges_Model -count=1 -rapid.checks=20000 ./tests/model
 func TestChanges_Model(t *testing.T) {
-	defer func(kept, held uint64) { knobs.KeptEtags, knobs.HeldEtags = kept, held }(knobs.KeptEtags, knobs.HeldEtags)
+	defer func(kept, held uint64) { knobs.KeptChanges, knobs.HeldEtags = kept, held }(knobs.KeptChanges, knobs.HeldEtags)
 	test := t
 	rapid.Check(t, func(t *rapid.T) {
-		knobs.KeptEtags = uint64(rapid.IntRange(0, 3).Draw(t, "kept"))
+		knobs.KeptChanges = uint64(rapid.IntRange(0, 3).Draw(t, "kept"))
 		knobs.HeldEtags = uint64(rapid.SampledFrom([]int{2, 10, 1000}).Draw(t, "held"))
 		m := &changesModel{t: t, place: jaytest.NewPlace(test), docs: make(map[string]logged), log: make(map[uint64]logged)}
 		m.open("")

@@ -236,10 +236,14 @@ func (m *sessionModel) forget(e *kept) {
 func (m *sessionModel) deleteID(t *rapid.T) {
 	id := knownID(t)
 	ok(m.s.DeleteID(id))
-	if e := m.held(id); e != nil {
-		m.forget(e)
-	} else {
+	switch e := m.held(id); {
+	case e == nil:
 		m.deletes = append(m.deletes, dropped{id: id})
+	case e.fresh && !e.made: // there may be a document, which it would have replaced
+		m.remove(e)
+		m.deletes = append(m.deletes, dropped{id: id})
+	default:
+		m.forget(e)
 	}
 }
 

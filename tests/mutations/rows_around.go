@@ -3,6 +3,21 @@ package main
 // around are changes of what is around full text: highlights, suggestions, documents like another one, explanations.
 var around = []mutation{
 	{
+		name:  "the worker of a dropped subscription acknowledges for the next one of its name",
+		edits: []edit{{"internal/subs/subs.go", "Base: base, Worker: first})", "Base: base, Worker: 0 * first})"}},
+		tests: []tests{{".", "TestSubscription_CreatedAgain$"}},
+	},
+	{
+		name:  "a long delay of a subscription runs over",
+		edits: []edit{{"internal/subs/worker.go", "min(min(w.definition.RetryDelay, maxRetryDelay)<<", "min(w.definition.RetryDelay<<"}},
+		tests: []tests{{".", "TestSubscription_LongDelays$"}},
+	},
+	{
+		name:  "an import that was refused keeps rejects",
+		edits: []edit{{"server/internal/own/import.go", "\treturn im, nil\n}\n\n// openRejects", "\tim.openRejects()\n\treturn im, nil\n}\n\n// openRejects"}},
+		tests: []tests{{"server", "TestImport_RejectsOfRefused$"}},
+	},
+	{
 		name:  "around text: a word that goes on behind what is looked at is marked",
 		edits: []edit{{"internal/text/mark.go", "if t.End < len(head) || len(head) == len(text) {", "{"}},
 		tests: []tests{{"internal/text", "TestMarker_Ends"}},

@@ -18,6 +18,16 @@ var computedIndexes = []mutation{
 		tests: []tests{{"internal/computed", "TestComputed_Rename"}},
 	},
 	{
+		name:  "rename: an index that was declared meanwhile is dropped",
+		edits: []edit{{"internal/collections/rename.go", "has := ix.Automatic || ", "has := true || ix.Automatic || "}, {"internal/collections/rename.go", "EnsureIndexes(ctx, r.To, declared, indexer.Options{})", "EnsureIndexes(ctx, r.To, declared[:0], indexer.Options{})"}},
+		tests: []tests{{"internal/computed", "TestRename_IndexDeclaredMeanwhile"}},
+	},
+	{
+		name:  "rename: the record is stored after the first definitions",
+		edits: []edit{{"internal/collections/rename.go", "\tif err := r.store(ctx); err != nil {\n\t\treturn err\n\t}\n", ""}, {"internal/collections/rename.go", "\tif err := r.moveAll(ctx); err != nil {", "\tif err := r.store(ctx); err != nil {\n\t\treturn err\n\t}\n\tif err := r.moveAll(ctx); err != nil {"}},
+		tests: []tests{{"internal/computed", "TestRename_GoesBack"}},
+	},
+	{
 		name:  "computed: a dropped collection takes indexes of others with it",
 		edits: []edit{{"internal/catalog/computed.go", "isOfOnly(c.Declared, collection) && (", "true || isOfOnly(c.Declared, collection) && ("}},
 		tests: []tests{{"internal/computed", "TestComputed_DropCollection"}},

@@ -3,6 +3,56 @@ package main
 // coordinators are changes to the coordinator on etcd, and to how a database uses one.
 var coordinators = []mutation{
 	{
+		name:  "documents of a commit with the coordinator are written as a caller writes, to whom some have expired",
+		edits: []edit{{"internal/write/cluster.go", "\terr = c.w.Background(context.WithoutCancel(ctx), true, c.apply)\n", "\terr = c.w.Load(context.WithoutCancel(ctx), true, c.apply)\n"}},
+		tests: []tests{{"tests/members", "TestCluster_CompareExchange_ExpiresMeanwhile$"}},
+	},
+	{
+		name:  "the intent of a commit goes without a sync",
+		edits: []edit{{"internal/write/cluster.go", "\terr = c.w.Background(context.WithoutCancel(ctx), true, c.apply)\n", "\terr = c.w.Background(context.WithoutCancel(ctx), c.w.Env.Synced, c.apply)\n"}},
+		tests: []tests{{"tests/members", "TestCluster_CompareExchange_Relaxed$"}},
+	},
+	{
+		name:  "an undecided deletion locks no collection",
+		edits: []edit{{"internal/write/cluster.go", "\tif !o.Verb.Deletes() {\n\t\treturn \"\", nil\n", "\tif true {\n\t\treturn \"\", nil\n"}},
+		tests: []tests{{"tests/members", "TestCluster_CompareExchange_UndecidedDeletion$"}},
+	},
+	{
+		name:  "an intent forgets the revisions that its writes keep",
+		edits: []edit{{"internal/write/cluster.go", "KeepRevision: slices.Contains(in.KeepRevision, len(ops))", "KeepRevision: false"}},
+		tests: []tests{{"tests/members", "TestCluster_CompareExchange_KeepRevision$"}},
+	},
+	{
+		name:  "a seed is answered from what this node remembers",
+		edits: []edit{{"internal/accord/identity.go", "\t\tif !s.fresh {", "\t\tif false {"}},
+		tests: []tests{{"tests/members", "TestCluster_SeedIdentity_OfAnotherNode$"}},
+	},
+	{
+		name:  "the result of a commit whose caller has left is not kept",
+		edits: []edit{{"internal/write/cluster.go", "\t\treturn keepIntended(w.Env, t.Tx, in.Request, ops, index)\n", "\t\treturn nil\n"}},
+		tests: []tests{{"tests/members", "TestCluster_RequestID_CallerLeaves$"}, {"tests/members", "TestCluster_RequestID_Crash$"}},
+	},
+	{
+		name:  "a repeated call does not wait for a commit whose caller has left",
+		edits: []edit{{"internal/write/cluster.go", "\t*c.leave, c.leaves = func() {}, *c.leave //", "\tc.leaves = func() {} //"}},
+		tests: []tests{{"tests/members", "TestCluster_RequestID_CallerLeaves$"}},
+	},
+	{
+		name:  "a repeated call does not wait for a commit of an earlier run",
+		edits: []edit{{"internal/write/cluster.go", "\tif r == nil {\n\t\treturn func() {}\n\t}\n\tc.mu.Lock()\n", "\tif true {\n\t\treturn func() {}\n\t}\n\tc.mu.Lock()\n"}},
+		tests: []tests{{"tests/members", "TestCluster_RequestID_Crash$"}},
+	},
+	{
+		name:  "a result that cannot be kept is found when the coordinator has committed",
+		edits: []edit{{"internal/write/cluster.go", "\t\tif c.once != nil {\n\t\t\tif err := c.once.checkSize(c.w.Env); err != nil {", "\t\tif c.once != nil {\n\t\t\tif err := c.once.checkSize(c.w.Env); false && err != nil {"}},
+		tests: []tests{{"tests/members", "TestCluster_RequestID_TooLarge$"}},
+	},
+	{
+		name:  "a transaction fails over what a concurrent one with its request ID has written",
+		edits: []edit{{"internal/txn/update.go", "requests.Repetition(again) != nil {\n\t\t\t\treturn nil", "requests.Repetition(again) != nil {\n\t\t\t\treturn err"}},
+		tests: []tests{{".", "TestRequestID_UpdateMeetsItself$"}},
+	},
+	{
 		name:  "a commit that may have happened is sent again",
 		edits: []edit{{"cluster/etcd/call.go", "\t\tmaybe := write && sent && !what.noEffect\n", "\t\tmaybe := false\n"}},
 		tests: []tests{{"cluster/embedded", "TestFaults_OnceAtMost$"}},

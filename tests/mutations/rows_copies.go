@@ -3,6 +3,16 @@ package main
 // copied are changes to copies between stores.
 var copied = []mutation{
 	{
+		name:  "a copy that goes on does not compare again",
+		edits: []edit{{"internal/copier/target.go", "\tif t.Mark.Equal && t.Mark.CopyTag != \"\" {", "\tif t.Mark.Equal {"}},
+		tests: []tests{{"internal/recovery", "TestCopy_ResumedAfterSource$"}},
+	},
+	{
+		name:  "a keeper mixes the backups of two databases with one name",
+		edits: []edit{{"backups/keeper.go", "\tif err := d.checkOwner(db); err != nil { //", "\tif err := error(nil); err != nil { //"}},
+		tests: []tests{{"backups", "TestKeeper_DatabaseMadeAgain$"}},
+	},
+	{
 		name:  "copies: the position is not kept",
 		edits: []edit{{"internal/copier/target.go", "\tm.After = b.keys[len(b.keys)-1]\n", ""}},
 		tests: []tests{{"internal/recovery", "TestCopy_"}},

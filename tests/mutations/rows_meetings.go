@@ -44,6 +44,21 @@ var meetings = []mutation{
 		tests: []tests{{"tests/model", "TestChanges_Crash_AtAnySync$"}},
 	},
 	{
+		name:  "meeting: deletions are kept by etags, of which a crash takes many",
+		edits: []edit{{"internal/horizon/horizon.go", "kept, err := h.beforeKept(latest, newest)", "kept, err := newest-min(newest, uint64(h.kept)), error(nil)"}},
+		tests: []tests{{"tests/live", "TestLive_TokenAfterCrashes"}},
+	},
+	{
+		name:  "meeting: the deletion of a document that is there again is told",
+		edits: []edit{{"internal/feed/feed.go", "if f.filter.States { // it", "if false && f.filter.States { // it"}},
+		tests: []tests{{"tests/live", "TestLive_DeletedAndStored"}},
+	},
+	{
+		name:  "meeting: damage ends the connection of one that looks",
+		edits: []edit{{"internal/look/answer.go", "\t\tif it.Error() != nil {\n", "\t\tif false {\n"}},
+		tests: []tests{{".", "TestLook_VerifyDamaged"}},
+	},
+	{
 		name:  "meeting: Close refuses a floor between the last record that goes and the end of the walk",
 		edits: []edit{{"internal/horizon/horizon.go", "\tif floor < last {\n", "\tif floor < b.end {\n"}},
 		tests: []tests{{"internal/horizon", "TestDeletions_FloorInTheWalk"}},
@@ -105,7 +120,7 @@ var meetings = []mutation{
 	},
 	{
 		name:  "meeting: a request that is made again is carried out again",
-		edits: []edit{{"internal/write/stage.go", "\treturn once.Request.Keep(t.Tx, once.Result())\n", "\treturn nil\n"}},
+		edits: []edit{{"internal/write/stage.go", "\treturn once.keep(t.Writer.Env, t.Tx)\n", "\treturn nil\n"}},
 		tests: simulated,
 	},
 	{

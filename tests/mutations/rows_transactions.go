@@ -59,21 +59,46 @@ var transactions = []mutation{
 	},
 	{
 		name:  "an in-doubt save always counts as saved",
-		edits: []edit{{"internal/session/save.go", "\tcase survived:\n", "\tcase true:\n"}},
+		edits: []edit{{"internal/session/doubt.go", "\thappened, err := s.happened(ctx, s.inDoubt)\n", "\thappened, err := s.happened(ctx, s.inDoubt)\n\thappened = true\n"}},
 		tests: []tests{{"tests/model", "TestSession_Model$"}, {".", "TestSession_UnknownOutcome"}},
 	},
 	{
 		name:  "an in-doubt save always counts as lost",
-		edits: []edit{{"internal/session/save.go", "\tcase survived:\n", "\tcase false:\n"}},
+		edits: []edit{{"internal/session/doubt.go", "\thappened, err := s.happened(ctx, s.inDoubt)\n", "\thappened, err := s.happened(ctx, s.inDoubt)\n\thappened = false\n"}},
 		tests: []tests{{"tests/model", "TestSession_Model$"}, {".", "TestSession_UnknownOutcome"}},
 	},
 	{
 		name: "a deletion that survived is made again",
 		edits: []edit{
-			{"internal/session/save.go", "\t// Only the failed handle can have written etags", "\tif !slices.ContainsFunc(a.writes, func(w *saving) bool { return w.entity != nil }) {\n\t\treturn false, nil\n\t}\n\t// Only the failed handle can have written etags"},
-			{"internal/session/save.go", "\t\tif !found {\n\t\t\tdone = append(done, w)", "\t\tif !found && false {\n\t\t\tdone = append(done, w)"},
+			{"internal/session/doubt.go", "\tif !s.db.Env.Engine.Shared() && a.db != s.db {", "\tif !s.db.Env.Engine.Shared() && a.db != s.db && !a.onlyDeletes() {"},
+			{"internal/session/doubt.go", "\t\tif !found {\n\t\t\tdone = append(done, w)", "\t\tif !found && false {\n\t\t\tdone = append(done, w)"},
 		},
 		tests: []tests{{".", "TestSession_.*Delet"}},
+	},
+	{
+		name:  "what is asked for while a save is in doubt is done with the save",
+		edits: []edit{{"internal/session/doubt.go", "\ta.forced -= done.forced\n", "\ta.forced = 0\n"}},
+		tests: []tests{{"internal/session", "TestDoubt_AskedForMeanwhile$"}},
+	},
+	{
+		name:  "a cluster-wide save in doubt goes on with the versions of its rehearsal",
+		edits: []edit{{"internal/session/doubt.go", "\t\t\tw.op.Header = d.Writes[i]\n", "\t\t\t_ = i\n"}},
+		tests: []tests{{"tests/members", "TestSession_ClusterWide_Left$"}},
+	},
+	{
+		name:  "a commit of which the coordinator knows nothing more counts as one that has not happened",
+		edits: []edit{{"internal/write/undecided.go", "\tcase !known || index > 0 && u.intent.Writes > 0:", "\tcase known && !known:"}},
+		tests: []tests{{"tests/members", "TestSession_ClusterWide_Left$"}},
+	},
+	{
+		name:  "Refresh keeps the guard of an earlier Load",
+		edits: []edit{{"internal/session/session.go", "\ts.cluster.forget(e.foldedID)\n", ""}},
+		tests: []tests{{"internal/session", "TestClusterWide_ReadAnew$"}},
+	},
+	{
+		name:  "a session that has put an attachment writes back the metadata that it loaded",
+		edits: []edit{{"internal/session/save.go", "\t\tbody, header.Custom, header.Timed = e.doc.JSON(), e.doc.Header().Custom, e.doc.Header().Timed\n", "\t\tbody = e.doc.JSON()\n"}},
+		tests: []tests{{"internal/session", "TestAttachments_MetadataOfOthers$"}},
 	},
 	{
 		name:  "a flush does not wait for the disk",

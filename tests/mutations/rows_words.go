@@ -3,6 +3,36 @@ package main
 // worded are changes of searches for words and of the index that answers them.
 var worded = []mutation{
 	{
+		name:  "an index that finds nothing does not look at the context",
+		edits: []edit{{"internal/exec/means.go", "{ return it.Iterator.Next() && it.pace.Spend(workPerKey) }", "{ return it.Iterator.Next() }"}, {"internal/exec/means.go", "\tit.pace.Spend(len(value))\n", ""}},
+		tests: []tests{{"tests/query", "TestQuery_EndsWhileNothingIsFound$"}},
+	},
+	{
+		name:  "what an index of words finds is in memory without a bound",
+		edits: []edit{{"internal/exec/means.go", "limit := m.r.env.MaxQueryBytes; m.held > limit", "limit := m.r.env.MaxQueryBytes; false"}},
+		tests: []tests{{"tests/query", "TestQuery_MemoryOfSearches$"}},
+	},
+	{
+		name:  "an index of words has all searches in memory at a time",
+		edits: []edit{{"internal/fulltext/answer.go", "\t\tl.forget(s)\n", ""}},
+		tests: []tests{{"tests/query", "TestQuery_MemoryOfSearches$"}},
+	},
+	{
+		name:  "elements of all documents count when the plan of a query with each gives way",
+		edits: []edit{{"internal/exec/run.go", "\tfn = func(doc query.Doc) error { return r.fan.visit(doc, given) }", "\tfan := r.fan\n\tfn = func(doc query.Doc) error { return fan.visit(doc, given) }"}},
+		tests: []tests{{"tests/query", "TestQuery_EachReplanned$"}},
+	},
+	{
+		name:  "the error of the code of a very small vector is rounded down",
+		edits: []edit{{"internal/vectors/code.go", " + math.SmallestNonzeroFloat32,", ","}},
+		tests: []tests{{"tests/query", "TestVectors_Small$"}},
+	},
+	{
+		name:  "a count of facets without a condition counts documents",
+		edits: []edit{{"internal/builder/run.go", " || len(q.Query.Facets) > 0 || q.Query.Where", " || q.Query.Where"}},
+		tests: []tests{{"tests/query", "TestFacets_Count$"}},
+	},
+	{
 		name:  "words: what is in the tail is not found",
 		edits: []edit{{"internal/fulltext/answer.go", "\tfor ok := c.step(); ok; ok = c.step() {\n\t\tfolded", "\tfor ok := false && c.step(); ok; ok = c.step() {\n\t\tfolded"}},
 		tests: []tests{{"internal/fulltext", "TestText$"}},

@@ -13,6 +13,7 @@ import (
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/querytest"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // alongIndexes are those that groups are made along.
@@ -114,6 +115,7 @@ func alongQuery(r *rand.Rand) (text string, ordered bool) {
 // Ensure that groups along an index are those of a scan: by random queries and indexes, with documents that have expired, in
 // transactions that have written, and beside documents with several values.
 func TestGroupBy_Along(t *testing.T) {
+	sample.OneGoroutine(t)
 	defer checks.NoSweeper()() // so what has expired stays; one for all tests, so this one is not parallel
 	seed := querytest.Seed(t)
 	t.Log("JAY_QUERY_SEED", seed)

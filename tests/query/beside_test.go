@@ -14,6 +14,7 @@ import (
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/querytest"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // besideIndexes keep sums of groups, and have the extremes of some of them.
@@ -85,6 +86,7 @@ func facetQuery(r *rand.Rand) string {
 // Ensure that groups of which an index keeps the sums and others have the extremes are those of a scan, and so are facets that
 // indexes count: with documents that have expired, in transactions that have written, and beside documents with several values.
 func TestGroupBy_Beside(t *testing.T) {
+	sample.OneGoroutine(t)
 	defer checks.NoSweeper()() // one for all tests, so this one is not parallel
 	seed := querytest.Seed(t)
 	t.Log("JAY_QUERY_SEED", seed)
@@ -143,6 +145,7 @@ func TestGroupBy_Beside(t *testing.T) {
 
 // Ensure that plans say which index has what, that NoScan accepts them, and which queries are left to other plans.
 func TestGroupBy_BesidePlans(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	db := memory(t, nil)
 	must(t, db.EnsureIndexes(ctx, "Things", append(besideIndexes[:len(besideIndexes):len(besideIndexes)], jay.Index{Name: "CT", Fields: []string{"C", "T"}})))

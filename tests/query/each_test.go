@@ -82,6 +82,53 @@ func TestQuery_EachWithIndexes(t *testing.T) {
 	}
 }
 
+// Ensure that elements are the same with an index whose plan gives way to a scan under way.
+func TestQuery_EachReplanned(t *testing.T) {
+	t.Parallel()
+	db := jaytest.Memory(t, nil)
+	jaytest.Must(t, db.EnsureIndex(ctx, "Orders", jay.Index{Name: "Customer", Fields: []string{"Customer"}}))
+	jaytest.Must(t, db.EnsureIndex(ctx, "Orders", jay.Index{Name: "B", Fields: []string{"B"}}))
+	for i := range 3000 {
+		c := "c0"
+		if i%3 == 0 {
+			c = "c1"
+		}
+		body := fmt.Sprintf(`{"Customer":%q,"B":%d,"Lines":[{"P":"a","N":1},{"P":"b","N":2}]}`, c, i%2)
+		_, err := db.Put(ctx, fmt.Sprintf("orders/%05d", i), json.RawMessage(body), jay.InCollection("Orders"))
+		jaytest.Must(t, err)
+	}
+	for _, rql := range []string{
+		"from Orders each Lines as line group by line.P where Customer = 'c0' order by line.P select line.P, count() as C",
+		"from Orders each Lines as line where Customer = 'c0' select count() as C",
+		"from Orders each Lines as line group by Customer where Customer = 'c0' select Customer, count() as C",
+		"from Orders each Lines as line where Customer = 'c0' and B >= 0 select sum(line.N) as C",
+		"from Orders each Lines as line where Customer = 'c0' order by id(), line.N select line.N",
+		"from Orders each Lines as line where Customer = 'c0' select distinct Customer",
+	} {
+		q, err := db.RQL(rql, nil)
+		jaytest.Must(t, err)
+		rows := func(q jay.Query[jay.Row]) (all []string) {
+			got, err := q.All(ctx)
+			jaytest.Must(t, err)
+			for _, row := range got {
+				all = append(all, string(row.JSON))
+			}
+			return all
+		}
+		n, err := q.Count(ctx)
+		jaytest.Must(t, err)
+		m, err := q.NoIndex().Count(ctx)
+		jaytest.Must(t, err)
+		if n != m {
+			t.Errorf("%s: count %d, without indexes %d", rql, n, m)
+		}
+		if got, want := rows(q), rows(q.NoIndex()); !slices.Equal(got, want) {
+			e, _ := q.Explain(ctx)
+			t.Errorf("%s\ngot  %.200v (%d)\nwant %.200v (%d)\n%v", rql, got, len(got), want, len(want), e)
+		}
+	}
+}
+
 // Ensure that facets of elements are refused.
 func TestQuery_EachFacets(t *testing.T) {
 	db := jaytest.Memory(t, nil)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/query"
 )
 
@@ -214,5 +215,25 @@ func TestFacets_Bounds(t *testing.T) {
 	}
 	if got, err := q.Facets(ctx); len(got) > 0 || err != nil {
 		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+// Ensure that Count of a query with facets is the number of its rows.
+func TestFacets_Count(t *testing.T) {
+	db := jaytest.Memory(t, nil)
+	for i := range 18 {
+		_, err := db.Put(ctx, fmt.Sprint("docs/", i), json.RawMessage(`{"C":1}`), jay.InCollection("Docs"))
+		jaytest.Must(t, err)
+	}
+	for _, rql := range []string{"from Docs where true select facet(C)", "from Docs where C = 1 select facet(C)", "from Docs select facet(C)"} {
+		q, err := db.RQL(rql, nil)
+		jaytest.Must(t, err)
+		n, err := q.Count(ctx)
+		jaytest.Must(t, err)
+		rows, err := q.All(ctx)
+		jaytest.Must(t, err)
+		if int(n) != len(rows) {
+			t.Errorf("%s: Count %d, All has %d rows", rql, n, len(rows))
+		}
 	}
 }

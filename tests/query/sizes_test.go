@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // orders makes a database whose tables have 12,000 orders: At is in another order than their IDs, Serial in the same one.
@@ -31,6 +32,7 @@ func orders(t *testing.T) *jay.DB {
 // Ensure that plans go by the sizes that the engine knows: large ranges are not counted, the path that costs least is taken, also where the documents of a
 // larger one are neighbours, where a limit ends it, or where another index has all that is asked for; and that the answers are those of the scan.
 func TestPlan_Sizes(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	db := orders(t)
 	for _, test := range []struct {
@@ -103,6 +105,7 @@ func TestPlan_Sizes(t *testing.T) {
 // Ensure that a range which has grown since its size was found out misleads one plan, though the collection is as large as before; and that two
 // conditions on an array are known apart.
 func TestPlan_GrownRange(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	db := orders(t)
 	const grown = "from Orders where Company = 'companies/7' and At >= 11000 and Text > ''"
@@ -137,6 +140,7 @@ func TestPlan_GrownRange(t *testing.T) {
 
 // Ensure that of two conditions on an array, of which an index binds one, both count: what satisfies them is rare, and not to be looked for along an order.
 func TestPlan_TwoOfOneArray(t *testing.T) {
+	sample.OneGoroutine(t)
 	t.Parallel()
 	db := memory(t, nil)
 	w, err := db.BulkInsert(nil)

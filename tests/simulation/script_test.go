@@ -75,7 +75,7 @@ func simulate(t *testing.T, seed uint64, script []step, log io.Writer, figures *
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer set(&knobs.FloorEtags, 1<<60)() // raised etags count as changes that nobody has read
 	if s.small {
-		defer set(&knobs.KeptEtags, 8)()
+		defer set(&knobs.KeptChanges, 8)()
 		defer set(&knobs.ChangeDocuments, 3)()
 		defer set(&knobs.LazyBatches, 2)()
 		defer set(&knobs.AttachmentChunkBytes, 300)()

@@ -49,6 +49,34 @@ func TestTx_Retry_KeepsNumbers(t *testing.T) {
 	}
 }
 
+// Ensure that a function that runs again, and then reads what it has just stored under an ID of the run before,
+// runs once more with a new ID: it may hold the ID from that run.
+func TestTx_Retry_ReadsItsOwn(t *testing.T) {
+	db := memory(t, nil)
+	runs := 0
+	var given []string
+	err := db.Update(ctx, func(tx *jay.Tx) error {
+		if err := loseOnce(t, db, tx, &runs); err != nil {
+			return err
+		}
+		meta, err := tx.Store(ctx, "Users", json.RawMessage(`{}`))
+		if err != nil {
+			return err
+		}
+		given = append(given, meta.ID)
+		_, err = tx.Get(ctx, meta.ID)
+		return err
+	}, jay.Retry(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, fmt.Sprint(given), "[users/1-A users/1-A users/2-A]")
+	equal(t, body(t, db, "users/2-A"), `{}`)
+	if found, err := db.Exists(ctx, "users/1-A"); found || err != nil {
+		t.Errorf("users/1-A is there: %v, %v", found, err)
+	}
+}
+
 // Ensure that a number that was shown stays in the value when the transaction
 // comes to nothing, is a gap, and can be used by another transaction.
 func TestTx_Failed_NumbersAreGaps(t *testing.T) {

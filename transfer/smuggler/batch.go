@@ -57,8 +57,10 @@ func (im *Importer) addDocument(ctx context.Context, v Record, m gjson.Result) e
 		im.looked++
 		im.done.LooksExtended = im.done.LooksExtended || transfer.LooksExtended(v.Text)
 	}
+	im.latest = document{v.Number, m.Get(`\@id`).Str}
 	it, err := im.plan(v, m)
 	if err != nil {
+		im.refused = v.Number
 		return im.refuse(ctx, v, err)
 	}
 	if len(v.Text) > im.o.BatchBytes { // one at a time is held beside its source
@@ -205,6 +207,7 @@ func (im *Importer) conclude(ctx context.Context, b *pendingBatch, items []item,
 	case !isRefusal(o.err) && !isShortage(o.err):
 		return im.fail(Record{}, o.err)
 	case len(items) == 1:
+		im.refused = items[0].Number
 		return im.reject(items[0].Record, o.err)
 	}
 	half := len(items) / 2

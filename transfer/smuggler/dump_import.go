@@ -3,14 +3,10 @@ package smuggler
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"strconv"
 	"strings"
 
@@ -20,38 +16,14 @@ import (
 	"github.com/jaydb/jay/transfer"
 )
 
-// maxDumpContents is the number of contents that an import of a dump remembers, for
-// later documents with the same content. maxDumpPending is the number of contents that
-// may wait for one document, in a temporary file, maxDumpContent the size of one, and
-// maxDumpHash that of its hash.
-const (
-	maxDumpContents = 1 << 20
-	maxDumpPending  = 10_000
-	maxDumpContent  = 16 << 30
-	maxDumpHash     = 256
-
-	maxDumpAttachments = 10_000 // of a document, as jay.Options.MaxAttachments allows
-)
-
 // dumpLoader stores the items of a dump.
 type dumpLoader struct {
 	*Importer
-	spool   *os.File // temporary file with contents that wait for their document
-	size    int64    // of spool
-	pending map[string]content
-	known   map[string]place // where each content is stored
+	contents dumpContents
 
 	hasPast bool // the revisions are stored already
 	begun   bool // a document was read
 }
-
-// content is the position of a content in the spool.
-type content struct {
-	offset, size int64
-}
-
-// place identifies a stored attachment.
-type place struct{ id, name string }
 
 // loadDumps stores the contents of a dump: the revisions first, if they are asked for.
 func (im *Importer) loadDumps(ctx context.Context, in Input) error {
@@ -97,8 +69,8 @@ func (im *Importer) loadDumpPast(ctx context.Context, r io.Reader) error {
 // loadDump stores the contents of a dump. If hasPast is true, it leaves the revisions
 // out, as loadDumpPast has stored them.
 func (im *Importer) loadDump(ctx context.Context, r io.Reader, hasPast bool) (err error) {
-	d := &dumpLoader{Importer: im, hasPast: hasPast, pending: make(map[string]content), known: make(map[string]place)}
-	defer func() { err = joined(d.end(ctx, err), d.closeSpool()) }()
+	d := &dumpLoader{Importer: im, contents: newDumpContents(&im.o), hasPast: hasPast}
+	defer func() { err = joined(d.end(ctx, err), d.contents.close()) }()
 	items := transfer.NewDumpReader(r, transfer.DumpOptions{MaxBytes: im.o.MaxBytes, MaxDepth: im.o.MaxDepth})
 	for {
 		item, err := items.Next()
@@ -140,11 +112,12 @@ func (d *dumpLoader) add(ctx context.Context, item transfer.DumpItem, v Record) 
 		}
 		return nil
 	case item.Attachment != nil:
-		if again {
-			return nil
-		}
 		v.Text = bytes.Clone(v.Text) // the content overwrites its memory
-		return d.refuse(ctx, v, d.hold(ctx, item.Attachment, v.Text))
+		err := d.contents.hold(ctx, item.Attachment, v.Text)
+		if again && isRefusal(err) {
+			return nil // the earlier run has refused it
+		}
+		return d.refuse(ctx, v, err)
 	}
 	switch item.Section {
 	case transfer.DumpBuildVersion, transfer.DumpDatabaseRecord:
@@ -163,10 +136,14 @@ func (d *dumpLoader) add(ctx context.Context, item transfer.DumpItem, v Record) 
 			return nil
 		}
 		return d.revision(ctx, v, again)
-	case transfer.DumpIdentities:
+	case transfer.DumpIdentities, transfer.DumpCompareExchange:
+		if again {
+			return nil
+		}
+		if item.Section == transfer.DumpCompareExchange {
+			return d.refuse(ctx, v, d.exchange(ctx, v.Text))
+		}
 		return d.refuse(ctx, v, d.identity(ctx, v.Text))
-	case transfer.DumpCompareExchange:
-		return d.refuse(ctx, v, d.exchange(ctx, v.Text))
 	}
 	d.leaveOut(item.Section)
 	return nil
@@ -186,7 +163,7 @@ func (d *dumpLoader) exchange(ctx context.Context, text []byte) error {
 	if err := d.flush(ctx); err != nil {
 		return err
 	}
-	return putExchange(ctx, d.db, item.Key, v.Object, v.Custom)
+	return d.putExchange(ctx, item.Key, v.Object, v.Custom)
 }
 
 // revision adds a revision to the next batch.
@@ -218,13 +195,14 @@ func (d *dumpLoader) document(ctx context.Context, v Record, again bool) error {
 	m := metadataOf(v.Text)
 	id, attachments, err := attachmentsOf(m)
 	if err != nil {
-		return d.refuse(ctx, v, err)
+		if err := d.refuse(ctx, v, err); err != nil {
+			return err
+		}
+		return d.contents.clear()
 	}
 	if again {
-		for _, at := range attachments {
-			if err := d.remember(at.Hash, place{id, at.Name}); err != nil {
-				return d.fail(v, err)
-			}
+		if err := d.recall(ctx, id, attachments); err != nil {
+			return d.fail(v, err)
 		}
 		return nil
 	}
@@ -243,23 +221,59 @@ func (d *dumpLoader) document(ctx context.Context, v Record, again bool) error {
 	if err := d.flush(ctx); err != nil {
 		return err
 	}
-	if err := d.addDocument(ctx, v, m); err != nil || len(d.filling.items) == 0 {
+	if err := d.addDocument(ctx, v, m); err != nil {
 		return err
+	}
+	if len(d.filling.items) == 0 { // it was rejected
+		return d.contents.clear()
 	}
 	d.filling.items[0].unmarked = true
 	before := d.done.Documents
-	if err := d.flush(ctx); err != nil || d.done.Documents == before {
-		return err // or it was rejected
+	if err := d.flush(ctx); err != nil {
+		return err
 	}
+	if d.done.Documents == before { // it was rejected
+		return d.contents.clear()
+	}
+	id = d.done.Last // also where the document has asked for an ID
+	var refused error
 	for _, at := range attachments {
-		if err := d.attach(ctx, id, at); err != nil {
-			if err := d.reject(v, err); err != nil {
-				return err
-			}
-			break
+		err := d.attach(ctx, id, at)
+		if gone, failed := d.isGone(ctx, id, err); failed != nil {
+			return d.fail(v, failed)
+		} else if gone {
+			d.leaveOut(LeftAttachments)
+			continue
+		}
+		switch {
+		case err == nil:
+		case !isRefusal(err):
+			return d.fail(v, err)
+		case refused == nil:
+			refused = err
+		default:
+			refused = fmt.Errorf("%w; %w", refused, err)
 		}
 	}
-	return d.clearSpool()
+	if refused != nil {
+		if err := d.reject(v, refused); err != nil {
+			return err
+		}
+	}
+	return d.contents.clear()
+}
+
+// isGone reports whether an attachment could not be stored, by err, because the document that
+// was just stored is gone: it has expired, or another write has deleted it.
+func (d *dumpLoader) isGone(ctx context.Context, id string, err error) (bool, error) {
+	switch {
+	case errors.Is(err, jay.ErrNotFound):
+		return true, nil
+	case err == nil || !isRefusal(err):
+		return false, nil
+	}
+	found, err := d.db.Exists(ctx, id)
+	return !found && err == nil, err
 }
 
 // attachmentsOf returns the ID and the attachments of a document of a dump, whose @metadata
@@ -286,120 +300,64 @@ func attachmentsOf(m gjson.Result) (id string, list []jay.Attachment, err error)
 	return m.Get(`\@id`).Str, list, nil
 }
 
-// hold copies a content to the spool.
-func (d *dumpLoader) hold(ctx context.Context, a *transfer.DumpAttachment, text []byte) error {
-	if _, found := d.pending[a.Hash]; found {
-		return nil // the next read skips the content
-	}
-	if len(a.Hash) > maxDumpHash {
-		return errAttachment("the hash of a content has at most %d bytes, this one has %d", maxDumpHash, len(a.Hash))
-	}
-	if most := d.o.MaxSpoolBytes; most > 0 && a.Size > most-d.size {
-		return errAttachment("the contents in front of a document have at most %d bytes together", most)
-	}
-	if len(d.pending) == maxDumpPending || a.Size > maxDumpContent {
-		return errAttachment("a dump has at most %d contents in front of a document, of at most %d bytes", maxDumpPending, int64(maxDumpContent))
-	}
-	var tag struct{ Tag string }
-	_ = json.Unmarshal(text, &tag) // the tag may have any form
-	if d.spool == nil {
-		f, err := os.CreateTemp(d.o.SpoolDir, "jay-import-*")
-		if err != nil {
-			return d.errSpool(err)
+// recall remembers the attachments that a document has from an earlier run.
+func (d *dumpLoader) recall(ctx context.Context, id string, attachments []jay.Attachment) error {
+	for _, at := range attachments {
+		sum := d.contents.known[at.Hash].sum
+		if c, found := d.contents.pending[at.Hash]; found {
+			sum = c.sum
 		}
-		d.spool = f
-		_ = os.Remove(f.Name()) // where the system allows that, so that no file is left even after a kill
-	}
-	if _, err := d.spool.Seek(d.size, io.SeekStart); err != nil {
-		return err
-	}
-	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(d.spool, sum), contextReader{ctx, a})
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return errAttachment("the dump ends where %d bytes of a content of %d are missing", a.Size-n, a.Size)
-	}
-	if failed := (*fs.PathError)(nil); errors.As(err, &failed) && failed.Path == d.spool.Name() {
-		return d.errSpool(err)
-	}
-	if err != nil {
-		return err
-	}
-	if got := base64.StdEncoding.EncodeToString(sum.Sum(nil)); strings.HasPrefix(tag.Tag, dumpTag) && got != a.Hash {
-		return errAttachment("a content has the hash %s, not %s", got, a.Hash)
-	}
-	d.pending[a.Hash] = content{d.size, n}
-	d.size += n
-	return nil
-}
-
-// errSpool says which directory had no room for a content, and how another one is chosen.
-func (d *dumpLoader) errSpool(err error) error {
-	if dir := d.o.SpoolDir; dir != "" {
-		return fmt.Errorf("a content of the dump waits for its document in %s: %w", dir, err)
-	}
-	return fmt.Errorf("a content of the dump waits for its document in %s, as $TMPDIR has it: %w; set TMPDIR to a directory with room for all contents", os.TempDir(), err)
-}
-
-// attach stores an attachment of a stored document.
-func (d *dumpLoader) attach(ctx context.Context, id string, at jay.Attachment) error {
-	to := d.db.Attachments(id)
-	if c, found := d.pending[at.Hash]; found {
-		if _, err := to.Put(ctx, at.Name, io.NewSectionReader(d.spool, c.offset, c.size), jay.ContentType(at.ContentType)); err != nil {
+		info, err := d.db.Attachments(id).Stat(ctx, at.Name)
+		switch {
+		case err == nil && info.Hash == sum:
+			err = d.contents.remember(at.Hash, sum, place{id, at.Name})
+		case errors.Is(err, jay.ErrNotFound) || isRefusal(err):
+			err = nil // it was refused, or is gone
+		}
+		if err != nil {
 			return err
 		}
-		d.attached()
-		return d.remember(at.Hash, place{id, at.Name})
 	}
-	from, found := d.known[at.Hash]
+	if len(attachments) == 0 {
+		return nil
+	}
+	return d.contents.clear()
+}
+
+// attach stores an attachment of a stored document. A dump has a content once, in front of
+// the first document with it: for later documents, attach reads it from an attachment that
+// has had it. Another write may have changed that attachment since, so its hash decides.
+func (d *dumpLoader) attach(ctx context.Context, id string, at jay.Attachment) error {
+	if c, found := d.contents.pending[at.Hash]; found {
+		return d.put(ctx, id, at, c.sum, io.NewSectionReader(d.contents.spool, c.offset, c.size))
+	}
+	known, found := d.contents.known[at.Hash]
 	if !found {
-		return errAttachment("%q of %q has a content that does not come before it, with the hash %q", at.Name, id, at.Hash)
+		return errAttachment("%q of %q has a content that does not come before it, or came with documents that are not stored, with the hash %q", at.Name, id, at.Hash)
 	}
-	r, err := d.db.Attachments(from.id).Get(ctx, from.name)
-	if err != nil {
-		return err
+	for len(known.places) > 0 {
+		from := known.places[0]
+		r, err := d.db.Attachments(from.id).Get(ctx, from.name)
+		if err == nil && r.Info().Hash == known.sum {
+			return joined(d.put(ctx, id, at, known.sum, r), r.Close())
+		}
+		if err == nil {
+			err = r.Close()
+		}
+		if err != nil && !errors.Is(err, jay.ErrNotFound) { // an ErrNoAttachment is one, too
+			return err
+		}
+		known.places = known.places[1:]
+		d.contents.known[at.Hash] = known
 	}
-	_, err = to.Put(ctx, at.Name, r, jay.ContentType(at.ContentType))
-	if err := joined(err, r.Close()); err != nil {
+	return errAttachment("%q of %q has a content that came with an earlier document, with the hash %q, and all attachments with it were changed or deleted since", at.Name, id, at.Hash)
+}
+
+// put stores a content, which has the SHA-256 sum, as an attachment of a stored document.
+func (d *dumpLoader) put(ctx context.Context, id string, at jay.Attachment, sum string, r io.Reader) error {
+	if _, err := d.db.Attachments(id).Put(ctx, at.Name, r, jay.ContentType(at.ContentType)); err != nil {
 		return err
 	}
 	d.attached()
-	return nil
-}
-
-// remember records where a content is stored.
-func (d *dumpLoader) remember(hash string, at place) error {
-	if _, found := d.known[hash]; found || len(d.known) == maxDumpContents || len(hash) > maxDumpHash {
-		return nil
-	}
-	if d.o.Keep != nil {
-		if err := d.o.Keep(int64(len(hash)+len(at.id)+len(at.name)) + 128); err != nil {
-			return err
-		}
-	}
-	d.known[hash] = at
-	return nil
-}
-
-// clearSpool drops the contents in the spool.
-func (d *dumpLoader) clearSpool() error {
-	clear(d.pending)
-	if d.size == 0 {
-		return nil
-	}
-	d.size = 0
-	return d.spool.Truncate(0)
-}
-
-func (d *dumpLoader) closeSpool() error {
-	if d.spool == nil {
-		return nil
-	}
-	err := os.Remove(d.spool.Name())
-	if closed := d.spool.Close(); errors.Is(err, os.ErrNotExist) || closed != nil {
-		return closed
-	}
-	if err != nil {
-		err = os.Remove(d.spool.Name()) // a file that is open cannot be removed on Windows
-	}
-	return err
+	return d.contents.remember(at.Hash, sum, place{id, at.Name})
 }

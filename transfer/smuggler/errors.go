@@ -116,10 +116,9 @@ func (e *formatError) Error() string {
 // Is makes errors.Is(err, jay.ErrInvalidDocument) true.
 func (e *formatError) Is(target error) bool { return target == jay.ErrInvalidDocument }
 
-// refusals are the errors of a single document. Other documents can still be
-// stored.
+// refusals are the errors of a single record. Other records can still be stored.
 var refusals = []error{
-	jay.ErrInvalidDocument, jay.ErrInvalidAttachment, jay.ErrInvalidID, jay.ErrCollection, jay.ErrSchema, jay.ErrConflict, jay.ErrExists, jay.ErrUnique, jay.ErrTooLarge, jay.ErrUsage,
+	jay.ErrInvalidDocument, jay.ErrInvalidAttachment, jay.ErrInvalidID, jay.ErrCollection, jay.ErrSchema, jay.ErrConflict, jay.ErrExists, jay.ErrUnique, jay.ErrTooLarge, jay.ErrUsage, jay.ErrSubscription,
 }
 
 // isRefusal reports whether an error is one of refusals.

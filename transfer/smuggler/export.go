@@ -84,6 +84,7 @@ const (
 type Exporter struct {
 	db   *jay.DB
 	tx   *jay.Tx // while it writes
+	last uint64  // etag of the newest write when it began; only with revisions
 	o    ExportOptions
 	done ExportProgress
 }
@@ -127,6 +128,14 @@ func (e *Exporter) run(ctx context.Context, f *Format, fn func() error) error {
 	return e.db.View(ctx, func(tx *jay.Tx) error {
 		e.tx = tx
 		defer func() { e.tx = nil }()
+		if e.o.history() && (f.Whole || f.dump) {
+			// It may have one that was made since the snapshot, but it never lacks one.
+			counters, err := e.db.Counters(ctx)
+			if err != nil {
+				return err
+			}
+			e.last = counters.Etag
+		}
 		if err := fn(); err != nil {
 			return err
 		}
@@ -264,12 +273,12 @@ func (e *Exporter) room(size int) error {
 
 // eachRevision calls fn with the revisions of the documents of the export, and counts them.
 // A version that was the newest one when the export began is a document, and later ones are
-// none of its business.
+// none of its business, also those of a document that was not there by then.
 func (e *Exporter) eachRevision(ctx context.Context, fn func(*jay.Revision) error) error {
 	if !e.o.history() {
 		return nil
 	}
-	id, newest := "", uint64(0)
+	id, end := "", uint64(0) // the revisions of a document before this etag
 	for rev, err := range e.db.Revisions().All(ctx, e.o.Collection) {
 		if err != nil {
 			return err
@@ -278,15 +287,15 @@ func (e *Exporter) eachRevision(ctx context.Context, fn func(*jay.Revision) erro
 			doc, err := e.tx.Get(ctx, rev.ID())
 			switch {
 			case err == nil:
-				newest = doc.Metadata().Etag
+				end = doc.Metadata().Etag
 			case errors.Is(err, jay.ErrNotFound):
-				newest = 0
+				end = e.last + 1
 			default:
 				return err
 			}
 			id = rev.ID()
 		}
-		if newest > 0 && rev.Metadata().Etag >= newest {
+		if rev.Metadata().Etag >= end {
 			continue
 		}
 		if err := e.room(len(rev.Body())); err != nil {

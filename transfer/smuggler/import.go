@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"strings"
 
 	"github.com/jaydb/jay"
 )
@@ -25,8 +26,11 @@ type Importer struct {
 	storing pendingBatch // is stored in the background if stored is not nil, and empty if it is nil
 	stored  chan outcome // of storing; nil if nothing is stored in the background
 
+	latest  document // the last document that was read
+	refused int64    // number of the last document that was refused; 0 for none
+
 	incoming *incoming // the attachment that is being read, or nil
-	skipping bool      // skip the bytes of a rejected attachment
+	bytes    bytesOf   // the attachment whose bytes are read
 
 	done   ImportProgress
 	looked int   // documents that were examined for done.LooksExtended
@@ -34,6 +38,12 @@ type Importer struct {
 
 	past      []pastLine // revisions of the next batch
 	pastBytes int
+}
+
+// document identifies a document of the input.
+type document struct {
+	number int64  // of its record
+	id     string // its @id; "" if it has none or could not be read
 }
 
 // NewImporter returns an importer into a database.
@@ -108,7 +118,7 @@ func (im *Importer) Behind() bool { return im.resume.isBehind() }
 // Load stores what an input has. Documents that were stored before an error stay. The
 // error is an *ImportError.
 func (im *Importer) Load(ctx context.Context, f *Format, in Input) error {
-	im.file = in.Name
+	im.file, im.latest, im.refused = in.Name, document{}, 0
 	if im.resume != nil {
 		if err := CheckResume(im.resume.name); err != nil {
 			return im.fail(Record{}, err)
@@ -160,6 +170,9 @@ func (im *Importer) loadRecords(ctx context.Context, source Source, lines bool) 
 			case other != nil:
 				return im.fail(v, other)
 			case again && err == nil:
+				if lines && !im.Behind() { // its attachments may follow, and are not stored yet
+					im.latest = document{v.Number, metadataOf(v.Text).Get(`\@id`).Str}
+				}
 				continue
 			case again:
 				if err := source.Skip(io.Discard); err != nil {
@@ -194,6 +207,11 @@ func (im *Importer) loadRecords(ctx context.Context, source Source, lines bool) 
 			return err
 		}
 	}
+}
+
+// isLatest reports whether a document is the last one that was read.
+func (im *Importer) isLatest(id string) bool {
+	return im.latest.id != "" && strings.EqualFold(im.latest.id, id)
 }
 
 // leaveOut counts what is not imported.
@@ -274,6 +292,9 @@ func (im *Importer) skip(source Source, v Record, err error) error {
 	}
 	if skipErr != nil {
 		return im.fail(Record{}, skipErr)
+	}
+	if im.incoming == nil && im.bytes == ofStored { // it may be a document
+		im.latest, im.refused = document{number: v.Number}, v.Number
 	}
 	im.explainReject(v, err)
 	return nil

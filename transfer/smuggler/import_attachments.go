@@ -21,23 +21,34 @@ type incoming struct {
 	done chan error // receives the result of the put
 }
 
+// bytesOf says of which attachment the next lines with bytes are.
+type bytesOf uint8
+
+const (
+	ofStored   bytesOf = iota // the incoming one; if there is none, the lines are refused
+	ofRejected                // one that was rejected: its bytes follow it
+	ofLeftOut                 // one that has no document any more
+)
+
 // addAttachment handles a record of a kind that is a line of an attachment. found reports
 // whether it is.
 func (im *Importer) addAttachment(ctx context.Context, v Record, kind string) (found bool, err error) {
 	switch {
-	case kind == "attachment-data":
+	case kind == attachmentDataKind:
 		return true, im.addData(v)
 	case im.incoming != nil:
-		im.skipping = false
+		if im.bytes = ofStored; kind != attachmentKind {
+			im.latest, im.refused = document{number: v.Number}, v.Number // it is refused with the attachment
+		}
 		return true, im.stopAttachment(errAttachment("%d bytes of %q of %q are missing", im.incoming.left, im.incoming.line.Name, im.incoming.line.ID))
-	case kind == "attachment":
-		im.skipping = true // until the put begins
+	case kind == attachmentKind:
+		im.bytes = ofRejected // until the put begins
 		if err := im.flush(ctx); err != nil {
 			return true, err
 		}
 		return true, im.beginAttachment(ctx, v)
 	}
-	im.skipping = false
+	im.bytes = ofStored
 	return false, nil
 }
 
@@ -53,14 +64,17 @@ func (im *Importer) beginAttachment(ctx context.Context, v Record) error {
 	if line.Size < 0 {
 		return errAttachment("it has a size of %d", line.Size)
 	}
+	if im.isRefused(line.ID) {
+		return errAttachment("%q is not stored, as document %d, %q, is refused", line.Name, im.latest.number, line.ID)
+	}
 	if found, err := im.db.Exists(ctx, line.ID); err != nil {
 		return err
 	} else if !found {
-		return errAttachment("there is no document %q", line.ID)
+		return im.leaveAttachment(line)
 	}
 	r, w := io.Pipe()
 	in := &incoming{line: line, left: line.Size, hash: sha256.New(), to: w, done: make(chan error, 1)}
-	im.skipping, im.incoming = false, in
+	im.bytes, im.incoming = ofStored, in
 	go func() {
 		_, err := im.db.Attachments(line.ID).Put(ctx, line.Name, r, jay.ContentType(line.Type))
 		_ = r.CloseWithError(errors.Join(err, io.ErrClosedPipe))
@@ -72,9 +86,19 @@ func (im *Importer) beginAttachment(ctx context.Context, v Record) error {
 	return nil
 }
 
+// isRefused reports whether a document is the last one that was read, and was refused. Its
+// attachments, which follow it in an export, must not go to a document with the same ID that
+// the database has already. A record that could not be read is the one that they follow.
+func (im *Importer) isRefused(id string) bool {
+	return im.latest.number > 0 && im.latest.number == im.refused && (im.latest.id == "" || im.isLatest(id))
+}
+
 // addData passes bytes on to the put.
 func (im *Importer) addData(v Record) error {
-	if im.skipping && im.o.Rejects != nil {
+	switch {
+	case im.bytes == ofLeftOut:
+		return nil
+	case im.bytes == ofRejected && im.o.Rejects != nil:
 		return im.keepReject(v.Text)
 	}
 	in := im.incoming
@@ -91,8 +115,8 @@ func (im *Importer) addData(v Record) error {
 	in.left -= int64(len(line.Data))
 	in.hash.Write(line.Data)
 	if _, err := in.to.Write(line.Data); err != nil {
-		im.incoming, im.skipping = nil, true
-		return <-in.done
+		im.incoming, im.bytes = nil, ofRejected
+		return im.resultOf(in)
 	}
 	if in.left == 0 {
 		return im.endAttachment()
@@ -108,10 +132,30 @@ func (im *Importer) endAttachment() error {
 	}
 	im.incoming = nil
 	_ = in.to.Close() // never fails
-	if err := <-in.done; err != nil {
-		return err
+	return im.resultOf(in)
+}
+
+// resultOf waits for the end of a put. The document may be gone by then.
+func (im *Importer) resultOf(in *incoming) error {
+	err := <-in.done
+	switch {
+	case err == nil:
+		im.attached()
+	case errors.Is(err, jay.ErrNotFound):
+		err = im.leaveAttachment(in.line)
 	}
-	im.attached()
+	return err
+}
+
+// leaveAttachment leaves out an attachment without a document, if the document was stored
+// and is gone since: it has expired, or another write has deleted it. Otherwise the
+// attachment is refused.
+func (im *Importer) leaveAttachment(line attachmentLine) error {
+	if !im.isLatest(line.ID) {
+		return errAttachment("there is no document %q", line.ID)
+	}
+	im.bytes = ofLeftOut
+	im.leaveOut(LeftAttachments)
 	return nil
 }
 

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tidwall/gjson"
-
 	"github.com/jaydb/jay"
 )
 
@@ -23,7 +21,7 @@ func (im *Importer) add(ctx context.Context, v Record) error {
 		kind = kindOf(m)
 	}
 	if im.incoming == nil && kind == "" && m.Str == "" {
-		im.skipping = false
+		im.bytes = ofStored
 		if err := im.flushRevisions(ctx); err != nil {
 			return err
 		}
@@ -33,7 +31,7 @@ func (im *Importer) add(ctx context.Context, v Record) error {
 		return err
 	}
 	found, err := im.addAttachment(ctx, v, kind)
-	if !found && kind == countersKind && hasOneMember(m) {
+	if !found && kind == countersKind {
 		found, err = true, im.raiseCounters(ctx, v)
 	}
 	if found {
@@ -52,16 +50,6 @@ func (im *Importer) add(ctx context.Context, v Record) error {
 		return im.refuse(ctx, v, im.addExchange(ctx, v))
 	}
 	return im.addDocument(ctx, v, m)
-}
-
-// hasOneMember reports whether an object has one member.
-func hasOneMember(m gjson.Result) bool {
-	n := 0
-	m.ForEach(func(_, _ gjson.Result) bool {
-		n++
-		return n < 2
-	})
-	return n == 1
 }
 
 // raiseCounters raises the counters to those of a countersLine.
@@ -114,18 +102,27 @@ func (im *Importer) addExchange(ctx context.Context, v Record) error {
 	if err := im.flush(ctx); err != nil {
 		return err
 	}
-	return putExchange(ctx, im.db, line.Key, line.Value, line.Custom)
+	return im.putExchange(ctx, line.Key, line.Value, line.Custom)
 }
 
-// putExchange stores a value, in place of the present one if there is one.
-func putExchange(ctx context.Context, db *jay.DB, key string, value, custom json.RawMessage) error {
+// putExchange stores a value, in place of the present one if there is one. The checkpoint is
+// part of the transaction: a later run must not store the value once more, over one that a
+// program has stored meanwhile.
+func (im *Importer) putExchange(ctx context.Context, key string, value, custom json.RawMessage) error {
 	var opts []jay.CompareExchangeOption
 	if custom != nil {
 		opts = append(opts, jay.CompareExchangeMetadata(custom))
 	}
 	index := uint64(0)
 	for {
-		_, err := db.CompareExchange().Put(ctx, key, value, index, opts...)
+		var b jay.Batch
+		b.PutCompareExchange(key, value, index, opts...)
+		if r := im.resume; r != nil {
+			if err := r.addTo(&b, r.mark(), im.done.Documents+r.found.Documents, false); err != nil {
+				return err
+			}
+		}
+		_, err := im.db.Apply(ctx, &b)
 		var conflict *jay.CompareExchangeError
 		if !errors.As(err, &conflict) {
 			return err

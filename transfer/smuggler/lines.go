@@ -27,12 +27,24 @@ func metadataOf(text []byte) gjson.Result {
 }
 
 // kindOf returns the kind of a line of an export that is no document, by its @metadata; ""
-// for another one.
+// for another one. The @metadata of such a line has the members of its mark and no others:
+// an exported document may have an @jay of its own, and always has an @id.
 func kindOf(m gjson.Result) string {
 	if !strings.Contains(m.Raw, `"@jay"`) {
 		return ""
 	}
-	return m.Get(`\@jay`).Str
+	members := 0
+	m.ForEach(func(_, _ gjson.Result) bool {
+		members++
+		return members <= 2
+	})
+	switch kind := m.Get(`\@jay`).Str; {
+	case kind == countersKind && members == 1:
+		return kind
+	case (kind == attachmentKind || kind == attachmentDataKind) && members == 2 && m.Get(`\@collection.needs`).Exists():
+		return kind
+	}
+	return ""
 }
 
 // decodeLine decodes a line of an export that is not a document. An unknown field is an
@@ -140,6 +152,12 @@ const (
 	attachmentVersion  = 1
 	attachmentMark     = `{"@jay":"attachment","@collection":{"needs":"a newer version of jay"}}`
 	attachmentDataMark = `{"@jay":"attachment-data","@collection":{"needs":"a newer version of jay"}}`
+)
+
+// The kinds of these lines.
+const (
+	attachmentKind     = "attachment"
+	attachmentDataKind = "attachment-data"
 )
 
 // lineBytes is the number of bytes of an attachment in one line.

@@ -110,7 +110,8 @@ type ImportProgress struct {
 	Rejected    int64
 
 	// LeftOut counts what has no place in Jay, or was not to be imported, by its kind. Of
-	// more than 32 kinds the others are counted as "others".
+	// more than 32 kinds the others are counted as "others". LeftAttachments are those
+	// whose document was stored, and had expired or was deleted before they were.
 	LeftOut map[string]int64
 
 	// LooksExtended is true if one of the first documents was JSON that looks like MongoDB's

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,6 +95,49 @@ func TestExporter_OneMoment(t *testing.T) {
 	}
 	if p := e.Progress(); p.Documents != 2 || p.Revisions != 2 || p.Bytes != int64(out.Len()) {
 		t.Errorf("got %+v", p)
+	}
+}
+
+// Ensure that an export has no revisions of a document that was first written while it was
+// made, which a copy would list as deleted, and has those of a document that was deleted
+// before.
+func TestExporter_LaterDocuments(t *testing.T) {
+	t.Parallel()
+	for _, f := range []*smuggler.Format{smuggler.NDJSON, smuggler.RavenDBDump} {
+		db, to := open(t), open(t)
+		if err := db.Revisions().Configure(t.Context(), jay.RevisionsConfiguration{Default: &jay.RevisionRule{}}); err != nil {
+			t.Fatal(err)
+		}
+		put(t, db, "deleted", `{"n":1}`)
+		if err := db.Delete(t.Context(), "deleted"); err != nil {
+			t.Fatal(err)
+		}
+		out := &meanwhile{fn: func() {
+			for _, body := range []string{`{"n":2}`, `{"n":3}`} {
+				put(t, db, "later", body)
+				put(t, db, "deleted", body)
+			}
+		}}
+		e := smuggler.NewExporter(db, smuggler.ExportOptions{Counters: true})
+		if err := e.Write(t.Context(), f, out); err != nil {
+			t.Fatal(err)
+		}
+		if p := e.Progress(); p.Revisions != 2 || p.Documents != 0 {
+			t.Errorf("%s: got %+v, want two revisions", f.Name, p)
+		}
+		if _, err := load(t, to, f, out.Bytes(), smuggler.ImportOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		var deleted []string
+		for rev, err := range to.Revisions().Deleted(t.Context(), "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			deleted = append(deleted, rev.ID())
+		}
+		if !slices.Equal(deleted, []string{"deleted"}) {
+			t.Errorf("%s: got the deleted documents %v", f.Name, deleted)
+		}
 	}
 }
 
@@ -254,6 +298,87 @@ func TestImporter_Schemas(t *testing.T) {
 		}
 		if found, err := db.Exists(ctx, "as/3"); found != skips || err != nil {
 			t.Errorf("skipping %v: the document after it is there: %v, %v", skips, found, err)
+		}
+	}
+}
+
+// Ensure that a subscription that the database has with another definition is a reject, and
+// that what follows it is stored.
+func TestImporter_RefusedSubscription(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	from, to := open(t), open(t)
+	for db, query := range map[*jay.DB]string{from: "from Users", to: "from Orders"} {
+		if err := db.Subscriptions().Ensure(ctx, jay.Subscription{Name: "s", Query: query}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := from.CompareExchange().Put(ctx, "key", 1, 0); err != nil {
+		t.Fatal(err)
+	}
+	var rejects refused
+	_, err := load(t, to, smuggler.NDJSON, export(t, from, smuggler.NDJSON), smuggler.ImportOptions{Rejects: &rejects})
+	if err != nil || len(rejects.whys) != 1 || !errors.Is(rejects.whys[0], jay.ErrSubscription) {
+		t.Errorf("got %v and the rejects %v, want the subscription", err, rejects.whys)
+	}
+	if _, err := to.CompareExchange().Get(ctx, "key"); err != nil {
+		t.Errorf("got %v, want the value that follows", err)
+	}
+}
+
+// Ensure that an import that is resumed stores no compare-exchange value again, over one that
+// a program has stored meanwhile, wherever the earlier run has ended.
+func TestImporter_Exchange_Resumed(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	from, next := open(t), open(t)
+	put(t, from, "users/1", `{"n":1}`)
+	for _, key := range []string{"a", "b"} {
+		if _, err := from.CompareExchange().Put(ctx, key, "old", 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, next, "users/2", `{"n":2}`)
+	put(t, next, "users/3", `{"n":3}`)
+	for _, f := range []*smuggler.Format{smuggler.NDJSON, smuggler.JSON, smuggler.RavenDBDump} {
+		first, second := export(t, from, f), export(t, next, f)
+		run := func(to *jay.DB, first, second []byte) error {
+			im := smuggler.NewImporter(to, smuggler.ImportOptions{Resume: "r"})
+			if _, err := im.Begin(ctx); err != nil {
+				t.Fatal(err)
+			}
+			for _, input := range [][]byte{first, second} {
+				if err := im.Load(ctx, f, smuggler.Input{Name: "in", Reader: bytes.NewReader(input)}); err != nil {
+					return err
+				}
+			}
+			return im.Finish(ctx)
+		}
+		for name, cut := range map[string][2]int{
+			"behind the first value":    {bytes.LastIndex(first, []byte("old")), len(second)},
+			"in the next input":         {len(first), bytes.Index(second, []byte(`{"n":2`)) + 1},
+			"behind a document of that": {len(first), bytes.Index(second, []byte(`{"n":3`)) + 1},
+		} {
+			to := open(t)
+			if err := run(to, first[:cut[0]], second[:cut[1]]); err == nil {
+				t.Fatal("got no error of an input that is cut off")
+			}
+			value, err := to.CompareExchange().Get(ctx, "a")
+			if err == nil {
+				_, err = to.CompareExchange().Put(ctx, "a", "new", value.Index)
+			}
+			if err != nil {
+				t.Fatalf("%s, %s: %v", f.Name, name, err)
+			}
+			if err := run(to, first, second); err != nil {
+				t.Fatalf("%s, %s: %v", f.Name, name, err)
+			}
+			for key, want := range map[string]string{"a": `"new"`, "b": `"old"`} {
+				got, err := to.CompareExchange().Get(ctx, key)
+				if err != nil || string(got.Value) != want {
+					t.Errorf("%s, %s: got %v, %v for %s, want %s", f.Name, name, got, err, key, want)
+				}
+			}
 		}
 	}
 }

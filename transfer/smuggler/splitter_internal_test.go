@@ -13,6 +13,7 @@ import (
 	"testing/iotest"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/sample"
 )
 
 // split cuts input apart, skipping broken values. Each value is its offset
@@ -105,6 +106,7 @@ func TestSplitter(t *testing.T) {
 // Ensure that a value far beyond the limit is refused and passed over with a
 // buffer no larger than the limit asks for, and that the next one is found.
 func TestSplitter_TooLarge(t *testing.T) {
+	sample.OneGoroutine(t)
 	const size, limit = 8 << 20, 1 << 20
 	for _, test := range []struct{ name, head, fill, tail string }{
 		{"string", `{"a":"`, `x`, "\"}\n"},

@@ -14,7 +14,7 @@ import (
 // dataRoutes are the endpoints of walks, statistics and backups.
 var dataRoutes = []*serve.Route{
 	{Method: "GET", Path: "{J}/stats", Run: getStats},
-	{Method: "GET", Path: "{J}/documents", Run: getDocuments, Takes: "after collection pageSize reverse startsWith"},
+	{Method: "GET", Path: "{J}/documents", Run: getDocuments, Timed: true, Takes: "after collection pageSize reverse startsWith"},
 	{Method: "GET", Path: "{J}/backup", Run: backup, Begins: "backup", Stream: true, Takes: "once operation plain since"},
 }
 
@@ -75,9 +75,8 @@ func backup(c *serve.Call) error {
 	}
 	if once {
 		opts = append(opts, jay.BackupOnce())
-	} else if !c.Who.May(c.Name, serve.WriteRight) {
-		// It is recorded in the database, in place of the oldest that an increment can follow.
-		return &serve.Problem{Status: http.StatusForbidden, Kind: serve.TypeAuthorization, Message: fmt.Sprintf("%s has not the right %q, which a backup needs that an increment can follow: once=true makes one that none follows", c.Who.Name, serve.WriteRight)}
+	} else if err := mayRecordBackup(c); err != nil {
+		return err
 	}
 	ctx, cancel := c.StreamContext()
 	defer cancel()
@@ -94,6 +93,15 @@ func backup(c *serve.Call) error {
 		}
 		return nil, err
 	})
+}
+
+// mayRecordBackup refuses a backup that an increment can follow to a sender who may only read: it is recorded in
+// the database, in place of the oldest that an increment can follow.
+func mayRecordBackup(c *serve.Call) error {
+	if !c.Who.May(c.Name, serve.WriteRight) {
+		return &serve.Problem{Status: http.StatusForbidden, Kind: serve.TypeAuthorization, Message: fmt.Sprintf("%s has not the right %q, which a backup needs that an increment can follow: once=true makes one that none follows", c.Who.Name, serve.WriteRight)}
+	}
+	return c.Mount.ShowsOrigin(c.Request)
 }
 
 // backupWriter sends the head of the reply with the first bytes, so that an error before

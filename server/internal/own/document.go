@@ -21,7 +21,7 @@ import (
 var documentRoutes = []*serve.Route{
 	{Method: "POST", Path: "{J}/documents", Run: storeDocument, Body: true, Stores: true, Takes: "collection"},
 	{Method: "GET", Path: "{J}/document", Run: getDocument, Takes: "id"},
-	{Method: "GET", Path: "{J}/revisions", Run: getRevisions, Takes: "before changeVector id pageSize"},
+	{Method: "GET", Path: "{J}/revisions", Run: getRevisions, Timed: true, Takes: "before changeVector id pageSize"},
 	{Method: "GET", Path: "{J}/nextid", Run: getNextID, Takes: "collection hilo id"},
 }
 

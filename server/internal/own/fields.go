@@ -15,7 +15,7 @@ import (
 
 // fieldRoutes has the endpoint of the fields of a collection.
 var fieldRoutes = []*serve.Route{
-	{Method: "GET", Path: "{J}/fields", Run: getFields, Takes: "collection"},
+	{Method: "GET", Path: "{J}/fields", Run: getFields, Timed: true, Takes: "collection"},
 }
 
 // Bounds of the search for fields.

@@ -57,14 +57,17 @@ type importNote struct {
 
 // importing is an import under way. It keeps the rejects.
 type importing struct {
-	c        *serve.Call
-	o        *serve.Operation // nil if the import is not an operation
-	format   *smuggler.Format
-	options  smuggler.ImportOptions
-	comma    byte
-	rejects  *serve.Rejects // nil if the first bad record ends the import
-	problems []importNote
-	read     *bodyReader
+	c       *serve.Call
+	o       *serve.Operation // nil if the import is not an operation
+	format  *smuggler.Format
+	options smuggler.ImportOptions
+	comma   byte
+	rejects *serve.Rejects // nil if the first bad record ends the import
+
+	most      int   // rejects that the client wants at most
+	operation int64 // by whose number it asks for them
+	problems  []importNote
+	read      *bodyReader
 }
 
 // runImport stores the documents of a stream, and what belongs to them. It holds one record
@@ -85,6 +88,8 @@ func runImport(c *serve.Call) error {
 	defer func() { _ = http.NewResponseController(c.Writer).SetReadDeadline(time.Time{}) }()
 	return watched(c, ctx, func(ctx context.Context, o *serve.Operation) (any, error) {
 		im.o = o
+		im.openRejects() // of an import that has begun: the client may try one with this number again
+		defer im.closeRejects()
 		importer := smuggler.NewImporter(c.DB, im.options)
 		err := im.run(ctx, importer)
 		done := im.progress(importer.Progress())
@@ -133,29 +138,35 @@ func newImport(c *serve.Call) (im *importing, err error) {
 			return nil, err
 		}
 	}
-	return im, im.openRejects()
+	if im.most, err = c.Params.Count("rejects", 0); err != nil {
+		return nil, err
+	}
+	im.operation, err = c.Params.Number("operation", 0)
+	switch {
+	case err != nil:
+		return nil, err
+	case im.most > maxRejects:
+		return nil, serve.BadRequest("rejects must be between 0 and %d, not %d", maxRejects, im.most)
+	case im.most > 0 && im.operation == 0:
+		return nil, serve.BadRequest("rejects needs operation=, by whose number they are asked for")
+	}
+	return im, nil
 }
 
 // openRejects begins to keep rejects, if the client wants that.
-func (im *importing) openRejects() error {
+func (im *importing) openRejects() {
 	c := im.c
-	most, err := c.Params.Count("rejects", 0)
-	if err != nil {
-		return err
-	}
-	id, err := c.Params.Number("operation", 0)
-	switch {
-	case err != nil:
-		return err
-	case most > maxRejects:
-		return serve.BadRequest("rejects must be between 0 and %d, not %d", maxRejects, most)
-	case most > 0 && id == 0:
-		return serve.BadRequest("rejects needs operation=, by whose number they are asked for")
-	case most > 0:
-		im.rejects = c.Server.Rejects.Open(c.About().Owner(c.Database.Key), serve.OperationID{Database: c.Database.Key, ID: id}, most, c.Server.Memory.Holding(c.Sender()))
+	if im.most > 0 {
+		im.rejects = c.Server.Rejects.Open(c.About().Owner(c.Database.Key), serve.OperationID{Database: c.Database.Key, ID: im.operation}, im.most, c.Server.Memory.Holding(c.Sender()))
 		im.options.Rejects = im
 	}
-	return nil
+}
+
+// closeRejects notes that the import has ended, after which its rejects are kept for a while.
+func (im *importing) closeRejects() {
+	if im.rejects != nil {
+		im.c.Server.Rejects.Close(im.rejects, im.c.Server.Options.Now())
+	}
 }
 
 // run reads the body to its end.

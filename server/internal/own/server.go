@@ -15,7 +15,7 @@ import (
 // serverRoutes are the endpoints of the server and of its tokens.
 var serverRoutes = []*serve.Route{
 	{Method: "GET", Path: "/jay/v1/server", Run: getServer, Needs: serve.ReadRight},
-	{Method: "GET", Path: "/jay/v1/tokens", Run: getTokens},
+	{Method: "GET", Path: "/jay/v1/tokens", Run: getTokens, Reads: true},
 	{Method: "POST", Path: "/jay/v1/tokens", Run: makeToken, Body: true},
 	{Method: "DELETE", Path: "/jay/v1/tokens", Run: withdrawToken, Takes: "name"},
 }

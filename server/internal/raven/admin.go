@@ -12,7 +12,7 @@ import (
 // databaseRoutes are the endpoints that list, make and delete databases.
 var databaseRoutes = []*serve.Route{
 	{Method: "GET", Path: "/databases", Run: listDatabases, Open: true, Takes: "name namesOnly pageSize start"},
-	{Method: "GET", Path: "/admin/databases", Run: getDatabase, Named: true, Takes: "name"},
+	{Method: "GET", Path: "/admin/databases", Run: getDatabase, Reads: true, Named: true, Takes: "name"},
 	{Method: "PUT", Path: "/admin/databases", Run: createDatabase, Body: true, Raft: true, Open: true, Takes: "name replicationFactor"},
 	{Method: "DELETE", Path: "/admin/databases", Run: deleteDatabases, Body: true, Raft: true, Open: true},
 }

@@ -244,7 +244,8 @@ func headAttachment(c *serve.Call) error {
 	return c.Empty(http.StatusOK)
 }
 
-// deleteAttachment removes an attachment, if there is one.
+// deleteAttachment removes an attachment, if there is one. The reply has the version of the
+// document after it as ETag, which RavenDB's has not.
 func deleteAttachment(c *serve.Call) error {
 	id, name, err := attachmentName(c)
 	if err != nil {
@@ -260,9 +261,13 @@ func deleteAttachment(c *serve.Call) error {
 		}
 		return c.Empty(http.StatusNoContent)
 	}
-	err = c.DB.Attachments(id).Delete(c.Ctx, name, opts...)
+	var m jay.Metadata
+	err = c.DB.Attachments(id).Delete(c.Ctx, name, append(opts, jay.Returning(&m))...)
 	if err != nil && !serve.IsMissing(err) {
 		return err
+	}
+	if m.ChangeVector != "" {
+		c.Reply.Set("ETag", `"`+m.ChangeVector+`"`)
 	}
 	return c.Empty(http.StatusNoContent)
 }

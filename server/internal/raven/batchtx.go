@@ -2,6 +2,7 @@ package raven
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -150,7 +151,7 @@ func forceRevision(c *serve.Call, id string) (map[string]any, error) {
 // expects is that of the document, or "" if there must be no such attachment. AttachmentCOPY
 // and AttachmentMOVE replace no attachment, as in RavenDB.
 func carryOutAttachment(c *serve.Call, tx *jay.Tx, cmd *command, id string, stream []byte) (func() (map[string]any, error), error) {
-	m := new(jay.Metadata)
+	m, source := new(jay.Metadata), new(jay.Metadata) // of the document that is named, or gets the attachment, and of that which loses it
 	opts := []jay.WriteOption{jay.Returning(m)}
 	of := tx.Attachments(id)
 	if want := cmd.ChangeVector; want != nil && *want != "" {
@@ -165,13 +166,16 @@ func carryOutAttachment(c *serve.Call, tx *jay.Tx, cmd *command, id string, stre
 		reply["Hash"], reply["ContentType"], reply["Size"] = a.Hash, a.ContentType, a.Size
 	}
 	var err error
-	target := id
+	unchanged := "" // the version of a document that keeps it
 	switch cmd.Type {
 	case "AttachmentPUT":
 		var a jay.Attachment
 		a, err = of.Put(c.Ctx, cmd.Name, bytes.NewReader(stream), append(opts, attachmentOptions(cmd.ContentType)...)...)
 		describe(a)
 	case "AttachmentDELETE":
+		if doc, missing := tx.Get(c.Ctx, id); missing == nil {
+			unchanged = doc.ChangeVector()
+		}
 		err = of.Delete(c.Ctx, cmd.Name, opts...)
 		if serve.IsMissing(err) {
 			err = nil
@@ -192,46 +196,36 @@ func carryOutAttachment(c *serve.Call, tx *jay.Tx, cmd *command, id string, stre
 		if err := needNoAttachment(c.Ctx, tx.Attachments(cmd.DestinationID), cmd.DestinationID, cmd.DestinationName); err != nil {
 			return nil, err
 		}
-		move := of.Copy
-		if cmd.Type == "AttachmentMOVE" {
-			move = of.Move
-		}
-		target = cmd.DestinationID
 		reply["DestinationId"], reply["DestinationName"] = cmd.DestinationID, cmd.DestinationName
 		if cmd.Type == "AttachmentCOPY" { // clients note the attachment at the document that the reply names
 			reply["Id"], reply["@id"], reply["Name"] = cmd.DestinationID, cmd.DestinationID, cmd.DestinationName
 		}
-		err = move(c.Ctx, cmd.Name, cmd.DestinationID, cmd.DestinationName)
+		to, missing := tx.Get(c.Ctx, cmd.DestinationID)
+		switch {
+		case missing != nil:
+			return nil, noDocument(cmd.DestinationID, missing)
+		case cmd.Type == "AttachmentMOVE" && to.ID() == doc.ID():
+			source = m
+			err = of.Rename(c.Ctx, cmd.Name, cmd.DestinationName, jay.Returning(m))
+		default:
+			err = of.Copy(c.Ctx, cmd.Name, cmd.DestinationID, cmd.DestinationName, jay.Returning(m))
+			if err == nil && cmd.Type == "AttachmentMOVE" {
+				err = of.Delete(c.Ctx, cmd.Name, jay.Returning(source))
+			}
+		}
 	}
 	if err != nil {
 		return nil, noDocument(id, err)
 	}
 	return func() (map[string]any, error) {
-		changeVector := m.ChangeVector
-		if changeVector == "" {
-			if changeVector, err = changeVectorOf(c, target); err != nil {
-				return nil, err
-			}
+		changeVector := cmp.Or(m.ChangeVector, unchanged)
+		if changeVector == "" { // an earlier command of the batch has written the document, and its reply has the version
+			return reply, nil
 		}
 		reply["ChangeVector"], reply["DocumentChangeVector"] = changeVector, changeVector
 		if cmd.Type == "AttachmentMOVE" {
-			reply["DestinationDocumentChangeVector"] = changeVector
-			if reply["DocumentChangeVector"], err = changeVectorOf(c, id); err != nil {
-				return nil, err
-			}
+			reply["DestinationDocumentChangeVector"], reply["DocumentChangeVector"] = changeVector, source.ChangeVector
 		}
 		return reply, nil
 	}, nil
-}
-
-// changeVectorOf returns the change vector of a document, "" without one.
-func changeVectorOf(c *serve.Call, id string) (string, error) {
-	doc, err := c.DB.Get(c.Ctx, id)
-	if serve.IsMissing(err) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	return doc.ChangeVector(), nil
 }

@@ -33,9 +33,11 @@ const (
 	// a bulk insert. RavenDB's clients send them while the program prepares documents.
 	heartbeatSilences = 15
 
-	// maxUnchangedIDs bounds the IDs that a bulk insert remembers if it skips unchanged
-	// documents.
-	maxUnchangedIDs = 10_000
+	// maxUnchangedIDs and maxUnchangedBytes bound the IDs that a bulk insert remembers if it
+	// skips unchanged documents. It pays for the bytes in advance.
+	maxUnchangedIDs   = 10_000
+	maxUnchangedBytes = 1 << 20
+	unchangedOverhead = 64 // bytes that an ID takes beside its text
 )
 
 // The exceptions of a bulk insert.
@@ -77,7 +79,11 @@ func bulkInsert(c *serve.Call) error {
 	if err := c.CheckContentType(); err != nil {
 		return err
 	}
-	if err := c.Take(verbs.BulkMemory); err != nil {
+	need := int64(verbs.BulkMemory)
+	if skip {
+		need += maxUnchangedBytes
+	}
+	if err := c.Take(need); err != nil {
 		return err
 	}
 	streamContext, cancel := c.StreamContext()
@@ -116,6 +122,7 @@ type bulkInsertion struct {
 	large       serve.Largest   // what it takes to store the largest document
 	skip        bool            // skip unchanged documents
 	seen        map[string]bool // folded IDs that were put since the last flush. For skip.
+	seenBytes   int             // of seen
 	attachments atomic.Int64
 
 	mu   sync.Mutex
@@ -245,11 +252,12 @@ func (b *bulkInsertion) progress() bulkProgress {
 // unchanged reports whether the stored document is the same.
 func (b *bulkInsertion) unchanged(ctx context.Context, command bulkCommand) (bool, error) {
 	key := strings.ToLower(command.id)
-	if len(b.seen) >= maxUnchangedIDs {
+	if len(b.seen) >= maxUnchangedIDs || b.seenBytes+len(key)+unchangedOverhead > maxUnchangedBytes {
 		if err := b.w.Flush(ctx); err != nil {
 			return false, err
 		}
 		clear(b.seen)
+		b.seenBytes = 0
 	}
 	if b.seen[key] { // its newest version may not be stored yet
 		return false, nil
@@ -265,6 +273,7 @@ func (b *bulkInsertion) unchanged(ctx context.Context, command bulkCommand) (boo
 		}
 	}
 	b.seen[key] = true
+	b.seenBytes += len(key) + unchangedOverhead
 	return false, nil
 }
 

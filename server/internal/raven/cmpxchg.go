@@ -14,7 +14,7 @@ import (
 
 // exchangeRoutes are the endpoints of compare-exchange values.
 var exchangeRoutes = []*serve.Route{
-	{Method: "GET", Path: "{D}/cmpxchg", Run: getExchanges, Agreed: true, Lazy: true, Takes: "key* pageSize start startsWith"},
+	{Method: "GET", Path: "{D}/cmpxchg", Run: getExchanges, Agreed: true, Timed: true, Lazy: true, Takes: "key* pageSize start startsWith"},
 	{Method: "PUT", Path: "{D}/cmpxchg", Run: putExchange, Agreed: true, Body: true, Once: true, Params: parseExchangeParams, Takes: "index key"},
 	{Method: "DELETE", Path: "{D}/cmpxchg", Run: deleteExchange, Agreed: true, Once: true, Params: parseExchangeParams, Takes: "index key"},
 }

@@ -34,13 +34,10 @@ func getDocuments(c *serve.Call) error {
 		return err
 	}
 	var found reading
-	switch {
-	case len(request.ids) > 0:
+	if request.isSingle() {
 		err = readIDs(c, &found, request)
-	case request.prefixed:
-		err = readPrefix(c, &found, request)
-	default:
-		err = readNewest(c, &found, request)
+	} else {
+		err = c.InTime(func() error { return readMany(c, &found, request) })
 	}
 	if err != nil {
 		return err
@@ -128,9 +125,25 @@ func readDocumentsRequest(c *serve.Call) (r documentsRequest, err error) {
 	return r, nil
 }
 
+// isSingle reports whether the request is for one document and nothing else, which most are.
+func (r *documentsRequest) isSingle() bool {
+	return len(r.ids) == 1 && len(r.includes)+len(r.exchanges) == 0
+}
+
+// readMany reads documents, of which the request may look at many.
+func readMany(c *serve.Call, f *reading, r documentsRequest) error {
+	switch {
+	case len(r.ids) > 0:
+		return readIDs(c, f, r)
+	case r.prefixed:
+		return readPrefix(c, f, r)
+	}
+	return readNewest(c, f, r)
+}
+
 // readIDs reads documents by their IDs, and what they include, in one snapshot.
 func readIDs(c *serve.Call, f *reading, r documentsRequest) error {
-	if len(r.ids) == 1 && len(r.includes)+len(r.exchanges) == 0 && !isClusterWide(c) {
+	if r.isSingle() && !isClusterWide(c) {
 		doc, err := c.DB.Get(c.Ctx, r.ids[0])
 		if err != nil && !serve.IsMissing(err) {
 			return err

@@ -150,7 +150,7 @@ func getOne(c *serve.Call, request *getRequest) error {
 	if c.Params, err = route.Parse(query); err != nil {
 		return err
 	}
-	if err := c.CheckNode(); err != nil {
+	if err := c.Server.CheckNode(c.Name, c.Params.Get("nodeTag")); err != nil {
 		return err
 	}
 	return c.Run()

@@ -12,7 +12,7 @@ var operationRoutes = []*serve.Route{
 	{Method: "GET", Path: "{D}/operations/state", Run: operationState, Takes: "id"},
 	{Method: "POST", Path: "{D}/operations/kill", Run: killOperation, Begins: "killed before it began", Takes: "id"},
 	{Method: "GET", Path: "{D}/operations", Run: listOperations},
-	{Method: "GET", Path: "/operations/state", Run: operationState, Takes: "id"},
+	{Method: "GET", Path: "/operations/state", Run: operationState, Reads: true, Takes: "id"},
 	{Method: "POST", Path: "/operations/kill", Run: killOperation, Takes: "id"},
 }
 

@@ -18,7 +18,7 @@ import (
 // revisionRoutes are the endpoints of revisions and of their rules.
 var revisionRoutes = []*serve.Route{
 	{Method: "GET", Path: "{D}/revisions", Run: getRevisions, Timed: true, Lazy: true, Takes: "before changeVector* id metadataOnly pageSize start"},
-	{Method: "GET", Path: "{D}/revisions/count", Run: revisionsCount, Takes: "id"},
+	{Method: "GET", Path: "{D}/revisions/count", Run: revisionsCount, Timed: true, Takes: "id"},
 	{Method: "GET", Path: "{D}/revisions/config", Run: revisionsConfig},
 	{Method: "POST", Path: "{D}/admin/revisions/config", Run: putRevisionsConfig, Body: true, Raft: true},
 	{Method: "POST", Path: "{D}/admin/revisions/config/enforce", Run: enforceRevisions, Begins: "enforce the revisions", Body: true},

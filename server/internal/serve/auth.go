@@ -1,9 +1,11 @@
 package serve
 
 import (
+	"context"
 	"crypto/subtle"
 	"crypto/x509"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"sync"
@@ -195,15 +197,17 @@ type followed struct {
 	sender, method, path string
 	check                func() error
 	end                  func()
+
+	began time.Time // when the check that runs now began; zero if none runs. Guarded by Authentication.following.
 }
 
-// watch makes end be called when check returns an error. Without a grant nothing can be
-// lost.
+// watch makes end be called when check returns an error, panics or hangs: see EndStreams. Without
+// a grant nothing can be lost.
 func (a *Authentication) watch(who *Grant, method, path string, end func(), check func() error) (stop func()) {
 	if who == nil {
 		return func() {}
 	}
-	f := &followed{who.Name, method, path, check, end}
+	f := &followed{sender: who.Name, method: method, path: path, check: check, end: end}
 	a.following.Lock()
 	defer a.following.Unlock()
 	if a.followed == nil {
@@ -217,16 +221,89 @@ func (a *Authentication) watch(who *Grant, method, path string, end func(), chec
 	}
 }
 
-// EndStreams ends the streams and operations whose senders have lost the right to them.
+// The time that a check may take, which calls the hook of a program for a request through a Mount.
+const (
+	checkPatience = time.Second // for which EndStreams waits for one check before it goes on to the next
+	checkTimeout  = time.Minute // after which the stream or operation ends without the result
+)
+
+// EndStreams ends the streams and operations whose senders have lost the right to them. A check
+// that panics ends its stream. A check that hangs delays those of other streams by checkPatience,
+// and is not begun again while it runs. Its stream ends after checkTimeout.
 func (a *Authentication) EndStreams() {
+	due, late := a.dueChecks()
+	for _, f := range late {
+		a.lose(f, fmt.Errorf("the check of the right to it has run for more than %s", checkTimeout))
+	}
+	for _, f := range due {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			a.recheck(f)
+		}()
+		patience := time.NewTimer(checkPatience)
+		select {
+		case <-done:
+		case <-patience.C:
+		}
+		patience.Stop()
+	}
+}
+
+// dueChecks returns what is to be checked now, and marks it, and what has been checked for too long.
+func (a *Authentication) dueChecks() (due, late []*followed) {
 	a.following.Lock()
 	defer a.following.Unlock()
+	now := a.opts.Now()
 	for f := range a.followed {
-		if err := f.check(); err != nil {
-			a.opts.Logger.Info("server: a stream or an operation ends with the right to it", "sender", f.sender, "method", f.method, "path", f.path, "err", err)
-			f.end()
+		switch {
+		case f.began.IsZero():
+			f.began = now
+			due = append(due, f)
+		case now.Sub(f.began) > checkTimeout:
+			late = append(late, f)
 		}
 	}
+	return due, late
+}
+
+// recheck runs a check, and ends what it is for if it returns an error or panics. a.following is
+// not held, as new streams must not wait for a hook.
+func (a *Authentication) recheck(f *followed) {
+	defer func() {
+		a.following.Lock()
+		defer a.following.Unlock()
+		f.began = time.Time{}
+	}()
+	if err := f.checked(); err != nil {
+		a.lose(f, err)
+	}
+}
+
+// checked runs the check, and turns a panic into an error.
+func (f *followed) checked() (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicked(p)
+		}
+	}()
+	return f.check()
+}
+
+// lose ends a stream or an operation, unless it has ended meanwhile.
+func (a *Authentication) lose(f *followed, err error) {
+	a.following.Lock()
+	_, found := a.followed[f]
+	a.following.Unlock()
+	if !found {
+		return
+	}
+	level := slog.LevelInfo
+	if ProblemOf(err).Status >= http.StatusInternalServerError { // the hook has failed
+		level = slog.LevelError
+	}
+	a.opts.Logger.Log(context.Background(), level, "server: a stream or an operation ends with the right to it", "sender", f.sender, "method", f.method, "path", f.path, "err", err)
+	f.end()
 }
 
 // Forget makes the next request read the access file.

@@ -123,7 +123,7 @@ func (c *Call) handle() (err error) {
 	if c.Params, err = c.Route.Parse(r.URL.RawQuery); err != nil {
 		return err
 	}
-	if err := c.CheckNode(); err != nil {
+	if err := c.Server.CheckNode(c.Name, c.Params.Get("nodeTag")); err != nil {
 		return err
 	}
 	if err := c.checkNoBody(); err != nil {
@@ -211,10 +211,10 @@ func (c *Call) remembered() error {
 	return err
 }
 
-// CheckNode refuses a request for another node: this one would answer for itself.
-func (c *Call) CheckNode() error {
-	if tag := c.Params.Get("nodeTag"); tag != "" && !strings.EqualFold(tag, c.Server.Tag(c.Name)) {
-		return NotSupported("nodeTag=%.40s is not there: this is the node %s", tag, c.Server.Tag(c.Name))
+// CheckNode refuses a request for another node of a database than this one, which would answer for itself. tag may be "".
+func (s *Server) CheckNode(database, tag string) error {
+	if tag != "" && !strings.EqualFold(tag, s.Tag(database)) {
+		return NotSupported("nodeTag=%.40s is not there: this is the node %s", tag, s.Tag(database))
 	}
 	return nil
 }
@@ -227,12 +227,20 @@ func (c *Call) Run() error {
 	if !c.Route.Timed {
 		return c.Route.Run(c)
 	}
-	ctx, cancel := context.WithTimeoutCause(c.Ctx, c.Server.Options.QueryTimeout, errQueryTime)
+	return c.InTime(func() error { return c.Route.Run(c) })
+}
+
+// InTime runs fn with a context of the call that ends after Options.QueryTimeout. A route that only sometimes looks
+// at many documents calls it for these requests.
+func (c *Call) InTime(fn func() error) error {
+	whole := c.Ctx
+	ctx, cancel := context.WithTimeoutCause(whole, c.Server.Options.QueryTimeout, errQueryTime)
 	defer cancel()
 	c.Ctx = ctx
-	err := c.Route.Run(c)
+	defer func() { c.Ctx = whole }() // it shows whether the client has gone: see fail
+	err := fn()
 	if err != nil && context.Cause(ctx) == errQueryTime {
-		err = &Problem{Status: http.StatusRequestTimeout, Kind: typeTimeout, Message: fmt.Sprintf("the query has run for %s, which is the most: ask for less, or make an index", c.Server.Options.QueryTimeout)}
+		err = &Problem{Status: http.StatusRequestTimeout, Kind: typeTimeout, Message: fmt.Sprintf("the request has run for %s, which is the most for a query or a read of many documents: ask for less, or make an index", c.Server.Options.QueryTimeout)}
 	}
 	return err
 }

@@ -200,7 +200,9 @@ const (
 	maxSocketMessages = 1024     // messages that wait for the client
 	maxSocketBytes    = 1 << 20  // bytes of these messages
 	MaxSocketCommand  = 64 << 10 // bytes of a command
-	maxSocketWatches  = 1024
+	maxSocketWatches  = 1024     // names
+	watchOverhead     = 64       // bytes that a name takes beside its text
+	watchReply        = 1 << 10  // bytes that a name leaves for the replies to commands
 )
 
 // socket is a connection over which a client gets changes.
@@ -208,10 +210,11 @@ type socket struct {
 	opts   *Options
 	conn   *websocket.Conn
 	hub    *hub
-	memory *Holding // of queue
+	memory *Holding // of queue and of watches
 
 	mu      sync.Mutex
 	watches watches  // Guarded by mu.
+	names   int64    // bytes that watches takes. Guarded by mu.
 	queue   [][]byte // messages that wait. Guarded by mu.
 	bytes   int64    // of queue, and of what is being written. Guarded by mu.
 	writing bool     // a goroutine writes the queue. Guarded by mu.
@@ -254,18 +257,24 @@ func (k *socket) wantsIndex(name string) bool {
 	return k.watches.indexes || k.watches.names[strings.ToLower(name)]
 }
 
-// enqueue queues a message for the client. A client for which too many messages wait is
-// disconnected, as it must not miss some without noticing.
+// enqueue queues a message for the client. A client for which too many messages wait, or for
+// whose messages there is no memory, is disconnected, as it must not miss some without noticing.
 func (k *socket) enqueue(message []byte) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.ended {
 		return
 	}
-	n := int64(len(message))
-	if len(k.queue) >= maxSocketMessages || k.bytes+n > maxSocketBytes || k.memory.Take(n) != nil {
+	n, lost := int64(len(message)), ""
+	switch {
+	case len(k.queue) >= maxSocketMessages || k.bytes+n > maxSocketBytes:
+		lost = "the client reads too slowly: changes were lost"
+	case k.memory.Take(n) != nil:
+		lost = "the memory of the sender's requests is in use: changes were lost"
+	}
+	if lost != "" {
 		k.ended = true
-		go k.close(websocket.StatusPolicyViolation, "the client reads too slowly: changes were lost")
+		go k.close(websocket.StatusPolicyViolation, lost)
 		return
 	}
 	k.bytes += n
@@ -350,6 +359,7 @@ func (hs *Hubs) Attend(ctx context.Context, d *Database, db *jay.DB, conn *webso
 	defer func() {
 		k.mu.Lock()
 		k.ended = true
+		k.memory.Give(k.names) // no more than that: write gives the rest
 		k.mu.Unlock()
 		_ = conn.CloseNow()
 	}()
@@ -404,7 +414,8 @@ func (k *socket) command(ctx context.Context, text []byte) error {
 	return nil
 }
 
-// apply changes what the socket watches, and reports whether documents are watched now.
+// apply changes what the socket watches, and reports whether documents are watched now. The
+// socket pays for the names.
 func (k *socket) apply(command *changeCommand) (documents bool, p *Problem) {
 	param, err := command.param()
 	if err != nil {
@@ -431,15 +442,35 @@ func (k *socket) apply(command *changeCommand) (documents bool, p *Problem) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	w := &k.watches
-	set := func(m *map[string]bool) {
+	// pay takes memory for the name, or gives it back, unless it stays as it is.
+	pay := func(found bool) error {
+		n := int64(len(param)) + watchOverhead
+		switch {
+		case watch && !found:
+			if err := k.memory.Take(n + watchReply); err != nil {
+				return err
+			}
+			k.memory.Give(watchReply)
+			k.names += n
+		case !watch && found:
+			k.memory.Give(n)
+			k.names -= n
+		}
+		return nil
+	}
+	set := func(m *map[string]bool) error {
+		if err := pay((*m)[param]); err != nil {
+			return err
+		}
 		if !watch {
 			delete(*m, param)
-			return
+			return nil
 		}
 		if *m == nil {
 			*m = make(map[string]bool)
 		}
 		(*m)[param] = true
+		return nil
 	}
 	switch name {
 	case "docs":
@@ -456,20 +487,28 @@ func (k *socket) apply(command *changeCommand) (documents bool, p *Problem) {
 		if watch && w.count() >= maxSocketWatches {
 			return false, BadRequest("a socket watches at most %d names", maxSocketWatches)
 		}
+		var err error
 		switch name {
 		case "doc":
-			set(&w.ids)
+			err = set(&w.ids)
 		case "collection":
-			set(&w.collections)
+			err = set(&w.collections)
 		case "index":
-			set(&w.names)
+			err = set(&w.names)
 		case "operation":
-			set(&w.numbers)
+			err = set(&w.numbers)
 		case "prefix":
-			w.prefixes = slices.DeleteFunc(w.prefixes, func(p string) bool { return p == param })
-			if watch {
+			i := slices.Index(w.prefixes, param)
+			switch err = pay(i >= 0); {
+			case err != nil:
+			case watch && i < 0:
 				w.prefixes = append(w.prefixes, param)
+			case !watch && i >= 0:
+				w.prefixes = slices.Delete(w.prefixes, i, i+1)
 			}
+		}
+		if err != nil {
+			return false, ProblemOf(err)
 		}
 	default:
 		return false, NotSupported("%.100q is not there: documents, collections, prefixes, indexes and operations can be watched", command.Command)

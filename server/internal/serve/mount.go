@@ -100,11 +100,10 @@ func (m *Mount) below(r *http.Request) (inner *http.Request, found bool) {
 	return inner, true
 }
 
-// identify returns the grant of the sender of a request.
-func (m *Mount) identify(r *http.Request) (*Grant, error) {
-	// The cookie of the program's session comes with what any page makes the browser send.
-	if len(r.Header["Cookie"]) > 0 {
-		if err := sameOrigin(r); err != nil {
+// identify returns the grant of the sender of a request, which may change something or not.
+func (m *Mount) identify(r *http.Request, changes bool) (*Grant, error) {
+	if changes {
+		if err := m.ShowsOrigin(r); err != nil {
 			return nil, err
 		}
 	}

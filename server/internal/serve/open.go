@@ -45,7 +45,7 @@ func Open(o Options, endpoints *Table) (*Server, error) {
 	return s, nil
 }
 
-// closeIdle closes idle databases now and then.
+// closeIdle closes idle databases, and drops old rejects, now and then.
 func (s *Server) closeIdle() {
 	tick := time.NewTicker(max(min(s.Options.IdleAfter/4, time.Minute), time.Second))
 	defer tick.Stop()
@@ -54,6 +54,7 @@ func (s *Server) closeIdle() {
 		case <-tick.C:
 			s.Databases.CloseIdle()
 			s.Databases.FinishDeletions(s.Ctx)
+			s.Rejects.Expire(s.Options.Now())
 		case <-s.Ctx.Done():
 			return
 		}

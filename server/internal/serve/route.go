@@ -16,7 +16,7 @@ type Route struct {
 	Takes   string                           // its parameters, apart from RaftParam; one with * may be repeated
 	Body    bool                             // it has a body
 	Upload  bool                             // it reads its body itself
-	Timed   bool                             // Options.QueryTimeout bounds it: it may look at many documents and is no stream
+	Timed   bool                             // Options.QueryTimeout bounds it: it may look at many documents and is no stream. See InTime
 	Stores  bool                             // the body has documents to store: see bodyLimit
 	Parts   bool                             // the body may be multipart
 	Lazy    bool                             // it may be part of a multi_get
@@ -30,6 +30,7 @@ type Route struct {
 	invites bool                             // it needs only a ticket
 	Open    bool                             // any sender with credentials may call it; run checks the rights
 	Needs   Right                            // see right
+	Reads   bool                             // it changes nothing, although it needs more than the right to read: see changes
 	Heeds   Conditions                       // the conditional headers that it heeds
 
 	Begins string // what the operation that it begins is called
@@ -203,6 +204,16 @@ func (r *Route) right() Right {
 		return ReadRight
 	}
 	return WriteRight
+}
+
+// changes reports whether a call may change something: by another method than GET and HEAD, or with more than the
+// right to read, unless the route says that it only reads. r may be nil, where the route is not known yet: it is asked
+// again when it is.
+func (r *Route) changes(method string) bool {
+	if method != http.MethodGet && method != http.MethodHead {
+		return true
+	}
+	return r != nil && r.right() > ReadRight && !r.Open && !r.Reads
 }
 
 // Conditions are the conditional headers of RFC 9110, section 13, that a route heeds. It

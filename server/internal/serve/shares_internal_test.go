@@ -116,3 +116,33 @@ func TestRejects_OfOneSender(t *testing.T) {
 		t.Errorf("%v, %d are kept", k.find(mine), k.all.n)
 	}
 }
+
+// Ensure that an import whose rejects were dropped while it runs keeps no more of them, as it pays for none, and still
+// ends at the number of rejects that the client allows.
+func TestRejects_DroppedKeepNothing(t *testing.T) {
+	t.Parallel()
+	b := newBudget(1<<20, 1<<20)
+	var k RejectStore
+	first := k.Open("owner", OperationID{"acorns", 1}, 3, b.Holding("owner"))
+	write := func() error {
+		_, err := k.Write(first, []byte("{}\n"))
+		return err
+	}
+	if err := write(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(maxRejectLists) {
+		k.Open("owner", OperationID{"acorns", 10 + i}, 1, b.Holding("owner"))
+	}
+	for range 2 {
+		if err := write(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if used, _ := b.Load(); used != 0 || len(first.text) != 0 {
+		t.Errorf("%d bytes are kept, and %d are paid for", len(first.text), used)
+	}
+	if err := write(); err == nil {
+		t.Error("a fourth record was rejected")
+	}
+}

@@ -12,15 +12,17 @@ import (
 func (c *Call) identify() (*Grant, error) {
 	a, r := c.Server.Auth, c.Request
 	if c.Mount != nil {
-		return c.Mount.identify(r)
+		return c.Mount.identify(r, c.Route.changes(r.Method))
 	}
 	gs, now := a.current(), a.opts.Now()
 	if token, found := bearer(r); found && !a.opts.InvitedOnly {
 		return gs.token(hashOf(token), now)
 	}
 	if cookie, err := r.Cookie(cookieName(r)); err == nil {
-		if err := sameOrigin(r); err != nil {
-			return nil, err
+		if c.Route.changes(r.Method) {
+			if err := sameOrigin(r); err != nil {
+				return nil, err
+			}
 		}
 		session, found := a.sessions.find(cookie.Value, now)
 		switch {
@@ -171,13 +173,20 @@ func (c *Call) setCookie(value string, maxAge int) {
 	})
 }
 
-// sameOrigin refuses requests that a page of another site may have sent with the cookie: a
-// change must be marked as coming from a page of this server.
-func sameOrigin(r *http.Request) error {
-	switch r.Method {
-	case http.MethodGet, http.MethodHead:
-		return nil // reads are safe: the cookie is SameSite=Strict, and guard has checked the browser's headers
+// ShowsOrigin refuses a request that changes something and brings the cookie of the session of a program, unless a
+// page of the same origin has sent it: that cookie comes with what any page makes the browser send. A route
+// calls it if only some of its parameters make it change something. Without a mount it refuses nothing: the server's
+// own sessions need no more than their second half, which other pages do not have.
+func (m *Mount) ShowsOrigin(r *http.Request) error {
+	if m == nil || len(r.Header["Cookie"]) == 0 {
+		return nil
 	}
+	return sameOrigin(r)
+}
+
+// sameOrigin refuses changes that a page of another site may have sent with the cookie: a change must be marked
+// as coming from a page of this server. Reads are safe, as guard has checked the browser's headers.
+func sameOrigin(r *http.Request) error {
 	if r.Header.Get("Sec-Fetch-Site") == "same-origin" || sameHost(r.Header.Get("Origin"), r.Host) {
 		return nil
 	}

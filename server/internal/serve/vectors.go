@@ -13,13 +13,20 @@ type Vectors struct {
 
 type vectorKey struct{ database, vector string }
 
-// maxVectors bounds vectors, to some megabytes.
-const maxVectors = 10_000
+// maxVectors and maxVectorBytes bound vectors, to some megabytes: no request pays for them.
+const (
+	maxVectors     = 10_000
+	maxVectorBytes = 512 // of a change vector and its ID; longer ones are not remembered
+)
 
 func newVectors() *Vectors { return &Vectors{ids: make(map[vectorKey]string)} }
 
-// Add remembers the document of a change vector, in place of the oldest if there are too many.
+// Add remembers the document of a change vector, in place of the oldest if there are too many,
+// unless they are too long.
 func (v *Vectors) Add(database, vector, id string) {
+	if len(vector)+len(id) > maxVectorBytes {
+		return
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	key := vectorKey{database, vector}

@@ -70,8 +70,10 @@ const sample = `{
 export function newComputed(db, app) {
   return dialog('New computed index', (close) => {
     const failed = h('div'), shown = h('div', {class: 'computed-preview', 'aria-live': 'polite'});
-    const text = editor({label: 'Declaration', language: 'json', value: sample, grow: [15, 15], input: () => fill(failed)});
-    const id = h('input', {type: 'text', class: 'mono', autocomplete: 'off', spellcheck: 'false'});
+    let asked = 0; // counts previews and changes, so that no preview stands by another declaration
+    const changed = () => { asked++; fill(shown); };
+    const text = editor({label: 'Declaration', language: 'json', value: sample, grow: [15, 15], input: () => { changed(); fill(failed); }});
+    const id = h('input', {type: 'text', class: 'mono', autocomplete: 'off', spellcheck: 'false', on: {input: () => changed()}});
     const replace = h('input', {type: 'checkbox'});
     const declared = () => {
       parse(text.value); // says where it is no JSON
@@ -82,10 +84,13 @@ export function newComputed(db, app) {
       try { await what(); } catch (error) { fill(failed, error instanceof JSONError ? errorBox(new Error(`The declaration is no JSON: ${error.message}`)) : errorBox(error)); }
     };
     const preview = () => attempt(async () => {
-      fill(shown);
+      changed();
+      const mine = asked;
       const body = JSON.stringify({index: declared(), ids: id.value.trim() ? [id.value.trim()] : []});
-      const reply = await api.text('POST', api.jay(db, 'indexes/computed/preview'), {body, headers: {'Content-Type': 'application/json'}, signal: app.signal});
-      fill(shown, previewOf(reply.text));
+      try {
+        const {text: reply} = await api.text('POST', api.jay(db, 'indexes/computed/preview'), {body, headers: {'Content-Type': 'application/json'}, signal: app.signal});
+        if (mine === asked) fill(shown, previewOf(reply));
+      } catch (error) { if (mine === asked) throw error; }
     });
     const create = () => attempt(async () => {
       await api.send('PUT', api.jay(db, 'indexes/computed'), {index: declared(), replace: replace.checked});

@@ -34,7 +34,7 @@ export class Rows {
     return true;
   }
 
-  // start goes to the first rows.
+  // start goes to the first rows. It resolves to false if another place was asked for meanwhile, as end does.
   start() {
     return this.#open(async () => {
       const {rows, next} = await this.fetchPage({pageSize: this.pageSize});
@@ -51,10 +51,10 @@ export class Rows {
   }
 
   // place goes to an ID ({from}) or to about a part of all ({at}), with rows above it. It resolves to the number, in the window, of
-  // the row that was asked for.
+  // the row that was asked for, or to null if another place was asked for meanwhile.
   async place(where) {
     let index = 0;
-    await this.#open(async () => {
+    const opened = await this.#open(async () => {
       const below = await this.fetchPage({...where, pageSize: this.pageSize});
       if (below.rows.length === 0) { // behind the last
         const {rows, next} = await this.fetchPage({reverse: true, pageSize: this.pageSize});
@@ -67,7 +67,7 @@ export class Rows {
       return {rows: [...above.rows.reverse(), ...below.rows], atStart: above.next === undefined, atEnd: below.next === undefined,
         first: total === null ? 0 : Math.max(0, Math.round((below.about ?? 0) * total) - index), exact: false};
     });
-    return index;
+    return opened ? index : null;
   }
 
   // more loads the page before ('up') or behind ('down') the window. It does nothing at the end, or while that page is on its way.

@@ -103,6 +103,18 @@ test('a reply that comes after another place was opened is dropped', async () =>
   assert.equal(w.first, 900);
 });
 
+test('a place that another one has overtaken has no number', async () => {
+  const answer = server(1000);
+  let release;
+  const held = new Promise((resolve) => { release = resolve; });
+  const w = new Rows(async (where) => { if (where.from === '000500') await held; return answer(where); }, {pageSize: 100, total: () => 1000});
+  const late = w.place({from: '000500'});
+  assert.equal(await w.place({from: '000020'}), 20);
+  release();
+  assert.equal(await late, null);
+  assert.equal(w.rows[20].id, '000020');
+});
+
 test('values are shown as they are stored', () => {
   assert.deepEqual(shown('9007199254740993'), {text: '9007199254740993', kind: 'number'});
   assert.deepEqual(shown('1.10'), {text: '1.10', kind: 'number'});

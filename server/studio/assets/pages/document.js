@@ -75,7 +75,7 @@ class DocumentPage {
 
   bind() {
     const {app} = this;
-    const keys = [{key: 'ctrl+f', text: 'Find in the text', typing: true, run: () => { if (this.shown !== 'text') return false; this.editor.find(); }},
+    const keys = [{key: 'ctrl+f', text: 'Find in the text', typing: true, run: () => { if (this.shown !== 'text' || this.doc === null) return false; this.editor.find(); }},
       {key: 'v', text: 'Revisions, or the text', run: () => this.show(this.shown === 'text' ? 'revisions' : 'text', true)}];
     const commands = [{text: 'Format the text', hint: 'alt shift f', run: () => { this.editor.format(); }},
       {text: 'Fold or unfold all', hint: '', run: () => this.editor.foldAll()},
@@ -129,8 +129,11 @@ class DocumentPage {
       h('button', {type: 'button', class: 'link', on: {click: () => this.editor.select(twice[0].nameStart, twice[0].nameEnd, {focus: true})}}, `line ${at.line}`))));
   }
 
+  // missing says that there is no document. There is no text either, so no key saves one.
   missing() {
-    this.base = '';
+    this.doc = null;
+    this.shown = 'text';
+    this.base = this.editor.value;
     this.version = '';
     fill(this.head, h('h1', {class: 'mono'}, this.id));
     this.describe();
@@ -189,6 +192,7 @@ class DocumentPage {
   }
 
   show(view, push = false) {
+    if (view === 'text' && this.doc === null) return this.missing();
     this.shown = view;
     this.app.note({view: view === 'text' ? null : view, ...(view === 'text' && {from: null, to: null})}, {push});
     if (view === 'revisions') this.showRevisions();
@@ -205,8 +209,8 @@ class DocumentPage {
 
   // ---- Writing
 
-  async save({over = false} = {}) {
-    if (!this.writes || this.doc?.large) return false;
+  async save() {
+    if (!this.writes || this.doc === null || this.doc.large) return false;
     if (this.saving) { // what was typed meanwhile is saved when that has ended
       this.again = true;
       return false;
@@ -220,10 +224,10 @@ class DocumentPage {
       return false;
     }
     this.saving = true;
+    const before = this.version;
     try {
-      const {Id, ChangeVector} = await put(this.db, this.id, text, over ? null : this.version);
-      this.base = text;
-      this.version = ChangeVector;
+      const {Id, ChangeVector} = await put(this.db, this.id, text, before);
+      if (this.follows(before, ChangeVector)) this.base = text;
       fill(this.message);
       toast(`Saved ${Id}.`);
       if (!this.ended) await this.refresh();
@@ -245,11 +249,20 @@ class DocumentPage {
     }
   }
 
-  // refresh loads what is known of the document, and leaves the text alone.
+  // follows takes over the version that a write of this page has made of the version before, and reports whether the page had
+  // that one until now. If it has loaded another one meanwhile, that is the version of the text that it shows.
+  follows(before, after) {
+    if (this.version !== before) return false;
+    this.version = after;
+    return true;
+  }
+
+  // refresh loads what is known of the document, and leaves the text and its version alone: it says if a newer one is stored.
   async refresh() {
+    const {version} = this;
     try {
       const doc = await load(this.db, this.id);
-      if (doc === null || this.ended) return;
+      if (doc === null || this.ended || this.version !== version) return;
       if (doc.changeVector !== this.version) return this.saving ? undefined : this.newer();
       this.doc = doc;
       this.describe();
@@ -261,9 +274,11 @@ class DocumentPage {
 
   async reload() {
     if (this.dirty() && !await confirm({title: 'Load the document again?', text: 'What you have typed is replaced by what is stored.', action: 'Load', kind: 'danger'})) return;
+    const text = this.editor.value;
     try {
       const doc = await load(this.db, this.id, {signal: this.app.signal});
       if (doc === null) return this.missing();
+      if (this.editor.value !== text) return doc.changeVector === this.version ? undefined : this.newer(); // what was typed meanwhile stays
       fill(this.message);
       this.take(doc);
       this.show(this.shown);
@@ -276,11 +291,13 @@ class DocumentPage {
   async look() {
     if (this.looking || this.saving || this.doc === null) return;
     this.looking = true;
+    const {version} = this;
+    const late = () => this.saving || this.version !== version; // the page itself has written meanwhile
     try {
       const {etag} = await api.text('HEAD', api.raven(this.db, 'docs', {id: this.id}), {signal: this.app.signal});
-      if (etag !== this.version && !this.saving) this.newer();
+      if (etag !== version && !late()) this.newer();
     } catch (error) {
-      if (error.kind === 'missing') fill(this.message, notice('careful', h('p', null, 'The document was deleted meanwhile. Its text is still here: ', this.writes && button('Write it again', {run: () => { this.version = ''; this.save(); }}))));
+      if (error.kind === 'missing' && !late()) fill(this.message, notice('careful', h('p', null, 'The document was deleted meanwhile. Its text is still here: ', this.writes && button('Write it again', {run: () => { this.version = ''; this.save(); }}))));
     } finally {
       this.looking = false;
     }
@@ -378,10 +395,12 @@ class DocumentPage {
   async delete() {
     const {doc, app} = this;
     if (doc === null || !this.writes) return;
-    // Undo writes the text again. Attachments, and what was typed and not saved, it cannot bring back.
-    const undoable = doc.keepsRevisions && doc.attachments.length === 0 && !this.dirty();
+    // Undo writes the text again. Attachments, and what was typed and not saved, it cannot bring back. What is known of the
+    // document may be of the version before, if it was written just now.
+    const known = doc.changeVector === this.version;
+    const undoable = known && doc.keepsRevisions && doc.attachments.length === 0 && !this.dirty();
     if (!undoable) {
-      const lost = [this.dirty() && 'what you have typed', doc.attachments.length > 0 && plural(doc.attachments.length, 'attachment'), !doc.keepsRevisions && 'every version of it'].filter(Boolean).join(', ');
+      const lost = [this.dirty() && 'what you have typed', doc.attachments.length > 0 && plural(doc.attachments.length, 'attachment'), !doc.keepsRevisions && 'every version of it', !known && 'what was written last'].filter(Boolean).join(', ');
       if (!await confirm({title: `Delete ${doc.id}?`, text: `This cannot be undone: ${lost} will be gone.`})) return;
     }
     try {
@@ -458,9 +477,11 @@ class DocumentPage {
   }
 
   async compareRevisions(shown) {
+    const asked = [this.from, this.to];
+    const late = () => asked[0] !== this.from || asked[1] !== this.to; // others were chosen meanwhile
     try {
-      const [from, to] = await Promise.all([this.from, this.to].map((vector) => (vector === '' ? null : revision(this.db, this.id, vector, {signal: this.app.signal}))));
-      if (to === null) return;
+      const [from, to] = await Promise.all(asked.map((vector) => (vector === '' ? null : revision(this.db, this.id, vector, {signal: this.app.signal}))));
+      if (to === null || late()) return;
       if (to.large || from?.large) {
         return fill(shown, notice('careful', h('p', null, 'These versions are not compared. ', TOO_LARGE),
           h('p', {class: 'actions'}, button('Download this version', {run: () => saveFile('revision.json', to.text)}))));
@@ -469,7 +490,7 @@ class DocumentPage {
         this.writes && button('Bring this version back', {title: 'Puts it into the editor; nothing is stored before you save', run: () => this.bringBack(to)})),
       compare(from?.text ?? '', to.text, [from === null ? 'Nothing' : h('span', null, 'Written ', focusable(time(from.lastModified))), h('span', null, 'Written ', focusable(time(to.lastModified)))]));
     } catch (error) {
-      if (error.name !== 'AbortError') fill(shown, errorBox(error.kind === 'missing' ? {message: 'This version is not kept any more.', remedy: 'Choose another one.'} : error));
+      if (error.name !== 'AbortError' && !late()) fill(shown, errorBox(error.kind === 'missing' ? {message: 'This version is not kept any more.', remedy: 'Choose another one.'} : error));
     }
   }
 
@@ -510,13 +531,14 @@ class DocumentPage {
   // upload attaches files, one after the other: each makes a new version of the document.
   async upload(files) {
     for (const file of files) {
+      const before = this.version;
       const bar = progress(`Uploading ${file.name}`);
       const stop = new AbortController();
       fill(this.uploads, h('p', null, file.name, ' ', button('Cancel', {kind: 'quiet', run: () => stop.abort()})), bar.node);
       try {
-        const {ChangeVector} = await send(api.raven(this.db, 'attachments', {id: this.id, name: file.name, contentType: file.type || 'application/octet-stream'}), file, this.version, stop.signal,
+        const {ChangeVector} = await send(api.raven(this.db, 'attachments', {id: this.id, name: file.name, contentType: file.type || 'application/octet-stream'}), file, before, stop.signal,
           (done, total) => bar.update(done, total, `${bytes(done)} of ${bytes(total)}`));
-        this.version = ChangeVector;
+        this.follows(before, ChangeVector);
       } catch (error) {
         fill(this.uploads);
         if (error.name === 'AbortError') return;
@@ -531,11 +553,10 @@ class DocumentPage {
 
   async detach(attachment) {
     if (!await confirm({title: `Delete ${attachment.Name}?`, text: `The attachment of ${bytes(attachment.Size)} will be gone. The document stays.`})) return;
+    const before = this.version;
     try {
-      await api.request('DELETE', api.raven(this.db, 'attachments', {id: this.id, name: attachment.Name}), {headers: {'If-Match': `"${this.version}"`}});
-      // The reply does not say the version that the document has now.
-      const {etag} = await api.text('HEAD', api.raven(this.db, 'docs', {id: this.id}));
-      this.version = etag;
+      const {etag} = await api.text('DELETE', api.raven(this.db, 'attachments', {id: this.id, name: attachment.Name}), {headers: {'If-Match': `"${before}"`}});
+      if (etag !== '') this.follows(before, etag);
       toast(`Deleted ${attachment.Name}.`);
       await this.refresh();
     } catch (error) {

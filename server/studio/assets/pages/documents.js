@@ -453,12 +453,14 @@ class DocumentsPage {
 
   // ---- Moving
 
-  async toStart() { await this.attempt(async () => { if (!this.rows.atStart) await this.rows.start(); this.show(0); }); }
-  async toEnd() { await this.attempt(async () => { if (!this.rows.atEnd) await this.rows.end(); this.show(this.rows.rows.length - 1); }); }
+  async toStart() { await this.attempt(async () => { if (this.rows.atStart || await this.rows.start()) this.show(0); }); }
+  async toEnd() { await this.attempt(async () => { if (this.rows.atEnd || await this.rows.end()) this.show(this.rows.rows.length - 1); }); }
 
-  // place goes to an ID or to about a part of all, and puts that row at the top.
+  // place goes to an ID or to about a part of all, and puts that row at the top. It resolves to the number of the row, or to
+  // null if another place was asked for meanwhile.
   async place(where) {
     const index = await this.rows.place(where);
+    if (index === null) return null;
     this.sizeCanvas();
     this.list.scrollTop = index * this.rowHeight;
     this.draw(true);
@@ -473,6 +475,7 @@ class DocumentsPage {
         this.app.note({order: 'id', from: id}, {push: true});
       }
       const index = await this.place({from: id});
+      if (index === null) return;
       this.active = index;
       this.draw(true);
       this.list.focus({preventScroll: true});

@@ -16,16 +16,20 @@ export const page = {
     let report = null, chosen = (params.query.get('prefix') ?? '').toLowerCase();
     const show = () => { fill(body, draw(report, params.db, app, load, chosen)); };
     app.search({placeholder: 'Only prefixes that begin so', value: chosen, run: (text) => { chosen = text.trim().toLowerCase(); app.note({prefix: chosen}); if (report) show(); }});
+    let asked = 0; // counts loads: the report of an older one may come last
     const load = async () => {
+      const mine = ++asked;
       const done = body.firstChild ? () => {} : patience(body, 'Reading the metadata of all documents');
       try {
-        report = await exact.get(api.jay(params.db, 'ids'), {signal: app.signal});
+        const found = await exact.get(api.jay(params.db, 'ids'), {signal: app.signal});
         done();
+        if (mine !== asked) return;
+        report = found;
         fill(summary, `${plural(report.documents, 'document')}, node tag ${report.nodeTag}, ${count(report.etags.last)} writes`);
         show();
       } catch (error) {
         done();
-        if (error.name !== 'AbortError') fill(body, errorBox(error, button('Try again', {run: () => load()})));
+        if (mine === asked && error.name !== 'AbortError') fill(body, errorBox(error, button('Try again', {run: () => load()})));
       }
     };
     load();

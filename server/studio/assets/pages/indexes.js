@@ -30,6 +30,7 @@ class Indexes {
   }
 
   async load() {
+    const mine = this.asked = (this.asked ?? 0) + 1; // an older list may come last
     const done = this.loaded ? () => {} : patience(this.list);
     try {
       const {signal} = this.app;
@@ -40,6 +41,7 @@ class Indexes {
         old ? this.disk : exact.get(api.jay(this.db, 'disk'), {signal}),
         exact.get(api.at('/jay/v1/operations', {database: this.db}), {signal}),
       ]);
+      if (mine !== this.asked) return done();
       if (!old) this.measured = performance.now();
       this.disk = disk;
       done();
@@ -48,7 +50,7 @@ class Indexes {
       this.loaded = true;
     } catch (error) {
       done();
-      if (error.name !== 'AbortError') fill(this.failed, errorBox(error, button('Try again', {run: () => this.load()})));
+      if (mine === this.asked && error.name !== 'AbortError') fill(this.failed, errorBox(error, button('Try again', {run: () => this.load()})));
     }
   }
 
@@ -147,10 +149,11 @@ function newIndex(db, given, app) {
     };
     (given.fields?.length ? given.fields : ['']).slice(0, most).forEach(row);
     const fields = async () => {
-      if (!collection.value.trim()) return;
+      const of = collection.value.trim();
+      if (!of) return;
       try {
-        const found = await api.get(api.jay(db, 'fields', {collection: collection.value.trim()}), {signal: app.signal, quiet: true});
-        fill(known, found.fields.filter((f) => !f.types.includes('object')).map((f) => h('option', {value: f.path})));
+        const found = await api.get(api.jay(db, 'fields', {collection: of}), {signal: app.signal, quiet: true});
+        if (collection.value.trim() === of) fill(known, found.fields.filter((f) => !f.types.includes('object')).map((f) => h('option', {value: f.path})));
       } catch { /* the names of fields are a help only */ }
     };
     api.get(api.jay(db, 'collections'), {signal: app.signal}).then(({collections}) => fill(names, collections.filter((c) => !c.name.startsWith('@')).map((c) => h('option', {value: c.name}, `${count(c.documents)} documents`))), () => {});

@@ -44,14 +44,14 @@ class NewPage {
     const {app, query} = this;
     if (!app.can('write')) return app.failed(new api.ApiError('Your rights allow no writing here.', {kind: 'forbidden'}));
     this.message = h('div', {class: 'document-message'});
-    this.id = h('input', {type: 'text', class: 'mono', autocomplete: 'off', spellcheck: 'false', autocapitalize: 'off', placeholder: 'users/ann', value: query.get('id') ?? '', on: {input: () => this.typed()}});
+    this.id = h('input', {type: 'text', class: 'mono', autocomplete: 'off', spellcheck: 'false', autocapitalize: 'off', placeholder: 'users/ann', value: query.get('id') ?? '', on: {input: () => { this.changed(); this.typed(); }}});
     this.list = h('datalist', {id: 'new-collections'});
-    this.collection = h('input', {type: 'text', list: 'new-collections', autocomplete: 'off', spellcheck: 'false', placeholder: 'Users', value: query.get('collection') ?? '', on: {input: () => { this.chosen = true; this.foretell(); this.note(); this.schema.soon(); }}});
+    this.collection = h('input', {type: 'text', list: 'new-collections', autocomplete: 'off', spellcheck: 'false', placeholder: 'Users', value: query.get('collection') ?? '', on: {input: () => { this.changed(); this.chosen = true; this.foretell(); this.note(); this.schema.soon(); }}});
     this.chosen = query.has('collection');
     this.becomes = h('p', {class: 'new-becomes', role: 'status', 'aria-live': 'polite'});
-    this.rows = new Map(ways.map((way) => [way.id, h('button', {type: 'button', class: 'new-way', role: 'radio', 'aria-checked': 'false', tabindex: -1, data: {way: way.id}, on: {click: () => this.choose(way.id)}},
+    this.rows = new Map(ways.map((way) => [way.id, h('button', {type: 'button', class: 'new-way', role: 'radio', 'aria-checked': 'false', tabindex: -1, data: {way: way.id}, on: {click: () => { this.changed(); this.choose(way.id); }}},
       h('span', {class: 'new-way-title'}, way.title), h('code', {class: 'new-way-form'}), h('span', {class: 'muted'}, way.text))]));
-    this.saveButton = button('Save', {kind: 'primary', key: 'ctrl+s', run: () => this.save()});
+    this.saveButton = button('Save', {kind: 'primary', key: 'ctrl+s', run: () => { this.save(); }}); // save says when it can be used again
     this.editor = editor({label: 'Text of the new document', value: '{\n  \n}', input: () => this.changed(), check: () => { this.showCollection(); this.schema?.soon(); }, hint: 'A JSON object.'});
     // What one has not begun to write has no mistakes.
     this.schema = checker({db: this.db, editor: this.editor, signal: app.signal, collection: () => (this.dirty() ? this.collectionName() : '')});
@@ -63,7 +63,7 @@ class NewPage {
     app.unsaved(() => this.dirty());
     app.keys([{key: 'ctrl+s', text: 'Save', typing: true, run: () => { this.save(); }}]);
     app.commands([{text: 'Save', hint: 'ctrl+s', run: () => this.save()}, {text: 'Format the text', hint: 'alt shift f', run: () => { this.editor.format(); }},
-      ...ways.map((way) => ({text: `ID: ${way.title}`, hint: '', run: () => this.choose(way.id)}))]);
+      ...ways.map((way) => ({text: `ID: ${way.title}`, hint: '', run: () => { this.changed(); this.choose(way.id); }}))]);
     await Promise.all([this.loadCollections(), this.begin()]);
     if (app.signal.aborted) return;
     const request = query.get('id');
@@ -148,6 +148,7 @@ class NewPage {
     this.guess();
     this.schema?.soon();
     this.note();
+    this.asked++; // what is on its way is foretold of another ID
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.foretell(), 120);
   }
@@ -158,6 +159,7 @@ class NewPage {
     event.preventDefault();
     const i = ways.findIndex((way) => way.id === document.activeElement?.dataset.way);
     const next = ways[(i + step + ways.length) % ways.length].id;
+    this.changed();
     this.choose(next, false);
     this.rows.get(next).focus();
   }
@@ -244,14 +246,16 @@ class NewPage {
     return text !== this.template && text !== this.saved && text.replace(/\s/g, '') !== '{}';
   }
 
+  // changed makes it possible to save again: what would be stored now is another document.
   changed() {
     this.saveButton.disabled = false;
   }
 
   // ---- Saving
 
+  // save stores the document. What is stored is not stored once more, also not by the key, before something has changed.
   async save() {
-    if (this.saving) return;
+    if (this.saving || this.saveButton.disabled) return;
     const text = this.editor.value;
     const wrong = problem(text);
     if (wrong !== null) {
@@ -259,14 +263,16 @@ class NewPage {
       this.editor.goToError();
       return;
     }
+    const {way} = this, request = this.id.value; // they may be others when the reply comes
     this.saving = true;
     this.saveButton.disabled = true;
+    this.saveButton.setAttribute('aria-busy', 'true');
     try {
       const collection = this.collectionName();
       const whole = this.named || collection === '' ? text : withCollection(text, collection);
       this.sent = whole;
       let id;
-      if (this.way === 'hilo') {
+      if (way === 'hilo') {
         if (collection === '') {
           this.collection.focus();
           fill(this.message, errorBox({message: 'A HiLo ID needs a collection.', remedy: 'Name it: its name begins the ID.'}));
@@ -275,15 +281,15 @@ class NewPage {
         }
         ({id} = await store(this.db, collection, whole));
       } else {
-        ({Id: id} = await put(this.db, this.id.value, whole, this.way === 'semantic' ? '' : null));
+        ({Id: id} = await put(this.db, request, whole, way === 'semantic' ? '' : null));
       }
       this.saved = text;
       this.showSaved(id);
     } catch (error) {
       this.saveButton.disabled = false;
-      if (error.kind === 'conflict' && this.way === 'semantic' && error.fields.ActualChangeVector !== undefined) {
-        fill(this.message, errorBox({message: `Not saved: ${this.id.value} is there already.`, remedy: 'Choose another ID, or change the document that is there.'},
-          link(this.app.address('/db/:db/doc', {db: this.db}, {id: this.id.value}), {class: 'button', target: '_blank'}, 'Open it beside this page')));
+      if (error.kind === 'conflict' && way === 'semantic' && error.fields.ActualChangeVector !== undefined) {
+        fill(this.message, errorBox({message: `Not saved: ${request} is there already.`, remedy: 'Choose another ID, or change the document that is there.'},
+          link(this.app.address('/db/:db/doc', {db: this.db}, {id: request}), {class: 'button', target: '_blank'}, 'Open it beside this page')));
         this.id.focus();
       } else if (error.name !== 'AbortError') {
         const refused = refusal(error, this.sent);
@@ -292,6 +298,7 @@ class NewPage {
       }
     } finally {
       this.saving = false;
+      this.saveButton.removeAttribute('aria-busy');
     }
   }
 

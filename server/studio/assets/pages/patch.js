@@ -60,7 +60,8 @@ class Patch {
       const collection = rql.collectionOf(this.text.value);
       if (collection === null || collection === this.collection || !this.known.collections.some((c) => c.name.toLowerCase() === collection.toLowerCase())) return;
       this.collection = collection;
-      this.known.fields = (await api.get(api.jay(this.db, 'fields', {collection}), {signal: this.app.signal})).fields;
+      const {fields} = await api.get(api.jay(this.db, 'fields', {collection}), {signal: this.app.signal});
+      if (collection === this.collection) this.known.fields = fields;
     } catch { /* completion knows less */ }
   }
 
@@ -78,8 +79,10 @@ class Patch {
     this.void();
   }
 
-  // void forgets the preview: it was one of another text.
+  // void forgets the preview, also one that still runs: it is of another text.
   void() {
+    this.abort?.abort();
+    this.abort = null;
     this.previewed = null;
     if (!this.running) fill(this.out);
     const values = JSON.stringify(Object.fromEntries([...this.values].filter(([name]) => this.asked.includes(name))));
@@ -101,30 +104,35 @@ class Patch {
     return `{${this.asked.map((name) => { const typed = this.values.get(name) ?? ''; return `${quote(name)}:${check(typed) === null ? typed : quote(typed)}`; }).join(',')}}`;
   }
 
-  // mark says what the second button would do.
+  // mark says what the second button would do. While it does so, nothing else is previewed: the page shows how far it is.
   mark() {
     const p = this.previewed, deletes = this.mode === 'delete';
     const text = !p ? (deletes ? 'Delete …' : 'Run …') : deletes ? `Delete ${plural(p.total, 'document')} …` : `Run on ${plural(p.total, 'document')} …`;
     const fresh = button(text, {kind: 'danger', disabled: !p || Number(p.total) === 0 || !this.app.can('write') || !!this.running, title: !this.app.can('write') ? 'This needs the right write' : !p ? 'See first what would change' : undefined, run: () => this.run()});
     this.go.replaceWith(fresh);
     this.go = fresh;
+    this.show.disabled = !!this.running;
     fill(this.help, deletes ? 'The query finds the documents that are deleted.' : ['The query ends with ', h('code', null, 'update { … }'), ', a script in a part of JavaScript: ', h('code', null, 'this'), ' or the alias is the document.']);
   }
 
+  // preview shows what would happen, and keeps what it has asked for: run sends that, and not what the page has by then.
   async preview() {
+    if (this.running) return;
     if (!this.text.value.trim()) { this.text.select(0, 0, {focus: true}); return; }
     this.abort?.abort();
     const abort = this.abort = new AbortController();
+    const query = this.text.value, parameters = this.given(), deletes = this.mode === 'delete';
     const done = patience(this.out, 'Trying it on the first documents');
     try {
-      const {text} = await api.text('POST', api.jay(this.db, 'preview'), {signal: abort.signal, headers: {'Content-Type': 'application/json'}, body: `{"query":${quote(this.text.value)},"parameters":${this.given()},"delete":${this.mode === 'delete'},"first":20}`});
+      const {text} = await api.text('POST', api.jay(this.db, 'preview'), {signal: abort.signal, headers: {'Content-Type': 'application/json'}, body: `{"query":${quote(query)},"parameters":${parameters},"delete":${deletes},"first":20}`});
       done();
       if (this.abort !== abort) return;
       const root = parse(text); // the documents are read as text: no digit changes
-      this.previewed = {total: exact.number(raw(text, member(root, 'total')))};
+      this.previewed = {query, parameters, deletes, total: exact.number(raw(text, member(root, 'total')))};
       fill(this.out, this.drawn(text, root));
     } catch (error) {
       done();
+      if (this.abort !== abort) return;
       if (error.name !== 'AbortError') fill(this.out, errorBox(error));
     }
     this.mark();
@@ -155,17 +163,23 @@ class Patch {
   }
 
   async run() {
-    const p = this.previewed, deletes = this.mode === 'delete', query = this.text.value, given = this.given();
+    const p = this.previewed;
+    if (!p || this.running) return;
+    const {query, parameters, deletes} = p;
     const sure = await confirm({title: deletes ? `Delete ${plural(p.total, 'document')}?` : `Run the script on ${plural(p.total, 'document')}?`, action: deletes ? 'Delete' : 'Run', type: deletes && Number(p.total) > 100 ? String(p.total) : undefined,
       text: deletes ? 'What the query finds when it begins is deleted. Revisions bring documents back where they are kept; else only a backup does.' : 'Documents are changed in batches, each as it is then. What was changed before a failure, or before you cancel, stays.'});
     if (!sure) return;
+    this.running = true;
+    this.abort?.abort(); // a preview that still runs, of the same text
+    this.abort = null;
+    this.mark();
     const bar = progress(deletes ? 'Deletion' : 'Patch'), sign = h('span', null, state('careful', 'under way')), more = h('div');
-    const begun = performance.now(), asked = `{"Query":${quote(query)},"QueryParameters":${given}}`;
+    const begun = performance.now(), asked = `{"Query":${quote(query)},"QueryParameters":${parameters}}`;
     try {
       const reply = exact.read((await api.text(deletes ? 'DELETE' : 'PATCH', api.raven(this.db, 'queries'), {headers: {'Content-Type': 'application/json'}, body: deletes ? asked : `{"Query":${asked}}`})).text);
-      const id = this.running = reply.OperationId;
-      this.mark();
+      const id = reply.OperationId;
       this.previewed = null;
+      this.mark();
       const cancel = button('Cancel', {run: async () => { try { await operation.kill(this.db, id); } catch (error) { fill(more, errorBox(error)); } }});
       fill(this.out, h('article', {class: 'transfer'}, h('header', null, h('b', null, deletes ? 'Delete by query' : 'Patch by query'), sign, cancel), bar.node, more));
       bar.update(0, Number(p.total));

@@ -37,7 +37,7 @@ class QueryPage {
     this.fieldsOf = new Map();
     this.first = params.query.get('q') ?? '';
     this.run = 0; // counts runs, so that a late answer is dropped
-    this.result = null; // {text, rows, next, cursors, elapsed, query}
+    this.result = null; // {text, rows, next, cursors, elapsed, query, parameters}
     this.isLive = params.query.get('live') === '1'; // the answers are followed
   }
 
@@ -155,9 +155,9 @@ class QueryPage {
     return `{${rql.parameters(this.editor.value).filter((name) => (this.values.get(name) ?? '') !== '' || this.values.has(name)).map((name) => `${json.quote(name)}:${valueText(this.values.get(name))}`).join(',')}}`;
   }
 
-  // body returns the text of a request.
-  body(more = {}) {
-    const parts = [`"query":${json.quote(this.editor.value)}`, `"parameters":${this.valuesText()}`, ...Object.entries(more).map(([name, value]) => `"${name}":${JSON.stringify(value)}`)];
+  // body returns the text of a request: for a query and its parameters as text, or for those that are on the page.
+  body(more = {}, {query, parameters} = {query: this.editor.value, parameters: this.valuesText()}) {
+    const parts = [`"query":${json.quote(query)}`, `"parameters":${parameters}`, ...Object.entries(more).map(([name, value]) => `"${name}":${JSON.stringify(value)}`)];
     return `{${parts.join(',')}}`;
   }
 
@@ -213,23 +213,24 @@ class QueryPage {
     this.following?.end();
     this.results.removeAttribute('aria-busy');
     this.editor.setError(null);
-    this.following = new LiveView({db: this.db, query: this.editor.value, parameters: this.valuesText(), status: this.status, results: this.results,
-      href: (id) => this.app.address('/db/:db/doc', {db: this.db}, {id}), failed: (error) => this.fail(error), again: () => this.ask()});
+    const query = this.editor.value;
+    this.following = new LiveView({db: this.db, query, parameters: this.valuesText(), status: this.status, results: this.results,
+      href: (id) => this.app.address('/db/:db/doc', {db: this.db}, {id}), failed: (error) => this.fail(error, query), again: () => this.ask()});
   }
 
-  // load reads the page of the last of cursors: [{after, begin}], of all pages up to it.
-  async load(cursors) {
+  // load reads the page of the last of cursors: [{after, begin}], of all pages up to it. Pages after the first are of the query
+  // that is shown, whatever is typed by then.
+  async load(cursors, {query, parameters} = {query: this.editor.value, parameters: this.valuesText()}) {
     const {after} = cursors[cursors.length - 1];
     const run = ++this.run;
     this.cancel?.abort();
     const cancel = this.cancel = new AbortController();
     this.app.signal.addEventListener('abort', () => cancel.abort(), {once: true});
-    const query = this.editor.value;
     const stop = this.wait(cancel);
     const start = performance.now();
     try {
       const size = this.view === 'map' || rql.grouped(query) ? GROUPS : PAGE;
-      const {text} = await this.post('query', this.body({pageSize: size, ...(after !== '' && {after})}), cancel.signal);
+      const {text} = await this.post('query', this.body({pageSize: size, ...(after !== '' && {after})}, {query, parameters}), cancel.signal);
       if (run !== this.run || this.ended) return;
       const root = json.parse(text);
       const rows = json.member(root, 'rows').items.map((node) => ({node, id: json.textOf(text, json.member(node, 'id')), value: json.member(node, 'document') ?? json.member(node, 'row')}));
@@ -240,13 +241,13 @@ class QueryPage {
       // Large answers end a page before the limit of the query.
       const more = json.member(root, 'more') !== null || rows.length > MAX_ROWS || (ownLimit && cursor !== '' && rows.length < limit);
       rows.splice(MAX_ROWS);
-      this.result = {text, rows, next, more, cursors, ownLimit, query, size, elapsed: json.valueOf(text, json.member(root, 'elapsedNs')), took: (performance.now() - start) * 1e6};
+      this.result = {text, rows, next, more, cursors, ownLimit, query, parameters, size, elapsed: json.valueOf(text, json.member(root, 'elapsedNs')), took: (performance.now() - start) * 1e6};
       this.editor.setError(null);
       stop();
       this.show();
     } catch (error) {
       stop();
-      if (run === this.run) this.fail(error);
+      if (run === this.run) this.fail(error, query);
     }
   }
 
@@ -261,14 +262,15 @@ class QueryPage {
     };
   }
 
-  fail(error) {
+  // fail shows why a query has failed: in its text, if that is still what is typed.
+  fail(error, query) {
     if (error.name === 'AbortError') {
       if (!this.ended) fill(this.status, 'Cancelled.');
       return;
     }
     fill(this.status);
     const place = rql.errorOf(error.message);
-    if (place !== null && this.placeable(place)) {
+    if (place !== null && query === this.editor.value && this.placeable(place)) {
       this.editor.setError({offset: rql.offsetOf(this.editor.value, place.line, place.column), line: place.line, column: place.column, message: `line ${place.line}, column ${place.column}: ${place.text}`});
       fill(this.results, h('p', {class: 'muted query-note'}, 'The query was not run.'));
       return;
@@ -281,8 +283,8 @@ class QueryPage {
   turn(step) {
     const r = this.result;
     if (r === null || this.view === 'explain') return;
-    if (step > 0 && r.next !== '') this.load([...r.cursors, {after: r.next, begin: r.cursors[r.cursors.length - 1].begin + r.rows.length}]);
-    else if (step < 0 && r.cursors.length > 1) this.load(r.cursors.slice(0, -1));
+    if (step > 0 && r.next !== '') this.load([...r.cursors, {after: r.next, begin: r.cursors[r.cursors.length - 1].begin + r.rows.length}], r);
+    else if (step < 0 && r.cursors.length > 1) this.load(r.cursors.slice(0, -1), r);
   }
 
   // ---- Answers
@@ -339,8 +341,7 @@ class QueryPage {
   async countAll(node, pressed) {
     const start = performance.now();
     try {
-      const values = Object.fromEntries(rql.parameters(this.result.query).map((name) => [name, valueText(this.values.get(name))]));
-      const body = `{"Query":${json.quote(this.result.query)},"QueryParameters":{${Object.entries(values).map(([name, value]) => `${json.quote(name)}:${value}`).join(',')}},"PageSize":0}`;
+      const body = `{"Query":${json.quote(this.result.query)},"QueryParameters":${this.result.parameters},"PageSize":0}`;
       const {text} = await api.text('POST', api.raven(this.db, 'queries'), {body, headers: {'Content-Type': 'application/json'}, signal: this.app.signal});
       const total = json.valueOf(text, json.member(json.parse(text), 'LongTotalResults'));
       fill(node, ` of ${count(total)}, counted in ${duration((performance.now() - start) * 1e6)}`);
@@ -387,7 +388,7 @@ class QueryPage {
       this.drawPlan(JSON.parse(text)); // a plan: no document
     } catch (error) {
       stop();
-      if (run === this.run) this.fail(error);
+      if (run === this.run) this.fail(error, query);
     }
   }
 
@@ -402,7 +403,7 @@ class QueryPage {
   // offer proposes the index that would help, and makes it.
   offer(e) {
     const fields = e.suggestion.fields.join(', ');
-    const state = h('div', {role: 'status'});
+    const state = h('div', {role: 'status'}), {run} = this;
     if (!this.app.can('admin')) {
       return notice('info', h('p', null, 'An index on ', h('code', null, fields), ` of ${e.collection} would help. Making one needs the right `, h('code', null, 'admin'), '.'));
     }
@@ -411,7 +412,7 @@ class QueryPage {
         const reply = await api.send('PUT', api.jay(this.db, 'indexes'), {collection: e.collection, index: e.suggestion});
         if (!reply?.ready) await this.built(e, state);
         toast(`The index on ${fields} is ready.`);
-        this.explain();
+        if (run === this.run && this.view === 'explain' && !this.ended) this.explain();
       } catch (error) {
         if (error.name !== 'AbortError') fill(state, errorBox(error));
       }
@@ -463,7 +464,7 @@ class QueryPage {
           if (error.name === 'AbortError') return;
           const place = rql.errorOf(error.message ?? '');
           fill(state, errorBox(error.kind ? error : {message: 'The export was cut short, and nothing was saved.', remedy: 'Try again. The log of the server may say why.'}));
-          if (place) this.fail(error);
+          if (place) this.fail(error, this.editor.value);
         }
       }});
       return h('div', null, h('p', {class: 'muted'}, format === 'csv' ? 'One row for each answer; the columns are the members that any answer has. What is no scalar is JSON.' : 'One JSON object a line; documents have their @metadata. Import takes it.'),

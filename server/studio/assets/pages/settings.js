@@ -15,18 +15,20 @@ export const page = {
   title: 'Settings',
   mount(container, params, app) {
     const body = h('div', {role: 'tabpanel'});
+    let asked = 0; // counts what was asked for, so that what comes late is dropped
     const show = async (id) => {
       const part = parts.find((p) => p.id === id) ?? parts[0];
-      const mine = body.dataset.part = `${part.id}`;
+      const mine = ++asked;
+      body.dataset.part = part.id;
       fill(body);
       const done = patience(body);
       try {
-        const drawn = await part.show(params.db, app, () => show(part.id));
+        const drawn = await part.show(params.db, app, async () => { if (body.dataset.part === part.id) await show(part.id); });
         done();
-        if (body.dataset.part === mine) fill(body, drawn);
+        if (mine === asked) fill(body, drawn);
       } catch (error) {
         done();
-        if (error.name !== 'AbortError') fill(body, errorBox(error, button('Try again', {run: () => show(part.id)})));
+        if (mine === asked && error.name !== 'AbortError') fill(body, errorBox(error, button('Try again', {run: () => show(part.id)})));
       }
     };
     const chosen = params.query.get('part') ?? 'revisions';
@@ -46,11 +48,12 @@ export function ageDays(text) {
 export function span(days) { return `${Math.floor(days)}.${String(Math.round(days % 1 * 24)).padStart(2, '0')}:00:00`; }
 
 async function revisions(db, app, again) {
-  const config = (await exact.get(api.jay(db, 'settings'), {signal: app.signal})).revisions ?? {Default: null, Collections: {}};
+  const read = async () => (await exact.get(api.jay(db, 'settings'), {signal: app.signal})).revisions ?? {Default: null, Collections: {}};
+  const config = await read();
   const stats = await exact.get(api.jay(db, 'stats'), {signal: app.signal});
   const rules = [...(config.Default ? [['', config.Default]] : []), ...Object.entries(config.Collections ?? {})];
   const save = async (change) => {
-    const next = structuredClone(config);
+    const next = await read(); // all rules are written at once: others may have changed since these were shown
     next.Collections ??= {};
     change(next);
     await api.send('POST', api.raven(db, 'admin/revisions/config'), next);
