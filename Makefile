@@ -411,6 +411,7 @@ bench-smoke:
 	cd bench && $(GO) run ./search -smoke
 	cd bench && $(GO) run ./standbys -smoke
 	cd bench && $(GO) run ./encrypted -smoke
+	cd bench && $(GO) run ./disk -smoke
 	cd bench && $(GO) run ./looked -smoke
 	cd bench && $(GO) run ./plans -smoke
 	cd bench && $(GO) run ./http -smoke

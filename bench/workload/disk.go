@@ -8,16 +8,18 @@ import (
 	"path/filepath"
 )
 
-// diskBytes returns the disk space of the files of a directory, in bytes, without
-// holes where the operating system reports them.
-func diskBytes(dir string) (sum int64, err error) {
+// DiskBytes returns the disk space of the files of a directory, in bytes, without
+// holes where the operating system reports them. Files that are removed meanwhile do not count.
+func DiskBytes(dir string) (sum int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() {
-			return err
+		if err == nil && entry.Type().IsRegular() {
+			var info fs.FileInfo
+			if info, err = entry.Info(); err == nil {
+				sum += allocatedBytes(info)
+			}
 		}
-		info, err := entry.Info()
-		if err == nil {
-			sum += allocatedBytes(info)
+		if errors.Is(err, fs.ErrNotExist) && entry != nil {
+			return nil
 		}
 		return err
 	})

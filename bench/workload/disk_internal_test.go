@@ -37,7 +37,7 @@ func TestCopyDir(t *testing.T) {
 			t.Errorf("%s: got %d bytes, %v, want %d", name, len(got), err, len(text))
 		}
 	}
-	if n, err := diskBytes(to); err != nil || n == 0 {
+	if n, err := DiskBytes(to); err != nil || n == 0 {
 		t.Errorf("diskBytes: %d, %v", n, err)
 	}
 }

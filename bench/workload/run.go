@@ -233,7 +233,7 @@ func (r *Run) Finish() (Summary, error) {
 // expected ones. Differences go into the summary.
 func (r *Run) check() error {
 	var err error
-	if r.summary.DiskBytes, err = diskBytes(r.w.Settings.Dir); err != nil {
+	if r.summary.DiskBytes, err = DiskBytes(r.w.Settings.Dir); err != nil {
 		return err
 	}
 	if err := r.open(); err != nil {
