@@ -26,8 +26,14 @@ func Do(n, part int, fn func(lo, hi int) error) error {
 
 // DoChunks is Do with a function for each goroutine that takes chunks.
 func DoChunks(n, part int, newWorker func() func(lo, hi int) error) error {
+	return DoWaiting(min(runtime.GOMAXPROCS(0), MaxWorkers), n, part, newWorker)
+}
+
+// DoWaiting is DoChunks on at most so many goroutines, for chunks that wait for the disk more than they compute:
+// there may be more of them than processors.
+func DoWaiting(workers, n, part int, newWorker func() func(lo, hi int) error) error {
 	parts := (n + part - 1) / max(1, part)
-	workers := min(runtime.GOMAXPROCS(0), MaxWorkers, parts)
+	workers = min(workers, parts)
 	if workers <= 1 {
 		return newWorker()(0, n)
 	}

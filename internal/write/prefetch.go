@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/docs"
@@ -39,13 +41,22 @@ type Prefetched struct {
 // read by the transaction. A variable for tests.
 var MaxPrefetchBytes int64 = 32 << 20
 
-// Prefetch reads the documents that many ops will find, with several goroutines and
-// without blocking other writers. The transaction uses those that were not written
-// since (storage.Tx.Unchanged).
-func (w *Writer) Prefetch(ctx context.Context, ops []*Op) (_ *Prefetched, err error) {
+// Prefetch reads the documents that many ops will find, or few ones as long as reads
+// wait for the disk, with several goroutines and without blocking other writers. The
+// transaction uses those that were not written since (storage.Tx.Unchanged).
+func (w *Writer) Prefetch(ctx context.Context, ops []*Op) (*Prefetched, error) {
+	least, goroutines, part := w.worthwhile(len(ops))
+	if len(ops) < least {
+		return nil, nil
+	}
+	return w.prefetch(ctx, ops, least, goroutines, part)
+}
+
+// prefetch is Prefetch for at least so many documents.
+func (w *Writer) prefetch(ctx context.Context, ops []*Op, least, goroutines, part int) (_ *Prefetched, err error) {
 	c, rules := w.Indexes.Load(), w.Revisions.Load()
 	named, drawn := w.namedOps(ops, c, rules), drawnOps(ops)
-	if len(named) < ManyOps && len(drawn) < ManyOps {
+	if len(named) < least && len(drawn) < ManyOps {
 		return nil, nil
 	}
 	a := &Prefetched{watch: w.Env.Engine.TrackWrites(), catalog: c, rules: rules}
@@ -63,7 +74,7 @@ func (w *Writer) Prefetch(ctx context.Context, ops []*Op) (_ *Prefetched, err er
 	if err := a.readDrawn(drawn); err != nil {
 		return nil, err
 	}
-	if len(named) < ManyOps {
+	if len(named) < least {
 		whole = true
 		return a, nil
 	}
@@ -74,7 +85,7 @@ func (w *Writer) Prefetch(ctx context.Context, ops []*Op) (_ *Prefetched, err er
 		whole = true
 		return a, nil
 	}
-	err = parallel.DoChunks(len(named), opsPerPart, func() func(lo, hi int) error {
+	err = parallel.DoWaiting(goroutines, len(named), part, func() func(lo, hi int) error {
 		look, err := a.watch.NewReader()
 		if err != nil {
 			return func(int, int) error { return err }
@@ -86,6 +97,8 @@ func (w *Writer) Prefetch(ctx context.Context, ops []*Op) (_ *Prefetched, err er
 			if err := ctx.Err(); err != nil {
 				return err
 			}
+			begun := time.Now()
+			defer func() { w.disk.took(hi-lo, time.Since(begun)) }()
 			return a.read(ops, named[lo:hi], look)
 		}
 	})
@@ -96,16 +109,25 @@ func (w *Writer) Prefetch(ctx context.Context, ops []*Op) (_ *Prefetched, err er
 	return a, nil
 }
 
+// worthwhile returns how many documents of n ops it takes to be worth reading them before the transaction, on
+// how many goroutines, and how many documents each of these takes at a time.
+func (w *Writer) worthwhile(n int) (least, goroutines, part int) {
+	if w.disk.slow(n) && !w.Env.Engine.Shared() {
+		return 1, readsAtOnce, min(1+n/readsAtOnce/4, opsPerPart)
+	}
+	return ManyOps, min(runtime.GOMAXPROCS(0), parallel.MaxWorkers), opsPerPart
+}
+
 // Use makes what was read before known to the transaction.
 func (t *Txn) Use(a *Prefetched) { t.prefetched = a }
 
 // namedOps returns the ops whose document may exist and is to be read, sorted by ID:
 // neighbours lie in the same blocks.
 func (w *Writer) namedOps(ops []*Op, c *catalog.Catalog, rules *revisions.Rules) []*Op {
-	if len(ops) < ManyOps {
-		return nil
+	var named []*Op
+	if len(ops) >= ManyOps {
+		named = make([]*Op, 0, len(ops))
 	}
-	named := make([]*Op, 0, len(ops))
 	for _, o := range ops {
 		if o.Verb.Overwrites() && !o.Strategy.MadeByCommit() && !o.Strategy.FromRange() {
 			if _, known := w.knownHead(o, c, rules); !known {

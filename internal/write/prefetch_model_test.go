@@ -136,7 +136,7 @@ func (p *aheadPair) dump(db *jay.DB) string {
 	return text.String()
 }
 
-// Ensure that a large batch does the same with documents that were read before
+// Ensure that a batch does the same with documents that were read before
 // its transaction as without, whatever others write in between, whatever it
 // writes itself, and if indexes come and go.
 func TestApply_ReadsAhead_Model(t *testing.T) {
@@ -145,7 +145,7 @@ func TestApply_ReadsAhead_Model(t *testing.T) {
 		seed, _ = strconv.ParseUint(s, 10, 64)
 	}
 	t.Logf("JAY_AHEAD_SEED=%d", seed)
-	defer func(old int64) { write.MaxPrefetchBytes = old }(write.MaxPrefetchBytes)
+	defer func(old int64, slow time.Duration) { write.MaxPrefetchBytes, write.SlowRead = old, slow }(write.MaxPrefetchBytes, write.SlowRead)
 
 	open := func() *jay.DB {
 		var key [32]byte
@@ -165,7 +165,12 @@ func TestApply_ReadsAhead_Model(t *testing.T) {
 	begun := time.Now()
 	for round := 0; round < 25 || (committed < 4 || p.ahead < 10) && time.Since(begun) < time.Minute; round++ {
 		write.MaxPrefetchBytes = []int64{0, 500, 32 << 20}[p.r.IntN(3)]
-		a, b := p.batch(write.ManyOps * 3)
+		n := write.ManyOps * 3
+		write.SlowRead = 30 * time.Microsecond
+		if p.r.IntN(2) == 0 { // as if all reads waited for the disk: small batches are read ahead, too
+			n, write.SlowRead = 1+p.r.IntN(write.ManyOps), 0
+		}
+		a, b := p.batch(n)
 		between, same := p.batch(1 + p.r.IntN(12))
 
 		reads := p.begin(p.with, parts.Ops(a), true)

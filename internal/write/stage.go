@@ -3,6 +3,7 @@ package write
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/catalog"
@@ -434,7 +435,11 @@ func (t *Txn) old(o *Op) (OldDocument, bool, error) {
 			}
 		}
 	}
+	begun := time.Now()
 	value, closer, err := t.Tx.Get(t.key)
+	if !t.Writer.Env.Engine.Shared() { // of a shared store, the leader asks for the documents of all at once
+		t.Writer.disk.took(1, time.Since(begun))
+	}
 	if err == storage.ErrNotFound {
 		return OldDocument{}, false, nil
 	}

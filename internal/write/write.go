@@ -65,6 +65,7 @@ type Writer struct {
 
 	Lines turns.Lines // of transactions and patches that lost
 
+	disk    disk                  // where reads of documents wait
 	locks   locks                 // of commits that the cluster's coordinator has not decided
 	calls   calls                 // of these, those with a request ID
 	intents atomic.Uint64         // number of the newest one

@@ -32,8 +32,9 @@ const (
 	Writes
 	Syncs
 	Removals
+	Reads
 
-	AllOperations = Creations | Writes | Syncs | Removals
+	AllOperations = Creations | Writes | Syncs | Removals // without reads
 )
 
 // Hold is a fault of a Disk: a part of its operations does not return. It is
@@ -154,6 +155,8 @@ func operationOf(kind errorfs.OpKind) Operations {
 		return Syncs
 	case errorfs.OpRemove, errorfs.OpRemoveAll:
 		return Removals
+	case errorfs.OpFileRead, errorfs.OpFileReadAt:
+		return Reads
 	}
 	return 0
 }

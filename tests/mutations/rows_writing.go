@@ -112,4 +112,14 @@ var writing = []mutation{
 		edits: []edit{{"internal/txn/txn.go", "t.docs.ReadFrom(t.ahead, t.snapshot, folded)", "t.docs.ReadFrom(t.ahead, t.db.Env.Engine, folded)"}},
 		tests: []tests{{"tests/storm", "TestStorm$"}},
 	},
+	{
+		name:  "all writers wait for the disk while one reads there what it replaces",
+		edits: []edit{{"internal/write/disk.go", "\tif t >= time.Duration(n)*SlowRead {", "\tif false {"}},
+		tests: []tests{{"tests/disk", "TestSlowReads/a_put$"}},
+	},
+	{
+		name:  "a transaction reads under the lock what it writes without having read it",
+		edits: []edit{{"internal/txn/update.go", "t.db.Writer.Prefetch(ctx, t.ops)", "t.db.Writer.Prefetch(ctx, nil)"}},
+		tests: []tests{{"tests/disk", "TestSlowReads/a_transaction$"}},
+	},
 }
