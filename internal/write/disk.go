@@ -18,19 +18,27 @@ const (
 	// readsAtOnce is how many documents one call reads at the same time while reads wait for the disk.
 	readsAtOnce = 16
 
-	// slowFor is for how many documents that are written a slow read counts.
-	slowFor = 256
+	// Of the reads of late, more than one in slowWeight must be slow, and slowLeast/slowWeight at least: on a busy machine, a
+	// read may take long because another thread got the processor.
+	slowWeight = 8
+	slowLeast  = 64
+	slowMost   = 256
 )
 
 // disk remembers whether reads of documents wait for the disk. The zero value says that they do not.
-type disk struct{ left atomic.Int64 } // how many more documents are written as if they do
+type disk struct {
+	heat atomic.Int64 // a slow read adds slowWeight, up to slowMost; another one takes 1, down to 0
+}
 
-// slow reports whether reads have waited for the disk lately. n documents are to be written.
-func (d *disk) slow(n int) bool { return d.left.Load() > 0 && d.left.Add(-int64(n)) > -int64(n) }
+// slow reports whether reads have waited for the disk lately.
+func (d *disk) slow() bool { return d.heat.Load() >= slowLeast }
 
-// took notes that n reads, one after another, have taken so long.
+// took notes that n reads, one after another, have taken so long. Goroutines may overwrite what others note: it is an estimate.
 func (d *disk) took(n int, t time.Duration) {
+	heat := d.heat.Load()
 	if t >= time.Duration(n)*SlowRead {
-		d.left.Store(slowFor)
+		d.heat.Store(min(heat+slowWeight*int64(n), slowMost))
+	} else if heat > 0 {
+		d.heat.Store(max(heat-int64(n), 0))
 	}
 }

@@ -35,6 +35,7 @@ type Prefetched struct {
 	catalog *catalog.Catalog // decided which bodies were kept
 	rules   *revisions.Rules // too
 	bodies  atomic.Int64     // bytes of them
+	slow    storage.Reader   // of what the transaction reads besides; nil unless reads are slow
 }
 
 // MaxPrefetchBytes is about how many bytes of bodies are prefetched: the rest is
@@ -55,11 +56,14 @@ func (w *Writer) Prefetch(ctx context.Context, ops []*Op) (*Prefetched, error) {
 // prefetch is Prefetch for at least so many documents.
 func (w *Writer) prefetch(ctx context.Context, ops []*Op, least, goroutines, part int) (_ *Prefetched, err error) {
 	c, rules := w.Indexes.Load(), w.Revisions.Load()
-	named, drawn := w.namedOps(ops, c, rules), drawnOps(ops)
+	named, drawn := w.namedOps(ops, c, rules, least < ManyOps), drawnOps(ops)
 	if len(named) < least && len(drawn) < ManyOps {
 		return nil, nil
 	}
 	a := &Prefetched{watch: w.Env.Engine.TrackWrites(), catalog: c, rules: rules}
+	if least < ManyOps {
+		a.slow = w.Env.Engine
+	}
 	var mu sync.Mutex
 	var looks []storage.BatchReader // one for each goroutine
 	whole := false
@@ -112,7 +116,7 @@ func (w *Writer) prefetch(ctx context.Context, ops []*Op, least, goroutines, par
 // worthwhile returns how many documents of n ops it takes to be worth reading them before the transaction, on
 // how many goroutines, and how many documents each of these takes at a time.
 func (w *Writer) worthwhile(n int) (least, goroutines, part int) {
-	if w.disk.slow(n) && !w.Env.Engine.Shared() {
+	if w.disk.slow() && !w.Env.Engine.Shared() {
 		return 1, readsAtOnce, min(1+n/readsAtOnce/4, opsPerPart)
 	}
 	return ManyOps, min(runtime.GOMAXPROCS(0), parallel.MaxWorkers), opsPerPart
@@ -122,14 +126,16 @@ func (w *Writer) worthwhile(n int) (least, goroutines, part int) {
 func (t *Txn) Use(a *Prefetched) { t.prefetched = a }
 
 // namedOps returns the ops whose document may exist and is to be read, sorted by ID:
-// neighbours lie in the same blocks.
-func (w *Writer) namedOps(ops []*Op, c *catalog.Catalog, rules *revisions.Rules) []*Op {
+// neighbours lie in the same blocks. If reads are slow, these are also ops of new HiLo IDs, unless
+// drawnOps returns them: the transaction looks whether their IDs are free.
+func (w *Writer) namedOps(ops []*Op, c *catalog.Catalog, rules *revisions.Rules, slow bool) []*Op {
 	var named []*Op
 	if len(ops) >= ManyOps {
 		named = make([]*Op, 0, len(ops))
 	}
 	for _, o := range ops {
-		if o.Verb.Overwrites() && !o.Strategy.MadeByCommit() && !o.Strategy.FromRange() {
+		fromRange := o.Strategy.FromRange() && (!slow || o.FoldedID == "" || len(ops) >= ManyOps)
+		if o.Verb.Overwrites() && !o.Strategy.MadeByCommit() && !fromRange {
 			if _, known := w.knownHead(o, c, rules); !known {
 				named = append(named, o)
 			}
@@ -139,7 +145,7 @@ func (w *Writer) namedOps(ops []*Op, c *catalog.Catalog, rules *revisions.Rules)
 	return named
 }
 
-// read reads the documents of some of all ops.
+// read reads the documents of some of all ops, and who has their values in unique indexes, if reads are slow.
 func (a *Prefetched) read(all, some []*Op, look storage.BatchReader) error {
 	var scratch [128]byte
 	found := make([]OldDocument, 0, len(some))
@@ -148,16 +154,42 @@ func (a *Prefetched) read(all, some []*Op, look storage.BatchReader) error {
 			return nil
 		}
 		value, err := look.Get(format.DocumentKey(scratch[:0], o.FoldedID))
-		if err == storage.ErrNotFound {
-			o.prefetched, o.Before = true, nil
-			continue
-		}
-		if err == nil {
+		switch err {
+		case nil:
 			found = append(found, OldDocument{})
 			err = a.keep(o, value, &found[len(found)-1])
+		case storage.ErrNotFound:
+			o.prefetched, o.Before, err = true, nil, nil
+		}
+		if err == nil && a.slow != nil {
+			err = a.readValues(o)
 		}
 		if err != nil {
 			return OpError(all, o, err)
+		}
+	}
+	return nil
+}
+
+// readValues reads the entries that others may have for the values that o has in unique indexes. What it finds
+// does not count: the transaction reads it again, and finds it in memory.
+func (a *Prefetched) readValues(o *Op) error {
+	if o.entries == nil {
+		return nil
+	}
+	var key []byte
+	for i := range o.entries.List {
+		e := &o.entries.List[i]
+		if !e.Unique {
+			continue
+		}
+		key = e.AppendKey(key[:0], o.FoldedID)
+		_, closer, err := a.slow.Get(key)
+		if err == nil {
+			err = closer.Close()
+		}
+		if err != nil && err != storage.ErrNotFound {
+			return err
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,23 +25,23 @@ func TestSlowReads(t *testing.T) {
 		for i := range text {
 			text[i] = 'a' + byte(rand.IntN(26))
 		}
-		return fmt.Appendf(nil, `{"Text":%q}`, text)
+		return fmt.Appendf(nil, `{"Text":%q,"Name":%q}`, text, text[:200])
 	}
 	for _, c := range []struct {
 		name  string
 		write func(ctx context.Context, db *jay.DB, from int) error // of documents that nobody has read
 	}{
 		{"a put", func(ctx context.Context, db *jay.DB, from int) error {
-			_, err := db.Put(ctx, fmt.Sprint("docs/", from), []byte(`{}`))
+			_, err := db.Put(ctx, fmt.Sprintf("docs/%03d", from), []byte(`{}`))
 			return err
 		}},
 		{"a deletion", func(ctx context.Context, db *jay.DB, from int) error {
-			return db.Delete(ctx, fmt.Sprint("docs/", from))
+			return db.Delete(ctx, fmt.Sprintf("docs/%03d", from))
 		}},
 		{"a batch", func(ctx context.Context, db *jay.DB, from int) error {
 			var b jay.Batch
 			for i := range 20 {
-				b.Put(fmt.Sprint("docs/", from+10*i), []byte(`{}`))
+				b.Put(fmt.Sprintf("docs/%03d", from+10*i), []byte(`{}`))
 			}
 			_, err := db.Apply(ctx, &b)
 			return err
@@ -48,25 +49,34 @@ func TestSlowReads(t *testing.T) {
 		{"a transaction", func(ctx context.Context, db *jay.DB, from int) error {
 			return db.Update(ctx, func(tx *jay.Tx) error {
 				for i := range 20 {
-					if _, err := tx.Put(ctx, fmt.Sprint("docs/", from+10*i), []byte(`{}`), jay.InCollection("docs")); err != nil {
+					if _, err := tx.Put(ctx, fmt.Sprintf("docs/%03d", from+10*i), []byte(`{}`), jay.InCollection("docs")); err != nil {
 						return err
 					}
 				}
 				return nil
 			})
 		}},
+		{"a new document of a unique index", func(ctx context.Context, db *jay.DB, _ int) error {
+			_, err := db.Put(ctx, "docs/new", body(), jay.InCollection("docs"))
+			return err
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			disk := storagetest.NewDisk()
 			db := jaytest.Open(t, "db", &jay.Options{FS: disk})
 			for i := range documents {
-				jaytest.Put(t, db, fmt.Sprint("docs/", i), string(body()), jay.InCollection("docs"))
+				jaytest.Put(t, db, fmt.Sprintf("docs/%03d", i), string(body()), jay.InCollection("docs"))
+			}
+			if strings.Contains(c.name, "unique") {
+				jaytest.Must(t, db.EnsureIndex(t.Context(), "docs", jay.Index{Fields: []string{"Name"}, Unique: true}))
 			}
 			jaytest.Must(t, db.Compact(t.Context()))
 			jaytest.Close(t, db)
 			db = jaytest.Open(t, "db", &jay.Options{FS: disk, CacheBytes: 1 << 20})
 			jaytest.Put(t, db, "other", `{}`)
-			jaytest.Put(t, db, "docs/0", `{}`) // the first read waits
+			for i := range 20 {
+				jaytest.Put(t, db, fmt.Sprintf("docs/%03d", i), `{}`) // the first ones read under the lock
+			}
 
 			hold := disk.Hold(storagetest.Tables, storagetest.Reads)
 			defer hold.Release()

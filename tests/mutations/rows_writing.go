@@ -114,7 +114,7 @@ var writing = []mutation{
 	},
 	{
 		name:  "all writers wait for the disk while one reads there what it replaces",
-		edits: []edit{{"internal/write/disk.go", "\tif t >= time.Duration(n)*SlowRead {", "\tif false {"}},
+		edits: []edit{{"internal/write/disk.go", "return d.heat.Load() >= slowLeast", "return false"}},
 		tests: []tests{{"tests/disk", "TestSlowReads/a_put$"}},
 	},
 	{
