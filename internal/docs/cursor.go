@@ -37,6 +37,7 @@ type Cursor struct {
 	others      storage.Iterator // over membership entries; nil for a cursor over all collections
 	clusteredOK bool
 	othersOK    bool
+	failed      error            // what ended an iterator before its end; the Cursor ends with it
 	skip        int              // length of a membership key before its ID
 	closed      error            // why it is closed; nil while it is open
 	docs        storage.Iterator // over all documents, to find those of others; nil until needed
@@ -121,18 +122,31 @@ func (r *Reader) wantLike(s Range, prefixBytes int) (Filter, error) {
 // first moves an iterator to where the Cursor begins.
 func (w *Cursor) first(it storage.Iterator) bool {
 	if w.reverse {
-		return it.Last()
+		return w.moved(it, it.Last())
 	}
-	return it.First()
+	return w.moved(it, it.First())
 }
 
 // advance moves an iterator on, in the direction of the Cursor.
 func (w *Cursor) advance(it storage.Iterator) bool {
 	if w.reverse {
-		return it.Prev()
+		return w.moved(it, it.Prev())
 	}
-	return it.Next()
+	return w.moved(it, it.Next())
 }
+
+// moved keeps the error of an iterator that has failed. A snapshot may fail for one iterator
+// only, such as one that needs another page of a store on a server. What the other iterator
+// still shows must not be returned: a caller would take it for all up to there.
+func (w *Cursor) moved(it storage.Iterator, ok bool) bool {
+	if !ok {
+		w.failed = errs.First(w.failed, it.Error())
+	}
+	return ok
+}
+
+// going reports whether there may be another document.
+func (w *Cursor) going() bool { return w.failed == nil && (w.clusteredOK || w.othersOK) }
 
 // idRange is the range of IDs that a Cursor is bounded by: see Range.
 type idRange struct {
@@ -197,7 +211,7 @@ func (w *Cursor) Next(ctx context.Context) (*Document, error) {
 	if w.closed != nil {
 		return nil, w.closed
 	}
-	for n := 1; w.clusteredOK || w.othersOK; n++ {
+	for n := 1; w.going(); n++ {
 		if n%256 == 0 {
 			if err := ctx.Err(); err != nil {
 				return nil, err
@@ -207,7 +221,7 @@ func (w *Cursor) Next(ctx context.Context) (*Document, error) {
 			return doc, err
 		}
 	}
-	return nil, w.ended()
+	return nil, w.failed
 }
 
 // Peek calls fn with the header of the next document, which it does not copy, and reports
@@ -226,7 +240,7 @@ func (w *Cursor) Peek(ctx context.Context, fn func(h *metadata.Header)) (found b
 		}
 		return false // so that it is not copied
 	}
-	for !found && (w.clusteredOK || w.othersOK) {
+	for !found && w.going() {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
@@ -237,7 +251,7 @@ func (w *Cursor) Peek(ctx context.Context, fn func(h *metadata.Header)) (found b
 	if found {
 		return true, nil
 	}
-	return false, w.ended()
+	return false, w.failed
 }
 
 // takeNext returns the next document under the iterators, or nil if it is not wanted.
@@ -246,18 +260,6 @@ func (w *Cursor) takeNext() (*Document, error) {
 		return w.takeClustered()
 	}
 	return w.takeOther()
-}
-
-// ended returns the error that has ended the iterators, if one has.
-func (w *Cursor) ended() error {
-	var err error
-	if w.clustered != nil {
-		err = w.clustered.Error()
-	}
-	if w.others != nil {
-		err = errs.First(err, w.others.Error())
-	}
-	return err
 }
 
 // Records calls fn with the next documents as they are stored, until it returns false,
@@ -275,8 +277,8 @@ func (w *Cursor) Records(ctx context.Context, fn func(folded, record []byte) boo
 	}
 	for going := true; going; {
 		switch {
-		case !w.clusteredOK && !w.othersOK:
-			return false, w.ended()
+		case !w.going():
+			return false, w.failed
 		case w.clusteredFirst():
 			key := w.clustered.Key()
 			going = fn(key[1:len(key)-1], w.clustered.Value())

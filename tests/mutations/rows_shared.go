@@ -282,4 +282,9 @@ var sharing = []mutation{
 		edits: []edit{{"internal/catalog/catalog.go", "\t\t\tr.release(number)\n", ""}},
 		tests: []tests{{"tests/shared", "TestIndexes_ReplacedIsRefused$"}},
 	},
+	{
+		name:  "shared: a cursor goes on with one iterator after the other one has failed",
+		edits: []edit{{"internal/docs/cursor.go", "return w.failed == nil && (w.clusteredOK || w.othersOK)", "return w.clusteredOK || w.othersOK"}},
+		tests: []tests{{"tests/shared", "TestSnapshots_ExpireInBuild$|TestSnapshots_ExpireInScan$"}},
+	},
 }

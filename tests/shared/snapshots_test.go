@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/storage"
+	"github.com/jaydb/jay/storage/memory"
 )
 
 // Ensure that a process whose snapshots are all open, and whose readers wait for a write, follows the definitions that another process has changed: the
@@ -119,4 +123,101 @@ func TestSnapshots_KeepLease(t *testing.T) {
 	}
 	must(t, err)
 	want(t, "node tag", tagOf(t, a), before)
+}
+
+// expiring returns a driver whose snapshots expire at the k-th look at its clock after it is armed, and whether they have. Iterators fail one by one, each
+// as it moves.
+func expiring(k int) (driver *memory.Driver, arm func(bool), expired func() bool) {
+	var mu sync.Mutex
+	now, looks, armed := time.Unix(0, 0), 0, false
+	driver = &memory.Driver{Shared: true, Limits: storage.Limits{SnapshotAge: time.Minute}, Now: func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		if armed {
+			if looks++; looks == k {
+				now = now.Add(time.Hour)
+			}
+		}
+		return now
+	}}
+	arm = func(on bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		armed = on
+	}
+	expired = func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return looks >= k
+	}
+	return driver, arm, expired
+}
+
+// putScattered puts documents of the collection Docs, of which some have IDs that do not begin with its name: they are read by another iterator.
+func putScattered(t *testing.T, db *jay.DB, n int) {
+	t.Helper()
+	for i := range n {
+		for _, prefix := range []string{"a", "docs", "z"} {
+			put(t, db, fmt.Sprintf("%s/%02d", prefix, i), `{"n":1}`, jay.InCollection("Docs"))
+		}
+	}
+}
+
+// Ensure that an index has all documents if the snapshot of its build expires, wherever it does: the build went on with the documents of one iterator after
+// the other one had failed, and the next snapshot began behind those that were missing.
+func TestSnapshots_ExpireInBuild(t *testing.T) {
+	defer checks.SetBuildChunks(3, 100)()
+	for k := 1; ; k++ {
+		driver, arm, expired := expiring(k)
+		db := jaytest.Open(t, "db", &jay.Options{Engine: driver})
+		putScattered(t, db, 5)
+		arm(true)
+		err := db.EnsureIndex(ctx, "Docs", jay.Index{Name: "n", Fields: []string{"n"}})
+		arm(false)
+		if !errors.Is(err, jay.ErrSnapshotExpired) {
+			must(t, err)
+			n, err := db.Query("Docs").Where(jay.Eq("n", 1)).Count(ctx)
+			must(t, err)
+			want(t, fmt.Sprintf("documents in the index, if a snapshot expires at look %d", k), n, 15)
+		}
+		must(t, db.Close())
+		if !expired() {
+			return
+		}
+	}
+}
+
+// Ensure that a scan whose snapshot expires returns no document behind one that it has not returned, in either direction.
+func TestSnapshots_ExpireInScan(t *testing.T) {
+	for _, scan := range []jay.Scan{{Collection: "Docs"}, {Collection: "Docs", Reverse: true}} {
+		all := make(map[int][]string) // by the look at which the snapshot expires
+		last := 0
+		for k := 1; ; k++ {
+			driver, arm, expired := expiring(k)
+			db := jaytest.Open(t, "db", &jay.Options{Engine: driver})
+			putScattered(t, db, 5)
+			arm(true)
+			var failed error
+			for doc, err := range db.Documents(ctx, scan) {
+				if failed = err; err != nil {
+					break
+				}
+				all[k] = append(all[k], doc.ID())
+			}
+			arm(false)
+			if failed != nil && !errors.Is(failed, jay.ErrSnapshotExpired) {
+				t.Fatal(failed)
+			}
+			must(t, db.Close())
+			if last = k; !expired() {
+				want(t, "documents", len(all[k]), 15)
+				break
+			}
+		}
+		for k, ids := range all {
+			if !slices.Equal(ids, all[last][:len(ids)]) {
+				t.Errorf("%+v, expired at look %d: %q", scan, k, ids)
+			}
+		}
+	}
 }
