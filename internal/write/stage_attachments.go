@@ -89,6 +89,7 @@ func (t *Txn) stageAttach(o *Op) error {
 	}
 	a := o.Attaching
 	o.Header, o.JSON, o.FoldedCollection = h, body, format.CollectionKey(string(h.Collection))
+	o.indexed, o.entries, o.refused = nil, nil, nil // those of an earlier run may be of another body
 	if h.ID != nil {
 		o.ID = string(h.ID)
 	} else {

@@ -287,4 +287,9 @@ var sharing = []mutation{
 		edits: []edit{{"internal/docs/cursor.go", "return w.failed == nil && (w.clusteredOK || w.othersOK)", "return w.clusteredOK || w.othersOK"}},
 		tests: []tests{{"tests/shared", "TestSnapshots_ExpireInBuild$|TestSnapshots_ExpireInScan$"}},
 	},
+	{
+		name:  "shared: an attachment is entered into indexes with the body that an earlier run has found",
+		edits: []edit{{"internal/write/stage_attachments.go", "\to.indexed, o.entries, o.refused = nil, nil, nil // those of", "\t// those of"}},
+		tests: []tests{{"tests/shared", "TestIndexes_AttachedWhileBuilt$"}},
+	},
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
+	"github.com/jaydb/jay/internal/jaytest"
 )
 
 // These tests are about two processes that declare, replace and drop indexes of one name at once: docs/decisions/0223 says what comes of it.
@@ -304,6 +305,45 @@ func TestIndexes_Meetings(t *testing.T) {
 			keys, err := checks.IndexKeys(b)
 			must(t, err)
 			want(t, "keys of indexes", keys, 0)
+		})
+	}
+}
+
+// Ensure that an attachment that is put while another process builds an index enters the body that it is put to: its transaction ran again, as another write
+// had changed the body, and entered the one that the first run had found.
+func TestIndexes_AttachedWhileBuilt(t *testing.T) {
+	for name, ix := range map[string]jay.Index{
+		"ordered": {Name: "n", Fields: []string{"n"}},
+		"unique":  {Name: "n", Fields: []string{"n"}, Unique: true},
+		"groups":  {Name: "n", Kind: "groups", Fields: []string{"n"}},
+		"text":    {Name: "n", Kind: "text", Fields: []string{"w"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var within func()
+			driver := &hooked{Driver: jaytest.SharedDriver(t), within: func() { within() }}
+			a := jaytest.Open(t, "db", &jay.Options{Engine: driver})
+			b := jaytest.Open(t, "db", &jay.Options{Engine: driver.Driver})
+			put(t, a, "docs/1", `{"n":1,"w":"old"}`, jay.InCollection("Docs"))
+			building, release, restore := checks.HoldBuild()
+			defer restore()
+			defer release()
+			built := make(chan error, 1)
+			go func() { built <- b.EnsureIndex(ctx, "Docs", ix) }()
+			<-building
+			runs := 0
+			within = func() {
+				if runs++; runs == 1 {
+					put(t, b, "docs/1", `{"n":2,"w":"new"}`, jay.InCollection("Docs"))
+				}
+			}
+			_, err := a.Attachments("docs/1").Put(byCaller(ctx), "f", strings.NewReader("x"))
+			must(t, err)
+			want(t, "it ran again", runs > 1, true)
+			release()
+			must(t, <-built)
+			want(t, "document", get(t, a, "docs/1"), `{"n":2,"w":"new"}`)
+			agree(t, a, b)
+			must(t, errors.Join(a.Close(), b.Close()))
 		})
 	}
 }
