@@ -219,7 +219,7 @@ type Answer struct {
 	Reads bool
 
 	// Open returns the candidates: each document of which all conditions in Used are true, once,
-	// and perhaps others.
+	// and perhaps others. With an error there are none: Open has closed what it had opened.
 	Open func(m Means) (Candidates, error)
 }
 

@@ -120,7 +120,7 @@ func (s *scoring) begin(ctx context.Context, r *Run) (err error) {
 		return nil
 	}
 	if source, is := r.source.(*indexSource); is && r.plan.Ordered && len(source.answers) > 0 && source.offered == nil {
-		if source.offered, err = source.answers[0].Open(&r.means); err != nil {
+		if err := source.offer(); err != nil {
 			return err
 		}
 	}

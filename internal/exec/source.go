@@ -285,7 +285,7 @@ func (s *indexSource) isOnly() bool {
 func (s *indexSource) nextOffered() (id []byte, err error) {
 	for len(s.answers) > 0 {
 		if s.offered == nil {
-			if s.offered, err = s.answers[0].Open(&s.r.means); err != nil {
+			if err := s.offer(); err != nil {
 				return nil, err
 			}
 		}
@@ -309,6 +309,15 @@ func (s *indexSource) nextOffered() (id []byte, err error) {
 		}
 	}
 	return nil, nil
+}
+
+// offer opens the candidates of the next answer. An answer that fails has closed what it had opened, and there are none.
+func (s *indexSource) offer() error {
+	offered, err := s.answers[0].Open(&s.r.means)
+	if err == nil {
+		s.offered = offered
+	}
+	return err
 }
 
 func (s *indexSource) closeOffered() error {
@@ -632,7 +641,7 @@ func (s *indexSource) countEntries(ctx context.Context) (n int64, err error) {
 // countOffered counts the candidates of the only index, which is not ordered. It returns false, and has begun to read, if they are to be
 // counted one by one.
 func (s *indexSource) countOffered() (n int64, counted bool, err error) {
-	if s.offered, err = s.answers[0].Open(&s.r.means); err != nil {
+	if err := s.offer(); err != nil {
 		return 0, false, err
 	}
 	all, is := s.offered.(catalog.Counted)

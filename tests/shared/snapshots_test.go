@@ -221,3 +221,53 @@ func TestSnapshots_ExpireInScan(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a query by an index that finds its answers itself returns them all or an error if its snapshot expires, wherever it does, also before the index
+// has read what it begins with: a query for the nearest vectors panicked.
+func TestSnapshots_ExpireInKinds(t *testing.T) {
+	indexes := []jay.Index{
+		{Name: "Places", Kind: "places", Fields: []string{"spatial.point(Lat, Lng)"}},
+		{Name: "Text", Kind: "text", Fields: []string{"Text"}},
+		{Name: "Vectors", Kind: "vectors", Fields: []string{"V"}, Options: map[string]string{"dimensions": "3"}},
+	}
+	for _, q := range []string{
+		"from Docs order by vector.distance(V, [1, 2, 1]) limit 3",
+		"from Docs where vector.search(V, [1, 2, 1], 0.5)",
+		"from Docs order by spatial.distance(spatial.point(Lat, Lng), spatial.point(3, 3)) limit 3",
+		"from Docs where spatial.within(spatial.point(Lat, Lng), spatial.circle(600, 3, 3))",
+		"from Docs where search(Text, 'alpha')",
+		"from Docs where search(Text, 'alpha') order by score()",
+	} {
+		all := make(map[int]int) // answers, by the look at which the snapshot expires
+		last := 0
+		for k := 1; ; k++ {
+			driver, arm, expired := expiring(k)
+			db := jaytest.Open(t, "db", &jay.Options{Engine: driver})
+			must(t, db.EnsureIndexes(ctx, "Docs", indexes))
+			for i := range 5 {
+				put(t, db, fmt.Sprint("docs/", i), fmt.Sprintf(`{"V":[%d,1,1],"Lat":%d,"Lng":3,"Text":"alpha beta"}`, i, i), jay.InCollection("Docs"))
+			}
+			checks.WaitSettled(db)
+			arm(true)
+			rows, err := db.RQL(q, nil)
+			must(t, err)
+			found, err := rows.All(ctx)
+			arm(false)
+			must(t, db.Close())
+			if err == nil {
+				all[k] = len(found)
+			} else if !errors.Is(err, jay.ErrSnapshotExpired) {
+				t.Fatal(err)
+			}
+			if last = k; !expired() {
+				break
+			}
+		}
+		for k, n := range all {
+			want(t, fmt.Sprintf("answers of %q, expired at look %d of %d", q, k, last), n, all[last])
+		}
+		if all[last] == 0 {
+			t.Errorf("%q finds nothing", q)
+		}
+	}
+}
