@@ -47,18 +47,18 @@ type Applier struct {
 // NewApplier marks a new store as one that is being restored, on disk, so that it is
 // never taken for a whole database.
 func NewApplier(ctx context.Context, engine storage.Engine) (*Applier, error) {
-	it, err := engine.Iterate(nil, nil)
-	if err != nil {
-		return nil, err
-	}
-	empty := !it.First()
-	if err := errs.First(it.Error(), it.Close()); err != nil {
-		return nil, err
-	}
-	if !empty {
-		return nil, fmt.Errorf("%w: the store is not empty", errs.ErrBackup)
-	}
-	err = engine.Update(ctx, true, func(tx storage.Tx) error {
+	err := engine.Update(ctx, true, func(tx storage.Tx) error { // in which no other process creates a database
+		it, err := tx.Iterate(nil, nil)
+		if err != nil {
+			return err
+		}
+		empty := !it.First()
+		if err := errs.First(it.Error(), it.Close()); err != nil {
+			return err
+		}
+		if !empty {
+			return fmt.Errorf("%w: the store is not empty", errs.ErrBackup)
+		}
 		tx.Set(recordKey(format.RestoringName), []byte("{}"), nil)
 		return nil
 	})

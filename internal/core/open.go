@@ -197,7 +197,7 @@ func (db *Database) openOn(engine storage.Engine, o *Options) (err error) {
 		}
 	}
 	db.Docs, db.Watch, db.Indexes, db.down = docs.NewReader(e, o.Shares.Documents), o.Watch, new(catalog.Current), make(chan struct{})
-	if err := checkRestored(e, o); err != nil {
+	if err := o.checkRestored(e.Engine); err != nil {
 		return err
 	}
 	if err := checkStandby(e, o); err != nil {
@@ -302,7 +302,7 @@ func newEnv(dir string, engine storage.Engine, o *Options) *env.Env {
 // load reads what is known about the database before its first call.
 func (db *Database) load(o *Options) error {
 	of := o.Settings
-	of.Alone, of.Leased = db.alone, o.leased
+	of.Alone, of.Leased, of.Refuse = db.alone, o.leased, o.checkRestored
 	stored, err := settings.Open(context.Background(), db.Env, of)
 	if err != nil {
 		return err
@@ -337,12 +337,13 @@ func (db *Database) load(o *Options) error {
 	return indexer.Load(db.Env, db.Indexes)
 }
 
-// checkRestored refuses a database that Restore has not made whole.
-func checkRestored(e *env.Env, o *Options) error {
+// checkRestored refuses a database that Restore or Copy has not made whole. On a shared store another process may begin to make one at any time:
+// the transactions with which a process becomes one of those that write to the store ask again.
+func (o *Options) checkRestored(r env.Getter) error {
 	if o.Restoring {
 		return nil
 	}
-	restoring, err := backup.IsRestoring(e.Engine)
+	restoring, err := backup.IsRestoring(r)
 	if err != nil || restoring == nil {
 		return err
 	}

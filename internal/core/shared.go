@@ -41,7 +41,7 @@ func (db *Database) lease(o *Options) (err error) {
 	}
 	e := db.Env
 	db.leases, err = leases.Take(context.Background(), db.shared.Engine, leases.Options{
-		Tag: o.Settings.NodeTag, First: e.Rules.NodeTag, Period: cmp.Or(o.Cluster.Period, leases.DefaultPeriod), Warn: e.Warn,
+		Tag: o.Settings.NodeTag, First: e.Rules.NodeTag, Period: cmp.Or(o.Cluster.Period, leases.DefaultPeriod), Refuse: o.checkRestored, Warn: e.Warn,
 	})
 	if err != nil {
 		return err

@@ -52,6 +52,9 @@ type Options struct {
 	First  string        // the tag that is tried first if any will do
 	Period time.Duration // how long the lease lasts without being renewed
 
+	// Refuse returns why a store must not be opened, nil if it may be. It is called in the transaction that takes the tag.
+	Refuse func(env.Getter) error
+
 	Warn func(message string, err error)
 }
 
@@ -116,6 +119,9 @@ func (h *Holder) interval() time.Duration { return h.options.Period / Patience }
 func (h *Holder) acquire(ctx context.Context) (found format.LeaseHolder, err error) {
 	tag := ""
 	err = h.engine.Update(ctx, true, func(tx storage.Tx) error {
+		if err := h.options.Refuse(tx); err != nil {
+			return err
+		}
 		taken, err := holders(tx)
 		if err != nil {
 			return err

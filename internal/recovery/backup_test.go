@@ -29,6 +29,7 @@ import (
 	"github.com/jaydb/jay/internal/parts"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/lsm"
+	"github.com/jaydb/jay/storage/memory"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -611,4 +612,42 @@ func TestBackup_Layout_Golden(t *testing.T) {
 	s.must(db.Delete(ctx, "bob"))
 	next := s.backUp(jay.BackupSince(full.info.ID))
 	jaytest.InFormat(t, "```\n"+operationsOf(t, full.stream)+"\n"+operationsOf(t, next.stream)+"```\n")
+}
+
+// filling is an engine that calls a function before each transaction.
+type filling struct {
+	storage.Engine
+	fill func()
+}
+
+// Update implements storage.Engine.
+func (f *filling) Update(ctx context.Context, sync bool, fn func(storage.Tx) error) error {
+	f.fill()
+	return f.Engine.Update(ctx, sync, fn)
+}
+
+// Ensure that a restore does not begin in a store that another process fills after it was found empty.
+func TestNewApplier_StoreFilled(t *testing.T) {
+	ctx := context.Background()
+	driver := &memory.Driver{Shared: true}
+	var engines [2]storage.Engine
+	for i := range engines {
+		var err error
+		if engines[i], err = driver.Open("db", storage.OpenOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		defer engines[i].Close()
+	}
+	fill := func() {
+		jaytest.Must(t, engines[1].Update(ctx, true, func(tx storage.Tx) error {
+			tx.Set([]byte("k"), []byte("v"), nil)
+			return nil
+		}))
+	}
+	if _, err := backup.NewApplier(ctx, &filling{engines[0], fill}); !errors.Is(err, jay.ErrBackup) {
+		t.Errorf("got %v, want ErrBackup", err)
+	}
+	if mark, err := backup.IsRestoring(engines[1]); mark != nil || err != nil {
+		t.Errorf("the store is marked: %v, %v", mark, err)
+	}
 }

@@ -40,6 +40,9 @@ type Options struct {
 
 	// Alone says that no other process can have the store open, even if it is shared.
 	Alone bool
+
+	// Refuse returns why a database must not be created in a store, nil if it may be. It is called in the transaction that creates it.
+	Refuse func(env.Getter) error
 }
 
 // opening is an Open under way.
@@ -179,6 +182,9 @@ func (o *opening) create(ctx context.Context) (format.Settings, error) {
 	}
 	fresh := s
 	err = o.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
+		if err := o.options.Refuse(tx); err != nil {
+			return err
+		}
 		found, err := Load(tx)
 		if err == nil { // another process was quicker
 			s = found

@@ -2,15 +2,16 @@ package shared_test
 
 import (
 	"context"
+	"sync"
 
 	"github.com/jaydb/jay/storage"
 )
 
-// hooked is a driver whose engines call functions around the transactions of a caller, those with a context of byCaller. Either may be nil. They must not
-// change once an engine is open.
+// hooked is a driver whose engines call functions around transactions. Each may be nil. They must not change once an engine is open.
 type hooked struct {
 	storage.Driver
-	before func() // a transaction
+	first  func() // before the first transaction of an engine
+	before func() // before each transaction of a caller: one with a context of byCaller
 	within func() // after each run of its function, before the commit
 }
 
@@ -25,16 +26,20 @@ func (h *hooked) Open(name string, o storage.OpenOptions) (storage.Engine, error
 	if err != nil {
 		return nil, err
 	}
-	return &hookedEngine{e, h}, nil
+	return &hookedEngine{Engine: e, driver: h}, nil
 }
 
 type hookedEngine struct {
 	storage.Engine
 	driver *hooked
+	begun  sync.Once
 }
 
 // Update implements storage.Engine.
 func (e *hookedEngine) Update(ctx context.Context, sync bool, fn func(storage.Tx) error) error {
+	if e.driver.first != nil {
+		e.begun.Do(e.driver.first)
+	}
 	if ctx.Value(callerKey{}) == nil {
 		return e.Engine.Update(ctx, sync, fn)
 	}
