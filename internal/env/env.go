@@ -90,6 +90,9 @@ type Works interface {
 	// Does reports whether this process has a work, without taking it.
 	Does(work string) (bool, error)
 
+	// DoesIn is Does for a transaction, which commits only if that stays so.
+	DoesIn(tx storage.Tx, work string) (bool, error)
+
 	// Leave gives back a work, if this process has it.
 	Leave(ctx context.Context, work string) error
 

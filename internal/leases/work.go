@@ -29,8 +29,13 @@ func (h *Holder) Seize(ctx context.Context, work string) error {
 }
 
 // Does reports whether this process has a work, without taking it.
-func (h *Holder) Does(work string) (bool, error) {
-	holder, err := holderAt(h.engine, workKey(work))
+func (h *Holder) Does(work string) (bool, error) { return h.has(h.engine, work) }
+
+// DoesIn is Does for a transaction, which commits only if that stays so.
+func (h *Holder) DoesIn(tx storage.Tx, work string) (bool, error) { return h.has(tx, work) }
+
+func (h *Holder) has(r env.Getter, work string) (bool, error) {
+	holder, err := holderAt(r, workKey(work))
 	return err == nil && holder.Session == *h.session.Load(), err
 }
 

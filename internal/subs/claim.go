@@ -60,8 +60,26 @@ func (w *Worker) keeps() error {
 	if err != nil || mine {
 		return err
 	}
-	w.end(fmt.Errorf("%w: another process has taken it, or has changed the subscription", errs.ErrEnded))
+	w.endTaken()
 	return w.Err()
+}
+
+// checkNewest refuses the transaction of a worker that another one has replaced, of this process or another.
+func (w *Worker) checkNewest(tx storage.Tx) error {
+	if err := w.Err(); err != nil || !w.claimed {
+		return err
+	}
+	mine, err := w.store.env.Works.DoesIn(tx, workOf(w.name))
+	if err != nil || mine {
+		return err
+	}
+	w.endTaken()
+	return w.Err()
+}
+
+// endTaken ends the worker, as the subscription is no longer that of this process.
+func (w *Worker) endTaken() {
+	w.end(fmt.Errorf("%w: another process has taken it, or has changed the subscription", errs.ErrEnded))
 }
 
 // watch ends the worker soon after another process has taken the subscription, also while a batch is worked on.
@@ -81,7 +99,7 @@ func (w *Worker) watch() {
 		mine, err := e.Works.Does(workOf(w.name))
 		e.Exit()
 		if err == nil && !mine {
-			w.end(fmt.Errorf("%w: another process has taken it, or has changed the subscription", errs.ErrEnded))
+			w.endTaken()
 			return
 		}
 	}

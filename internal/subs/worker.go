@@ -99,10 +99,13 @@ func (w *Worker) Err() error {
 	return context.Cause(w.ctx)
 }
 
-// Begin stores that this worker is the newest one, and opens its feed.
+// Begin stores that this worker is the newest one, and opens its feed. It returns ErrEnded if another worker has replaced it.
 func (w *Worker) Begin() error {
 	s := w.store
 	err := s.update(w.ctx, func(tx storage.Tx) (err error) {
+		if err := w.checkNewest(tx); err != nil { // or the one that has replaced it would end
+			return err
+		}
 		if w.definition, w.progress, err = load(tx, w.name); err != nil {
 			return err
 		}

@@ -260,3 +260,43 @@ func TestSettling_OneWorker(t *testing.T) {
 	agree(t, third)
 	must(t, third.Close())
 }
+
+// Ensure that a worker that is replaced before it has begun leaves the one that has replaced it at work: it counted itself as the newest one, so that the
+// acknowledgement of the other was refused.
+func TestSubscriptions_ReplacedBeforeItBegins(t *testing.T) {
+	transactions := 0
+	var before func()
+	driver := &hooked{Driver: jaytest.SharedDriver(t), before: func() {
+		if transactions++; transactions == 2 { // the first one has claimed the subscription
+			before()
+		}
+	}}
+	a := jaytest.Open(t, "db", &jay.Options{Engine: driver})
+	b := jaytest.Open(t, "db", &jay.Options{Engine: driver.Driver})
+	must(t, a.Subscriptions().Ensure(ctx, mail))
+	put(t, a, "users/1", `{}`, jay.InCollection("Users"))
+	working, resume, replaced := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	before = func() {
+		go func() {
+			replaced <- b.Subscriptions().Work(ctx, mail.Name, &jay.WorkOptions{InUse: jay.ReplaceWorker, UntilCaughtUp: true}, func(context.Context, *jay.SubscriptionBatch) error {
+				close(working)
+				<-resume
+				return nil
+			})
+		}()
+		<-working
+	}
+	err := a.Subscriptions().Work(byCaller(ctx), mail.Name, &jay.WorkOptions{UntilCaughtUp: true}, func(context.Context, *jay.SubscriptionBatch) error {
+		t.Error("the worker that was replaced has got a batch")
+		return nil
+	})
+	if !errors.Is(err, jay.ErrSubscriptionEnded) {
+		t.Errorf("the worker that was replaced: %v, want ErrSubscriptionEnded", err)
+	}
+	close(resume)
+	must(t, <-replaced)
+	info, err := b.Subscriptions().Get(ctx, mail.Name)
+	must(t, err)
+	want(t, "acknowledged", info.Acknowledged, 1)
+	must(t, errors.Join(a.Close(), b.Close()))
+}
