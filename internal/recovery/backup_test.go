@@ -651,3 +651,52 @@ func TestNewApplier_StoreFilled(t *testing.T) {
 		t.Errorf("the store is marked: %v, %v", mark, err)
 	}
 }
+
+// fillingDriver is a driver whose engines are filling.
+type fillingDriver struct {
+	storage.Driver
+	fill func()
+}
+
+// Open implements storage.Driver.
+func (d *fillingDriver) Open(name string, o storage.OpenOptions) (storage.Engine, error) {
+	e, err := d.Driver.Open(name, o)
+	if err != nil {
+		return nil, err
+	}
+	return &filling{e, d.fill}, nil
+}
+
+// Ensure that a process cannot open a store to which another one begins to copy meanwhile, whether it finds the store empty or with the settings that the copy
+// has written: the copy would overwrite what it writes.
+func TestOpen_CopyBegins(t *testing.T) {
+	ctx, mark := context.Background(), format.AppendKey(nil, format.SpaceMeta, format.RestoringName)
+	for name, settings := range map[string]bool{"empty": false, "with settings": true} {
+		t.Run(name, func(t *testing.T) {
+			driver := &memory.Driver{Shared: true}
+			if settings {
+				jaytest.Must(t, jaytest.Open(t, "db", &jay.Options{Engine: driver}).Close())
+			}
+			copier, err := driver.Open("db", storage.OpenOptions{})
+			jaytest.Must(t, err)
+			defer copier.Close()
+			before := len(contentsOf(t, copier))
+			begin := func() {
+				jaytest.Must(t, copier.Update(ctx, true, func(tx storage.Tx) error {
+					tx.Set(mark, []byte(`{"Copy":{}}`), nil)
+					return nil
+				}))
+			}
+			db, err := jay.Open("db", &jay.Options{Engine: &fillingDriver{driver, begin}})
+			if !errors.Is(err, jay.ErrRestoring) {
+				t.Errorf("Open: %v, want ErrRestoring", err)
+			}
+			if err == nil {
+				jaytest.Must(t, db.Close())
+			}
+			if n := len(contentsOf(t, copier)); n != before {
+				t.Errorf("%d keys, want %d", n, before)
+			}
+		})
+	}
+}

@@ -2,7 +2,6 @@ package shared_test
 
 import (
 	"context"
-	"sync"
 
 	"github.com/jaydb/jay/storage"
 )
@@ -10,7 +9,6 @@ import (
 // hooked is a driver whose engines call functions around transactions. Each may be nil. They must not change once an engine is open.
 type hooked struct {
 	storage.Driver
-	first  func() // before the first transaction of an engine
 	before func() // before each transaction of a caller: one with a context of byCaller
 	within func() // after each run of its function, before the commit
 }
@@ -26,20 +24,16 @@ func (h *hooked) Open(name string, o storage.OpenOptions) (storage.Engine, error
 	if err != nil {
 		return nil, err
 	}
-	return &hookedEngine{Engine: e, driver: h}, nil
+	return &hookedEngine{e, h}, nil
 }
 
 type hookedEngine struct {
 	storage.Engine
 	driver *hooked
-	begun  sync.Once
 }
 
 // Update implements storage.Engine.
 func (e *hookedEngine) Update(ctx context.Context, sync bool, fn func(storage.Tx) error) error {
-	if e.driver.first != nil {
-		e.begun.Do(e.driver.first)
-	}
 	if ctx.Value(callerKey{}) == nil {
 		return e.Engine.Update(ctx, sync, fn)
 	}

@@ -18,8 +18,6 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/cluster/clustertest"
 	"github.com/jaydb/jay/internal/checks"
-	"github.com/jaydb/jay/internal/env"
-	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/storagetest"
@@ -785,43 +783,4 @@ func TestRestore(t *testing.T) {
 	}
 	agree(t, b, c)
 	must(t, errors.Join(b.Close(), c.Close()))
-}
-
-// Ensure that a process cannot open a store to which another one begins to copy meanwhile, whether it finds the store empty or with the settings that the copy
-// has written: the copy would overwrite what it writes.
-func TestOpen_CopyBegins(t *testing.T) {
-	mark := format.AppendKey(nil, format.SpaceMeta, format.RestoringName)
-	for name, settings := range map[string]bool{"empty": false, "with settings": true} {
-		t.Run(name, func(t *testing.T) {
-			driver := jaytest.SharedDriver(t)
-			if settings {
-				must(t, jaytest.Open(t, "db", &jay.Options{Engine: driver}).Close())
-			}
-			copier, err := driver.Open("db", storage.OpenOptions{})
-			must(t, err)
-			begin := func() {
-				must(t, copier.Update(ctx, true, func(tx storage.Tx) error {
-					return env.SetJSON(tx, mark, format.Restoring{Copy: new(format.Copying)})
-				}))
-			}
-			db, err := jay.Open("db", &jay.Options{Engine: &hooked{Driver: driver, first: begin}})
-			if !errors.Is(err, jay.ErrRestoring) {
-				t.Errorf("Open: %v, want ErrRestoring", err)
-			}
-			if err == nil {
-				must(t, db.Close())
-			}
-			keys := 0
-			must(t, env.Each(copier, nil, nil, func(key, _ []byte) error {
-				if !bytes.Equal(key, mark) {
-					keys++
-				}
-				return nil
-			}))
-			if !settings {
-				want(t, "keys beside the mark", keys, 0)
-			}
-			must(t, copier.Close())
-		})
-	}
 }
