@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/errs"
@@ -65,6 +66,33 @@ func (k keptRun) read(kept *plan.Kept, groups *query.Groups) error {
 		err = k.r.payer.Pay(groups.Bytes())
 	}
 	return err
+}
+
+// severalOwn returns plan.Options.OwnSeveral, which looks at the documents of the transaction once for each index, or nil if there are none.
+func (k keptRun) severalOwn() func(ix *catalog.Index) bool {
+	own := k.r.overlay.Own
+	if len(own) == 0 {
+		return nil
+	}
+	known := make(map[uint32]bool)
+	return func(ix *catalog.Index) bool {
+		several, found := known[ix.Number]
+		if found {
+			return several
+		}
+		only := catalog.Only(ix)
+		for _, doc := range own {
+			entries, err := only.Extract(doc.JSON(), nil)
+			if err != nil {
+				break // read says why
+			}
+			if several = slices.ContainsFunc(entries.Flags, func(f catalog.Flag) bool { return f.Flags&catalog.FlagMultiple != 0 }); several {
+				break
+			}
+		}
+		known[ix.Number] = several
+		return several
+	}
 }
 
 // walk adds the groups of the entries of an index. With addOwn, documents without a value of the field of the group by do not count; it adds one

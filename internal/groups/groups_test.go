@@ -133,6 +133,60 @@ func TestGroups_InTransaction(t *testing.T) {
 	}
 }
 
+// Ensure that a transaction counts the first document that is in several groups once, also where the index would add up its groups.
+func TestGroups_InTransaction_Several(t *testing.T) {
+	db := private.Memory(t, nil)
+	private.Must(t, db.EnsureIndexes(ctx, "Orders", []jay.Index{
+		{Name: "ByTag", Kind: "groups", Fields: []string{"Customer", "Tag"}, Options: map[string]string{"sums": "Total"}},
+		{Name: "ByProduct", Kind: "groups", Fields: []string{"line.Product"}, Options: map[string]string{"each": "Lines as line", "sums": "line.Price"}},
+	}))
+	put(t, db, "orders/1", `{"Customer":"Ann","Tag":"a","Total":1,"Lines":[{"Product":"x","Price":1}]}`)
+	for _, written := range []struct{ body, answers string }{
+		{`{"Customer":"Ann","Tag":"b","Total":2,"Lines":[{"Product":"y","Price":2}]}`, "kept"},
+		{`{"Customer":"Ann","Tag":["a","b"],"Total":2,"Lines":[{"Product":["x","y"],"Price":2}]}`, "not kept"},
+	} {
+		err := db.Update(ctx, func(tx *jay.Tx) error {
+			for i, body := range []string{`{"Customer":"Ann","Tag":"a","Total":1,"Lines":[{"Product":"x","Price":1}]}`, written.body} {
+				_, err := tx.Put(ctx, fmt.Sprint("orders/", i+1), json.RawMessage(body), jay.InCollection("Orders"))
+				private.Must(t, err)
+			}
+			h := &history{t: t}
+			for _, row := range []struct{ rql, want string }{
+				{"from Orders select sum(Total) as T, count() as N", `[{"T":3,"N":2}]`},
+				{"from Orders group by Customer select Customer, sum(Total) as T, count() as N", `[{"Customer":"Ann","T":3,"N":2}]`},
+				{"from Orders each Lines as line select sum(line.Price) as P, count() as N", `[{"P":3,"N":2}]`},
+			} {
+				private.Equal(t, fmt.Sprintf("%s", h.rows(tx, row.rql)), row.want)
+				if plan := explained(t, tx, row.rql); strings.Contains(plan, "kept counts") != (written.answers == "kept") {
+					t.Errorf("%s of %s is answered by %s", row.rql, written.body, plan)
+				}
+			}
+			want := `[{"Customer":"Ann","Tag":"a","T":3} {"Customer":"Ann","Tag":"b","T":2}]`
+			if written.answers == "kept" {
+				want = `[{"Customer":"Ann","Tag":"a","T":1} {"Customer":"Ann","Tag":"b","T":2}]`
+			}
+			const all = "from Orders group by Customer, Tag select Customer, Tag, sum(Total) as T"
+			private.Equal(t, fmt.Sprintf("%s", h.rows(tx, all)), want) // by all members it keeps what the query asks
+			if plan := explained(t, tx, all); !strings.Contains(plan, "kept counts") {
+				t.Errorf("groups by all members are answered by %s", plan)
+			}
+			const facet = "from Orders where Customer = 'Ann' and Tag = 'a' select facet(Tag, sum(Total))"
+			q, err := tx.RQL(facet, nil)
+			private.Must(t, err)
+			scanned, err := q.NoIndex().All(ctx)
+			private.Must(t, err)
+			private.Equal(t, fmt.Sprintf("%s", h.rows(tx, facet)), fmt.Sprintf("[%s]", scanned[0].JSON))
+			return errNotCommitted
+		})
+		if !errors.Is(err, errNotCommitted) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// errNotCommitted ends transactions that commit nothing.
+var errNotCommitted = errors.New("not committed")
+
 // Ensure that a document that has expired counts no more, before it is deleted and after.
 func TestGroups_Expired(t *testing.T) {
 	db := jaytest.Open(t, &jay.Options{ExactExpiry: true})

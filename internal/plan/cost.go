@@ -75,6 +75,10 @@ type Options struct {
 	// Means are what candidates are found with that are counted.
 	Means catalog.Means
 
+	// OwnSeveral reports whether a document that the transaction has written is in several groups of an index, which its flags do not say
+	// before the commit; nil for no such documents.
+	OwnSeveral func(ix *catalog.Index) bool
+
 	// Size returns how many documents a collection has, and their bytes; 0 if that is not known.
 	Size func(foldedCollection string) (format.Tally, error)
 

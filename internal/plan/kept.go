@@ -92,7 +92,12 @@ func (p parts) keeps(columns []query.Column, present bool) (best *Kept, err erro
 			Cut:        flags&catalog.FlagCut != 0,
 			Ranges:     p.groupRanges(ix, flags),
 		}
-		if a := k.AnswerGroups(q); a != nil {
+		a := k.AnswerGroups(q)
+		if a != nil && !q.Several && p.options.OwnSeveral != nil && p.options.OwnSeveral(ix) {
+			q.Several = true
+			a = k.AnswerGroups(q)
+		}
+		if a != nil {
 			best = &Kept{Index: ix, GroupAnswer: a}
 		}
 	}

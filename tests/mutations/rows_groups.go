@@ -18,6 +18,16 @@ var kept = []mutation{
 		tests: []tests{{"internal/groups", "TestGroups_InTransaction"}},
 	},
 	{
+		name:  "groups: the first document of several groups, of a transaction, is counted in each",
+		edits: []edit{{"internal/plan/kept.go", "p.options.OwnSeveral(ix) {", "false {"}},
+		tests: []tests{{"internal/groups", "TestGroups_InTransaction_Several"}},
+	},
+	{
+		name:  "groups: of several transaction's documents only the first is looked at",
+		edits: []edit{{"internal/exec/kept.go", "); several {\n\t\t\t\tbreak", "); true {\n\t\t\t\tbreak"}},
+		tests: []tests{{"internal/groups", "TestGroups_InTransaction_Several"}},
+	},
+	{
 		name:  "kept sums: numbers that limbs cannot hold stay when their document changes",
 		edits: []edit{{"internal/groups/stage.go", "\t\t\ttx.Delete(k.restKey(old[i].key, old[i].value, folded))\n", ""}},
 		tests: []tests{{"internal/groups", "TestGroups_History"}},
