@@ -291,6 +291,7 @@ type GroupQuestion struct {
 	Cut        bool           // the index has not all of some document: it has FlagCut
 	Present    bool           // documents in which a field of the group by reaches nothing are left out
 	Ranges     []GroupRange   // of the groups that the conditions leave, ascending; nil for all
+	OfGroups   bool           // Ranges are those of conditions on groups, and not on documents, which may be in other groups, too
 }
 
 // GroupRange is a range of groups by what AppendKey makes of their members, one behind the other: from Lo up to but not

@@ -52,6 +52,9 @@ func (k keeper) AnswerGroups(q *catalog.GroupQuestion) *catalog.GroupAnswer {
 	if q.Several && (slices.Contains(used, false) || len(conditions) > 0) {
 		return nil
 	}
+	if q.Several && !q.OfGroups { // the condition of a partial index bounds a member, and its documents are in other groups, too
+		a.ranges = nil
+	}
 	for _, c := range q.Columns {
 		at := -1
 		switch c.Func {

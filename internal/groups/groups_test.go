@@ -187,6 +187,33 @@ func TestGroups_InTransaction_Several(t *testing.T) {
 // errNotCommitted ends transactions that commit nothing.
 var errNotCommitted = errors.New("not committed")
 
+// Ensure that an index whose condition bounds a member has all groups of its documents, those beyond the bound too.
+func TestGroups_RangeOfSeveral(t *testing.T) {
+	db := private.Memory(t, nil)
+	private.Must(t, db.EnsureIndexes(ctx, "Orders", []jay.Index{
+		{Name: "ByTag", Kind: "groups", Fields: []string{"Tag"}, Where: "Tag >= 'b'"},
+		{Name: "ByYear", Kind: "groups", Fields: []string{"At as date"}, Where: "At as date >= '2026-01-01T00:00:00Z'"},
+	}))
+	put(t, db, "orders/1", `{"Tag":"b","At":"2026-01-01T00:00:00Z"}`)
+	put(t, db, "orders/2", `{"Tag":"a","At":"2025-01-01T00:00:00Z"}`)
+	const tags = "from Orders group by Tag where Tag >= 'b' order by Tag select Tag, count() as N"
+	private.Equal(t, fmt.Sprint(private.Rows(t, db, tags)), `[{"Tag":"b","N":1}]`)
+	if plan := explained(t, db, tags); !strings.Contains(plan, "kept counts, one range of groups") {
+		t.Errorf("without several values: %s", plan)
+	}
+	put(t, db, "orders/3", `{"Tag":["a","b"],"At":["2025-01-01T00:00:00Z","2026-01-01T00:00:00Z"]}`)
+	for _, row := range []struct{ rql, want string }{
+		{tags, `[{"Tag":"a","N":1} {"Tag":"b","N":2}]`},
+		{"from Orders where Tag >= 'b' select facet(Tag)", `[{"Name":"Tag","Values":[{"Range":"a","Count":1},{"Range":"b","Count":2}],"RemainingTerms":[],"RemainingTermsCount":0,"RemainingHits":0}]`},
+		{"from Orders group by At as date where At as date >= '2026-01-01T00:00:00Z' order by N select count() as N", `[{"N":1} {"N":2}]`},
+	} {
+		private.Equal(t, fmt.Sprint(private.Rows(t, db, row.rql)), row.want)
+		if plan := explained(t, db, row.rql); !strings.Contains(plan, "kept counts") {
+			t.Errorf("%s is answered by %s", row.rql, plan)
+		}
+	}
+}
+
 // Ensure that a document that has expired counts no more, before it is deleted and after.
 func TestGroups_Expired(t *testing.T) {
 	db := jaytest.Open(t, &jay.Options{ExactExpiry: true})

@@ -91,6 +91,7 @@ func (p parts) keeps(columns []query.Column, present bool) (best *Kept, err erro
 			Several:    flags&catalog.FlagMultiple != 0,
 			Cut:        flags&catalog.FlagCut != 0,
 			Ranges:     p.groupRanges(ix, flags),
+			OfGroups:   len(p.options.Groups) > 0,
 		}
 		a := k.AnswerGroups(q)
 		if a != nil && !q.Several && p.options.OwnSeveral != nil && p.options.OwnSeveral(ix) {
