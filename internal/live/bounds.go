@@ -137,7 +137,16 @@ func rangesOf(e query.Expr) (f query.Field, ranges []query.KeyRange, kind int, e
 		case e.Op == query.Equal:
 			return e.Field, []query.KeyRange{query.EqualRange(e.Value, true, false)}, equal, exact
 		}
-		return e.Field, []query.KeyRange{query.CompareRange(e.Op, e.Value, true, false)}, open, exact
+		op := e.Op
+		if !exact { // of the texts that differ from the value in case alone some are less, and some greater
+			switch op {
+			case query.Less:
+				op = query.LessOrEqual
+			case query.Greater:
+				op = query.GreaterOrEqual
+			}
+		}
+		return e.Field, []query.KeyRange{query.CompareRange(op, e.Value, true, false)}, open, exact
 	case query.Between:
 		return e.Field, []query.KeyRange{query.BetweenRange(e.Lo, e.Hi, true, false)}, closed, e.Fold || e.Lo.Kind() != query.KindText
 	case query.StartsWith:

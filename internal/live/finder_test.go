@@ -27,7 +27,7 @@ func randomCondition(r *rand.Rand, depth int) string {
 	case n < 8:
 		return field + " = " + value()
 	case n < 9:
-		return "exact(" + field + " = " + value() + ")"
+		return "exact(" + field + []string{" = ", " = ", " < ", " <= ", " > ", " >= "}[r.IntN(6)] + value() + ")"
 	case n < 10:
 		return field + []string{" < ", " <= ", " > ", " >= "}[r.IntN(4)] + []string{"0", "1", "'x'", "'xya'", "-2.5", "'" + strings.Repeat("long", 200) + "0'"}[r.IntN(6)]
 	case n < 11:
@@ -108,6 +108,36 @@ func TestFinder(t *testing.T) {
 	}
 	if decided < rounds*60/4 {
 		t.Errorf("bounds decide %d of %d conditions: less than a quarter", decided, rounds*60)
+	}
+}
+
+// Ensure that a case-sensitive comparison proposes the texts that differ from its value in case alone: some are less, and some greater.
+func TestFinder_ExactRange(t *testing.T) {
+	for _, row := range []struct{ condition, body string }{
+		{"exact(A < 'a')", `{"A":"A"}`},
+		{"exact(A > 'A')", `{"A":"a"}`},
+		{"exact(A <= 'a')", `{"A":"A"}`},
+		{"exact(A >= 'A')", `{"A":"a"}`},
+		{"exact(A < 'a') or B = 1", `{"A":"A"}`},
+		{"exact(A > 'A') and exact(A < 'b')", `{"A":"a"}`},
+		{"exact(A > 'A') and exact(A < 'B')", `{"A":["a","c"]}`},
+	} {
+		q, err := query.Parse("from Docs where "+row.condition, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := new(watch)
+		if w.bounds, w.bounded = boundsOf(q.Where); !w.bounded || decidedByBounds(q.Where) {
+			t.Errorf("%s is bounded: %v, and decided by its bounds: %v", row.condition, w.bounded, decidedByBounds(q.Where))
+		}
+		m, err := query.Compile(q.Where)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, found, doc := &group{watches: map[*watch]struct{}{w: {}}, stale: true}, false, query.Doc{Body: []byte(row.body)}
+		if g.find(doc, func(*watch) { found = true }); !found || !m.Match(doc) {
+			t.Errorf("%s: proposed for %s: %v, and true of it: %v", row.condition, row.body, found, m.Match(doc))
+		}
 	}
 }
 

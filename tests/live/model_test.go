@@ -33,6 +33,8 @@ var questions = []string{
 	"from @all_docs where N > 4",
 	"from @all_docs where id() = 'd/3'",
 	"from Ants where N between 1 and 2 or Lines.P > 7",
+	"from Ants where exact(Tag < 'x')",
+	"from Bees where exact(Tag > 'X') and N > 2",
 	"from Bees where exists(Lines)",
 	"from Bees",
 	"from Cats where N < 4",
@@ -257,7 +259,7 @@ func same(a, b map[string]answer) bool { return maps.Equal(a, b) }
 
 func (h *history) body() json.RawMessage {
 	r := h.random
-	body := map[string]any{"N": r.IntN(8), "Tag": []string{"x", "X1", "y", "z"}[r.IntN(4)]}
+	body := map[string]any{"N": r.IntN(8), "Tag": []string{"x", "X", "X1", "y", "z"}[r.IntN(5)]}
 	if r.IntN(3) == 0 {
 		body["Lines"] = []any{map[string]any{"P": r.IntN(10)}, map[string]any{"P": r.IntN(10)}}
 	}

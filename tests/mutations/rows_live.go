@@ -43,6 +43,11 @@ var live = []mutation{
 		tests: []tests{{"tests/live", "TestLive_ShortSnapshots"}},
 	},
 	{
+		name:  "live: case-sensitive bounds leave out texts that differ in case alone",
+		edits: []edit{{"internal/live/bounds.go", "if !exact { // of the texts", "if false { // of the texts"}},
+		tests: []tests{{"internal/live", "TestFinder_ExactRange"}, {"internal/live", "TestFinder$"}},
+	},
+	{
 		name:  "server: a live query keeps its place among the streams",
 		edits: []edit{{"server/internal/own/live.go", "				leave()\n", ""}},
 		tests: []tests{{"server", "TestOwn_LiveIsAStreamAtFirst"}},
