@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/jaydb/jay/internal/jsonpath"
 )
@@ -78,15 +79,8 @@ func NewGroups(groupBy []Field, columns []Column, maxBytes int) (*Groups, error)
 	fields := append([]Field(nil), groupBy...)
 	for _, c := range columns {
 		at := -1
-		for i, f := range groupBy {
-			if keyOf(f) == keyOf(c.Field) {
-				at = i
-			}
-		}
-		for i, f := range groupBy {
-			if at < 0 && f.ShownAs(c.Field) {
-				at = i
-			}
+		if c.Func == FuncNone {
+			at = g.keyShown(groupBy, c.Field)
 		}
 		if c.Func > FuncListDistinct || c.Func == FuncNone && at < 0 {
 			return nil, fmt.Errorf("%w: %q is not the same for all documents of a group", ErrColumn, c.Name)
@@ -108,6 +102,21 @@ func NewGroups(groupBy []Field, columns []Column, maxBytes int) (*Groups, error)
 		g.ordered = append(g.ordered, g.groups[""])
 	}
 	return g, nil
+}
+
+// keyShown returns the field of the group by that the next column shows, or -1. Of equal fields each column shows another one, in their order:
+// a group that Merge adds may differ in them.
+func (g *Groups) keyShown(groupBy []Field, f Field) (at int) {
+	at = -1
+	for i := range groupBy {
+		if keyOf(groupBy[i]) == keyOf(f) && (at < 0 || slices.Contains(g.keys, at)) {
+			at = i
+		}
+	}
+	if at >= 0 {
+		return at
+	}
+	return slices.IndexFunc(groupBy, func(by Field) bool { return by.ShownAs(f) })
 }
 
 // checkNames returns ErrColumn if a column has no name or that of another.

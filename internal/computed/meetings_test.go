@@ -367,6 +367,33 @@ func TestComputed_NoWarnings(t *testing.T) {
 	jaytest.Equal(t, log.String(), "")
 }
 
+// Ensure that the members of groups do not mix if one map has the same expression for two of them: the order of the maps does not matter.
+func TestComputed_EqualMembers(t *testing.T) {
+	ctx := t.Context()
+	of := func(collection, x, y string) index.Map {
+		return index.Map{Collection: collection, Select: []index.Member{{Name: "Y", Expression: y}, {Name: "X", Expression: x}}}
+	}
+	want := `[{"S":1,"X":1,"Y":1} {"S":2,"X":2,"Y":7} {"S":3,"X":7,"Y":8}]`
+	for _, maps := range [][]index.Map{{of("Orders", "A", "A"), of("Others", "A", "B")}, {of("Others", "A", "B"), of("Orders", "A", "A")}} {
+		db, err := jay.Open("db", &jay.Options{Engine: &memory.Driver{}})
+		jaytest.Must(t, err)
+		for id, body := range map[string]string{"Orders/1": `{"A":1}`, "Others/1": `{"A":2,"B":7}`, "Others/2": `{"A":7,"B":8}`} {
+			_, err := db.Put(ctx, id, json.RawMessage(body), jay.InCollection(id[:6]))
+			jaytest.Must(t, err)
+		}
+		for i := range maps {
+			maps[i].Select = append(maps[i].Select, index.Member{Name: "V", Expression: map[string]string{"Orders": "A", "Others": "if(A = 2, 2, 3)"}[maps[i].Collection]})
+		}
+		d := jay.Computed{Name: "Pairs", Maps: maps, Reduce: &index.Reduce{GroupBy: []string{"X", "Y"}, Select: []index.Member{{Name: "S", Expression: "sum(V)"}, {Name: "X"}, {Name: "Y"}}}}
+		jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, d))
+		rows := jaytest.Rows(t, db, "from index 'Pairs' order by X select S, X, Y")
+		jaytest.Equal(t, fmt.Sprint(rows), want)
+		rows = jaytest.Rows(t, db, "from index 'Pairs' where X = 7 select S, X, Y")
+		jaytest.Equal(t, fmt.Sprint(rows), `[{"S":3,"X":7,"Y":8}]`)
+		jaytest.Close(t, db)
+	}
+}
+
 // Ensure that an index which is declared while its collection is renamed is of the new one: it was dropped with the old ones, so that a
 // unique one refused nothing any more.
 func TestRename_IndexDeclaredMeanwhile(t *testing.T) {

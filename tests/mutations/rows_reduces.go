@@ -112,4 +112,14 @@ var reducing = []mutation{
 		edits: []edit{{"query/rql_script.go", " && !s.p.ofAlias[l.Name] })", " })"}},
 		tests: []tests{{"internal/computed", "TestLoads_Changes"}},
 	},
+	{
+		name:  "reduces: of equal members of a map each column has the last one",
+		edits: []edit{{"query/aggregate.go", "(at < 0 || slices.Contains(g.keys, at))", "true"}},
+		tests: []tests{{"internal/computed", "TestComputed_EqualMembers"}},
+	},
+	{
+		name:  "reduces: of equal members of a map each column has the first one",
+		edits: []edit{{"query/aggregate.go", "(at < 0 || slices.Contains(g.keys, at))", "at < 0"}},
+		tests: []tests{{"internal/computed", "TestComputed_EqualMembers"}},
+	},
 }
