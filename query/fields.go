@@ -51,13 +51,14 @@ func (e CompareFields) complete(_ *compiler, to condition, _ bool) (condition, e
 // DatedFields prepares the comparison of two fields: if one of them is read as a date, so is the
 // other. It returns ErrValue for a field that cannot be read as a date.
 func DatedFields(f, other *Field) error {
-	if f.Date != DateInstant {
+	isInstant := func(f *Field) bool { return f.Date == DateInstant && !f.isNumber() }
+	if !isInstant(f) {
 		f, other = other, f
 	}
-	if f.Date != DateInstant || other.Date == DateInstant {
+	if !isInstant(f) || isInstant(other) {
 		return nil
 	}
-	if !other.mayBeDate() {
+	if !other.mayBeDate() || other.isNumber() {
 		return fmt.Errorf("%w: %s is no date, and is compared with %s", ErrValue, other, f)
 	}
 	other.Date, other.UTC = DateInstant, f.UTC

@@ -44,6 +44,12 @@ func (f Field) instantOf(v Value) (Value, error) {
 // ErrCondition for a part of a date that is compared with anything but text.
 func Dated(f *Field, values []Value) error {
 	isInstant := func(v Value) bool { return v.kind == KindInstant }
+	if f.isNumber() {
+		if slices.ContainsFunc(values, isInstant) {
+			return fmt.Errorf("%w: %s is a number, and is compared with a time", ErrValue, f)
+		}
+		return nil
+	}
 	if f.Date == DateNone {
 		if !slices.ContainsFunc(values, isInstant) {
 			return nil
@@ -62,6 +68,11 @@ func Dated(f *Field, values []Value) error {
 		}
 	}
 	return checkDate(In{Field: *f, Values: values}, *f)
+}
+
+// isNumber reports whether a field is a function of groups that is a number, whatever its field is read as.
+func (f Field) isNumber() bool {
+	return f.Func == FuncCount || f.Func == FuncCountDistinct || f.Func == FuncSum || f.Func == FuncAvg
 }
 
 // Time returns the time of a value of KindInstant, in UTC, and the zero time for any

@@ -39,16 +39,24 @@ func salesOf(t *testing.T) *jay.DB {
 // selected.
 func TestQuery_Having(t *testing.T) {
 	db := salesOf(t)
+	for i, body := range []string{`{"who":"a","n":1,"at":"2025-01-01T00:00:00Z"}`, `{"who":"a","n":1,"at":"2026-01-01T00:00:00Z"}`, `{"who":"b","n":0,"at":"2025-01-01T00:00:00Z"}`, `{"who":"b","n":0,"at":"2025-01-01T01:00:00+01:00"}`} {
+		put(t, db, fmt.Sprint("days/", i), body, jay.InCollection("Days"))
+	}
 	for text, want := range map[string]string{
-		"from Sales group by who where count() > 2 select who":                                                 `[{"who":"b"}]`,
-		"from Sales group by who where count > $p0 select key(), count() as count":                             `[{"who":"a","count":2} {"who":"b","count":3}]`,
-		"from Sales as s group by who where s.count > $p0 select key(), count() as count":                      `[{"who":"c","count":1}]`,
-		"from Sales group by who where n < 30 and sum(n) > 4 and who != 'c' select who, sum(n)":                `[{"who":"b","sum(n)":30}]`,
-		"from Sales group by who where not max(n) between 2 and 5 select who, count()":                         `[{"who":"b","Count":3}]`,
-		"from Sales group by who where min(who) = 'A' or avg(n) = 5 order by who desc select who, max(n) as m": `[{"who":"c","m":5} {"who":"a","m":2}]`,
-		"from Sales where count() > 5 select sum(n)":                                                           `[{"sum(n)":68}]`,
-		"from Sales where count() > 6 select count()":                                                          `[]`,
-		"from Sales where min(n) > 1 select min(n), max(n)":                                                    `[]`,
+		"from Sales group by who where count() > 2 select who":                                                   `[{"who":"b"}]`,
+		"from Sales group by who where count > $p0 select key(), count() as count":                               `[{"who":"a","count":2} {"who":"b","count":3}]`,
+		"from Sales as s group by who where s.count > $p0 select key(), count() as count":                        `[{"who":"c","count":1}]`,
+		"from Sales group by who where n < 30 and sum(n) > 4 and who != 'c' select who, sum(n)":                  `[{"who":"b","sum(n)":30}]`,
+		"from Sales group by who where not max(n) between 2 and 5 select who, count()":                           `[{"who":"b","Count":3}]`,
+		"from Sales group by who where min(who) = 'A' or avg(n) = 5 order by who desc select who, max(n) as m":   `[{"who":"c","m":5} {"who":"a","m":2}]`,
+		"from Sales where count() > 5 select sum(n)":                                                             `[{"sum(n)":68}]`,
+		"from Sales where count() > 6 select count()":                                                            `[]`,
+		"from Sales where min(n) > 1 select min(n), max(n)":                                                      `[]`,
+		"from Days group by who where count(distinct at as date) > 1 select who":                                 `[{"who":"a"}]`,
+		"from Days group by who where count(distinct at as date) in (1, 3) select who":                           `[{"who":"b"}]`,
+		"from Days group by who where count(distinct year(at)) between 2 and 3 select who":                       `[{"who":"a"}]`,
+		"from Days group by who where sum(year(at)) = 0 and max(at as date) < '2026-01-01T00:00:00Z' select who": `[{"who":"b"}]`,
+		"from Days group by who where count(distinct at as date) > avg(n) order by who select who":               `[{"who":"a"} {"who":"b"}]`,
 	} {
 		params := map[string]any{"p0": 1}
 		if !strings.Contains(text, "$p0") {
