@@ -138,11 +138,7 @@ func (r *Run) steps() []string {
 		steps = append(steps, "each element of "+r.q.Each.String())
 	}
 	if (r.matcher != nil || r.fan != nil && r.fan.matcher != nil) && pl.Kept == nil && pl.Facets == nil {
-		residual := pl.Residual
-		if len(r.overlay.Own) > 0 {
-			residual = r.q.Where
-		}
-		steps = append(steps, "filter: "+query.FormatCondition(residual))
+		steps = append(steps, "filter: "+query.FormatCondition(r.where))
 	}
 	if r.q.Fused {
 		steps = append(steps, fmt.Sprintf("fuse the ranks of all answers in %d orders: the sum of 1 / (%d + rank)", len(r.q.OrderBy), query.RankOffset))

@@ -44,7 +44,8 @@ type Run struct {
 	snapshot storage.Reader
 	owned    storage.Snapshot // to be closed with the run, or nil
 	source   source
-	matcher  *query.Matcher // of the plan's residual; nil for none
+	where    query.Expr     // to be checked on documents: see Overlay.residual
+	matcher  *query.Matcher // of where; nil for none
 	fan      *fanOut        // of a query with a fan-out, with the matcher of the residual; else nil
 	covers   []*plan.Cover  // parallel to the plan's paths; nil if documents must be read
 	meta     docMeta
@@ -355,7 +356,7 @@ func (o *Overlay) residual(q *query.Query, pl *plan.Plan) query.Expr {
 
 // compile makes the matcher of the condition that is left to check.
 func (r *Run) compile(where query.Expr) (err error) {
-	r.matcher = nil
+	r.matcher, r.where = nil, where
 	if where != nil {
 		if r.matcher, err = query.Compile(where, queryOptions(r.env)...); err != nil {
 			return fmt.Errorf("%w: %w", errs.ErrQuery, err)

@@ -49,6 +49,38 @@ func explained(t testing.TB, db *jay.DB, rql string) jay.Explanation {
 	return e
 }
 
+// Ensure that Explain in a transaction that has written says what is checked on documents: the whole condition, as its own are in no index.
+func TestPlan_FilterOfOwnDocuments(t *testing.T) {
+	db := memory(t, nil)
+	ensure(t, db, "N")
+	put(t, db, "things/1", `{"N":1}`, jay.InCollection("Things"))
+	for _, row := range []struct{ rql, before, after string }{
+		{"from Things where N = 1", "", "filter: N = 1"},
+		{"from Things where N = 1 and M = 2", "filter: M = 2", "filter: N = 1 and M = 2"},
+		{"from Things order by N", "", ""},
+	} {
+		err := db.Update(ctx, func(tx *jay.Tx) error {
+			for _, want := range []string{row.before, row.after} {
+				q, err := tx.RQL(row.rql, nil)
+				must(t, err)
+				e, err := q.Explain(ctx)
+				must(t, err)
+				got := ""
+				for _, step := range e.Plan {
+					if strings.HasPrefix(step, "filter") {
+						got = step
+					}
+				}
+				equal(t, got, want)
+				_, err = tx.Put(ctx, "things/2", json.RawMessage(`{"N":1}`), jay.InCollection("Things"))
+				must(t, err)
+			}
+			return errors.New("enough")
+		})
+		equal(t, err.Error(), "enough")
+	}
+}
+
 // Ensure that the order in which criteria are written changes neither the plan
 // nor its cost.
 func TestPlan_OrderOfCriteria(t *testing.T) {
