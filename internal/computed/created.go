@@ -20,7 +20,7 @@ func (d *Definition) creates() bool {
 func (d *Definition) conditionOf(i int, e query.Expr) (query.Expr, error) {
 	ofDocument := func(f query.Field) (query.Field, error) { return d.member(i, f) }
 	if !d.creates() {
-		return query.SubstituteCondition(e, ofDocument)
+		return substituted(e, ofDocument)
 	}
 	return query.MapConditions(e, func(e query.Expr) (query.Expr, error) {
 		name, err := d.createdIn(e)
@@ -28,10 +28,19 @@ func (d *Definition) conditionOf(i int, e query.Expr) (query.Expr, error) {
 		case err != nil:
 			return nil, err
 		case name == "":
-			return query.SubstituteCondition(e, ofDocument)
+			return substituted(e, ofDocument)
 		}
 		return d.createdCondition(i, name, e)
 	})
+}
+
+// substituted returns a condition on members as one on what they are. A member that is read as a date is compared with instants.
+func substituted(e query.Expr, fn func(query.Field) (query.Field, error)) (query.Expr, error) {
+	e, err := query.SubstituteCondition(e, fn)
+	if err != nil {
+		return nil, err
+	}
+	return query.DatedCondition(e)
 }
 
 // createdIn returns the name of the created field that a condition is on; "" for one on members.
@@ -71,7 +80,7 @@ func (d *Definition) createdCondition(i int, name string, e query.Expr) (query.E
 	}
 	var some query.Or
 	for _, c := range d.maps[i].created {
-		value, err := query.SubstituteCondition(e, func(f query.Field) (query.Field, error) { return into(c.Value, f) })
+		value, err := substituted(e, func(f query.Field) (query.Field, error) { return into(c.Value, f) })
 		if err != nil {
 			return nil, err
 		}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/index"
@@ -391,6 +392,62 @@ func TestComputed_EqualMembers(t *testing.T) {
 		rows = jaytest.Rows(t, db, "from index 'Pairs' where X = 7 select S, X, Y")
 		jaytest.Equal(t, fmt.Sprint(rows), `[{"S":3,"X":7,"Y":8}]`)
 		jaytest.Close(t, db)
+	}
+}
+
+// Ensure that conditions on members that are dates have the same answers, and the same errors, whatever answers them.
+func TestComputed_ConditionsOnDates(t *testing.T) {
+	ctx := t.Context()
+	db, err := jay.Open("db", &jay.Options{Engine: &memory.Driver{}})
+	jaytest.Must(t, err)
+	defer jaytest.Close(t, db)
+	for i := range 4 {
+		_, err := db.Put(ctx, fmt.Sprint("events/", i), json.RawMessage(fmt.Sprintf(`{"N":%d,"At":"2026-01-0%dT00:00:00Z","Due":"2026-01-02T01:00:00+01:00"}`, i, i+1)), jay.InCollection("Events"))
+		jaytest.Must(t, err)
+	}
+	members := []index.Member{{Name: "N"}, {Name: "At", Expression: "At as date"}, {Name: "Year", Expression: "year(At)"}, {Name: "Due"}}
+	events := index.Map{Collection: "Events", Select: members}
+	jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, jay.Computed{Name: "One", Maps: []index.Map{events}}))
+	jaytest.Must(t, jay.ComputedOf(db).Ensure(ctx, jay.Computed{Name: "Two", Maps: []index.Map{events, {Collection: "Others", Select: members}}}))
+	for _, row := range []struct{ condition, want string }{
+		{"At > '2026-01-03T01:00:00+01:00'", "3"}, // the instant, and not the text
+		{"At as date > '2026-01-03T01:00:00+01:00'", "3"},
+		{"At > $time", "3"},
+		{"At between '2026-01-01T23:00:00-01:00' and '2026-01-03T00:00:00Z'", "1 2"},
+		{"At in ('2026-01-01T00:00:00.0Z', '2026-01-04T00:00:00Z')", "0 3"},
+		{"not At <= Due", "2 3"},
+		{"Year = '2026' and N = 1", "1"},
+		{"Year = 2026", "refused"},
+		{"Year = 2026 and N > 7", "refused"},
+		{"At = 5", "refused"},
+		{"At = 'yesterday'", "refused"},
+		{"startsWith(At, '2026') and N > 7", "refused"},
+	} {
+		params := map[string]any{"time": time.Date(2026, 1, 3, 0, 0, 0, 0, time.UTC)}
+		if !strings.Contains(row.condition, "$") {
+			params = nil
+		}
+		for _, name := range []string{"One", "Two"} {
+			q, err := db.RQL("from index '"+name+"' where "+row.condition+" order by N select N", params)
+			jaytest.Must(t, err)
+			for _, q := range []jay.Query[jay.Row]{q, q.NoIndex()} {
+				rows, err := q.All(ctx)
+				var found []string
+				for _, r := range rows {
+					found = append(found, strings.Trim(string(r.JSON), `{}"N:`))
+				}
+				got := strings.Join(found, " ")
+				if errors.Is(err, jay.ErrQuery) {
+					got = "refused"
+				}
+				if got != row.want || err != nil && got != "refused" {
+					t.Errorf("index %s, %s: got %s, %v, want %s", name, row.condition, got, err, row.want)
+				}
+				if _, err := q.Count(ctx); errors.Is(err, jay.ErrQuery) != (row.want == "refused") {
+					t.Errorf("index %s, %s: Count: %v", name, row.condition, err)
+				}
+			}
+		}
 	}
 }
 

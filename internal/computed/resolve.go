@@ -167,7 +167,7 @@ func into(member, f query.Field) (query.Field, error) {
 		}
 		member.Path = path
 	}
-	if f.Date != query.DateNone {
+	if f.Date != query.DateNone && !(f.Date == query.DateInstant && member.Date == query.DateInstant) {
 		if member.Expression != nil || member.Date != query.DateNone {
 			return f, fmt.Errorf("%s is a member that is computed, and is read as a date", f)
 		}

@@ -53,6 +53,13 @@ func startIndex(ctx context.Context, db Database, q *query.Query, overlay Overla
 	if err != nil {
 		return nil, err
 	}
+	if resolved.Reduce == nil && q.Where != nil { // whether it is valid depends on the maps, and not on what their plans leave to check
+		for _, p := range resolved.Parts {
+			if _, err := query.Compile(p.Query.Where, queryOptions(db.Env)...); err != nil {
+				return nil, fmt.Errorf("%w: computed index %q: %w", errs.ErrQuery, c.Name, err)
+			}
+		}
+	}
 	if resolved.Reduce == nil && len(q.OrderBy) == 0 && (o.Paging || o.After != nil) {
 		for _, p := range resolved.Parts {
 			p.Query.OrderBy = []query.Order{{Field: query.Field{Meta: query.MetaID}}}
