@@ -48,6 +48,9 @@ type Place struct {
 
 	outline  sync.Once
 	outlined *s2.ShapeIndex // see edged
+
+	cut    sync.Once
+	pieces [][]*s2.Polygon // see piecesOf
 }
 
 // Point returns the place of a latitude and a longitude, in degrees.

@@ -381,3 +381,18 @@ func TestBox_Triangle(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that the boxes of a place are outlined once, and not for each of the many that a query compares it with.
+func TestPlace_Contains_BoxesOnce(t *testing.T) {
+	asked, triangle := parse(t, "ENVELOPE(170, -170, 10, -10)"), parse(t, "POLYGON((13 52, 14 52, 14 53, 13 52))")
+	if n := testing.AllocsPerRun(100, func() {
+		if triangle.Contains(asked) {
+			t.Error("a triangle contains it")
+		}
+	}); n > 20 {
+		t.Errorf("%v allocations", n)
+	}
+	if !parse(t, "POLYGON((160 -20, -160 -20, -160 20, 160 20, 160 -20))").Contains(asked) {
+		t.Error("it is not in a polygon around it")
+	}
+}

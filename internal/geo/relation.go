@@ -118,8 +118,8 @@ func (p *Place) Contains(o *Place) bool {
 			return false
 		}
 	}
-	for _, b := range o.boxes {
-		if !p.hasBox(b) {
+	for i := range o.boxes {
+		if !p.hasBox(o, i) {
 			return false
 		}
 	}
@@ -215,10 +215,11 @@ func (p *Place) hasCircle(c s2.Cap) bool {
 	})
 }
 
-// hasBox reports whether one part of the place has a box.
-func (p *Place) hasBox(b s2.Rect) bool {
-	for _, o := range p.boxes {
-		if o.Contains(b) {
+// hasBox reports whether one part of the place has a box of o.
+func (p *Place) hasBox(o *Place, i int) bool {
+	b := o.boxes[i]
+	for _, own := range p.boxes {
+		if own.Contains(b) {
 			return true
 		}
 	}
@@ -227,12 +228,25 @@ func (p *Place) hasBox(b s2.Rect) bool {
 		flat.addFlat(b)
 		return p.Contains(flat)
 	}
-	for _, piece := range outlined(b) {
+	for _, piece := range o.piecesOf(i) {
 		if !p.hasArea(piece) {
 			return false
 		}
 	}
 	return true
+}
+
+// piecesOf returns a box as areas. They are made once for all boxes of the place, which a query compares with many others.
+func (p *Place) piecesOf(box int) []*s2.Polygon {
+	p.cut.Do(func() {
+		p.pieces = make([][]*s2.Polygon, len(p.boxes))
+		for i, b := range p.boxes {
+			if !isFlat(b) {
+				p.pieces[i] = outlined(b)
+			}
+		}
+	})
+	return p.pieces[box]
 }
 
 // crosses reports whether a line crosses the border of an area.
