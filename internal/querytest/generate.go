@@ -24,6 +24,7 @@ type Generator struct {
 	*rand.Rand
 	filters []query.Expr // of partial indexes: queries ask for them now and then
 	NoStore bool         // no documents under new IDs
+	Groups  bool         // some indexes are of the kind groups
 }
 
 // New returns a generator, which does the same for the same seed.
@@ -214,8 +215,19 @@ func (g *Generator) Index() jay.Index {
 			ix.Fields = append(ix.Fields, Pick(g, "a", "-a", "l"))
 		}
 	}
-	if g.Chance(25) {
+	if g.Groups && !ix.Unique && g.Chance(15) { // of groups, some of which have the values of several documents
+		ix.Kind = "groups"
+		for i, f := range ix.Fields {
+			if ix.Fields[i] = strings.TrimPrefix(f, "-"); ix.Fields[i] == "from" { // here fields are expressions
+				ix.Fields[i] = "'from'"
+			}
+		}
+	}
+	if g.Chance(25) || ix.Kind != "" && g.Chance(50) {
 		e := g.condition(1)
+		if ix.Kind != "" && g.Chance(80) { // which bounds a member
+			e = g.bindFirst(jay.Index{Fields: ix.Fields[:1]})
+		}
 		for usesMeta(e) {
 			e = g.condition(1)
 		}
@@ -451,9 +463,33 @@ func (g *Generator) Query(indexes []jay.Index) *query.Query {
 			q.Distinct = g.Chance(50)
 		}
 	default:
-		g.grouping(q)
+		if g.grouping(q); len(indexes) > 0 && g.Chance(40) {
+			g.kept(q, Pick(g, indexes...))
+		}
 	}
 	return q
+}
+
+// kept makes a query of groups that an index of groups keeps: by its members, or some of them, with its condition, perhaps, and no other.
+func (g *Generator) kept(q *query.Query, ix jay.Index) {
+	if ix.Kind == "" {
+		return
+	}
+	*q = query.Query{From: "Orders"}
+	for i, f := range ix.Fields {
+		if field := (query.Field{Path: jsonpath.MustParse(f)}); i == 0 || g.Chance(70) {
+			q.GroupBy = append(q.GroupBy, field)
+			q.Select = append(q.Select, query.Column{Name: fmt.Sprint("k", i), Field: field})
+		}
+	}
+	q.Select = append(q.Select, query.Column{Name: "n", Func: query.FuncCount})
+	if ix.Where != "" && g.Chance(90) {
+		filter, err := query.Parse("from Orders where "+ix.Where, nil)
+		if err != nil {
+			panic(err)
+		}
+		q.Where = filter.Where
+	}
 }
 
 // bound makes a condition that finds its way into indexes: one, several at

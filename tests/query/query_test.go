@@ -61,6 +61,7 @@ func setProbes(keys, many int) (restore func()) {
 
 func differentialRound(t *testing.T, seed uint64, plans map[string]int) (asked int) {
 	g := querytest.New(seed)
+	g.Groups = true
 	sensitive := g.Chance(20)
 	defer setProbes(querytest.Pick(g, 1, 2, 3, 10, 25, 500), querytest.Pick(g, 40, 20_000))()
 	db, err := jaytest.OpenMemory(&jay.Options{CaseSensitive: sensitive})
