@@ -81,6 +81,9 @@ func (c *checker) histories() (err error) {
 			last, etag, deletion = number, s.Header.Etag, s.Deletion
 			c.counts[format.CollectionKey(string(s.Header.Collection))]++
 		}
+		if err := it.Error(); err != nil { // it has shown a part of the history
+			return err
+		}
 		if err := c.history(id, first, last, etag, deletion); err != nil {
 			return err
 		}

@@ -87,7 +87,7 @@ func TestSlowReads(t *testing.T) {
 			case err := <-written:
 				t.Fatalf("it read nothing: %v", err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), closeLimit)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
 			if _, err := db.Put(ctx, "other", []byte(`{"again":true}`)); err != nil {
 				t.Errorf("another writer: %v", err)
