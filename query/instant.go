@@ -75,32 +75,6 @@ func (f Field) isNumber() bool {
 	return f.Func == FuncCount || f.Func == FuncCountDistinct || f.Func == FuncSum || f.Func == FuncAvg
 }
 
-// DatedCondition returns a condition in which the values and fields that are compared with fields read as dates are prepared: see Dated and
-// DatedFields. It does not change e, whose depth must be within the bounds. Conditions on the elements of an array stay as they are.
-func DatedCondition(e Expr) (Expr, error) {
-	return MapConditions(e, func(e Expr) (Expr, error) {
-		switch e := e.(type) {
-		case Compare:
-			values := []Value{e.Value}
-			err := Dated(&e.Field, values)
-			e.Value = values[0]
-			return e, err
-		case Between:
-			values := []Value{e.Lo, e.Hi}
-			err := Dated(&e.Field, values)
-			e.Lo, e.Hi = values[0], values[1]
-			return e, err
-		case In:
-			e.Values = slices.Clone(e.Values)
-			return e, Dated(&e.Field, e.Values)
-		case CompareFields:
-			err := DatedFields(&e.Field, &e.Other)
-			return e, err
-		}
-		return e, nil
-	})
-}
-
 // Time returns the time of a value of KindInstant, in UTC, and the zero time for any
 // other.
 func (v Value) Time() time.Time {
