@@ -115,11 +115,11 @@ var writing = []mutation{
 	{
 		name:  "all writers wait for the disk while one reads there what it replaces",
 		edits: []edit{{"internal/write/disk.go", "return d.heat.Load() >= slowLeast", "return false"}},
-		tests: []tests{{"tests/disk", "TestSlowReads$"}},
+		tests: []tests{{"internal/write", "TestSlowReads$"}},
 	},
 	{
 		name:  "a transaction reads under the lock what it writes without having read it",
 		edits: []edit{{"internal/txn/update.go", "t.db.Writer.Prefetch(ctx, t.ops)", "t.db.Writer.Prefetch(ctx, nil)"}},
-		tests: []tests{{"tests/disk", "TestSlowReads$"}},
+		tests: []tests{{"internal/write", "TestSlowReads$"}},
 	},
 }

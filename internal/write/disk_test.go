@@ -1,4 +1,4 @@
-package disk_test
+package write_test
 
 import (
 	"context"
