@@ -46,22 +46,38 @@ var MaxPrefetchBytes int64 = 32 << 20
 // wait for the disk, with several goroutines and without blocking other writers. The
 // transaction uses those that were not written since (storage.Tx.Unchanged).
 func (w *Writer) Prefetch(ctx context.Context, ops []*Op) (*Prefetched, error) {
-	least, goroutines, part := w.worthwhile(len(ops))
-	if len(ops) < least {
+	slow := w.disk.slow() && !w.Env.Engine.Shared()
+	if len(ops) < ManyOps && !slow {
 		return nil, nil
 	}
-	return w.prefetch(ctx, ops, least, goroutines, part)
+	return prefetching{w, slow}.read(ctx, ops)
 }
 
-// prefetch is Prefetch for at least so many documents.
-func (w *Writer) prefetch(ctx context.Context, ops []*Op, least, goroutines, part int) (_ *Prefetched, err error) {
+// prefetching is a Prefetch that may be worth its cost.
+type prefetching struct {
+	w    *Writer
+	slow bool // reads wait for the disk
+}
+
+// worthwhile returns how many documents of n ops it takes to be worth reading them before the transaction, on
+// how many goroutines, and how many documents each of these takes at a time.
+func (p prefetching) worthwhile(n int) (least, goroutines, part int) {
+	if p.slow {
+		return 1, readsAtOnce, min(1+n/readsAtOnce/4, opsPerPart)
+	}
+	return ManyOps, min(runtime.GOMAXPROCS(0), parallel.MaxWorkers), opsPerPart
+}
+
+func (p prefetching) read(ctx context.Context, ops []*Op) (_ *Prefetched, err error) {
+	w := p.w
 	c, rules := w.Indexes.Load(), w.Revisions.Load()
-	named, drawn := w.namedOps(ops, c, rules, least < ManyOps), drawnOps(ops)
+	least, goroutines, part := p.worthwhile(len(ops))
+	named, drawn := w.namedOps(ops, c, rules, p.slow), drawnOps(ops)
 	if len(named) < least && len(drawn) < ManyOps {
 		return nil, nil
 	}
 	a := &Prefetched{watch: w.Env.Engine.TrackWrites(), catalog: c, rules: rules}
-	if least < ManyOps {
+	if p.slow {
 		a.slow = w.Env.Engine
 	}
 	var mu sync.Mutex
@@ -111,15 +127,6 @@ func (w *Writer) prefetch(ctx context.Context, ops []*Op, least, goroutines, par
 	}
 	whole = true
 	return a, nil
-}
-
-// worthwhile returns how many documents of n ops it takes to be worth reading them before the transaction, on
-// how many goroutines, and how many documents each of these takes at a time.
-func (w *Writer) worthwhile(n int) (least, goroutines, part int) {
-	if w.disk.slow() && !w.Env.Engine.Shared() {
-		return 1, readsAtOnce, min(1+n/readsAtOnce/4, opsPerPart)
-	}
-	return ManyOps, min(runtime.GOMAXPROCS(0), parallel.MaxWorkers), opsPerPart
 }
 
 // Use makes what was read before known to the transaction.
