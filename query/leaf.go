@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -69,6 +70,32 @@ func MapConditions(e Expr, fn func(Expr) (Expr, error)) (Expr, error) {
 		return e, err
 	}
 	return fn(e)
+}
+
+// MapOperands returns a condition that joins no others, and compares a field with values or another field, with what
+// fn or other makes of them: fn may change the field and the values, other both fields. The condition that is given
+// does not change. Any other condition is returned as it is. The errors are those of fn and other.
+func MapOperands(e Expr, fn func(f *Field, values []Value) error, other func(f, other *Field) error) (Expr, error) {
+	switch e := e.(type) {
+	case Compare:
+		values := []Value{e.Value}
+		err := fn(&e.Field, values)
+		e.Value = values[0]
+		return e, err
+	case Between:
+		values := []Value{e.Lo, e.Hi}
+		err := fn(&e.Field, values)
+		e.Lo, e.Hi = values[0], values[1]
+		return e, err
+	case In:
+		e.Values = slices.Clone(e.Values)
+		err := fn(&e.Field, e.Values)
+		return e, err
+	case CompareFields:
+		err := other(&e.Field, &e.Other)
+		return e, err
+	}
+	return e, nil
 }
 
 // Refold returns e with the Fold of each condition on texts replaced by the result of fn. fn gets

@@ -62,25 +62,7 @@ func (q Definition) datedCondition(e query.Expr, of jsonpath.Path) (query.Expr, 
 
 // datedLeaf is datedCondition for one that joins no others.
 func (q Definition) datedLeaf(e query.Expr, of jsonpath.Path) (query.Expr, error) {
-	switch e := e.(type) {
-	case query.Compare:
-		values := []query.Value{e.Value}
-		err := q.datedOperands(&e.Field, of, values)
-		e.Value = values[0]
-		return e, err
-	case query.CompareFields:
-		err := q.datedFields(&e.Field, &e.Other, of)
-		return e, err
-	case query.Between:
-		values := []query.Value{e.Lo, e.Hi}
-		err := q.datedOperands(&e.Field, of, values)
-		e.Lo, e.Hi = values[0], values[1]
-		return e, err
-	case query.In:
-		e.Values = slices.Clone(e.Values)
-		err := q.datedOperands(&e.Field, of, e.Values)
-		return e, err
-	case query.ElemMatch:
+	if e, is := e.(query.ElemMatch); is {
 		elements, err := ofDocument(of, e.Field)
 		if err != nil || e.Where == nil {
 			return e, err
@@ -88,7 +70,9 @@ func (q Definition) datedLeaf(e query.Expr, of jsonpath.Path) (query.Expr, error
 		e.Where, err = q.datedCondition(e.Where, elements.Path)
 		return e, err
 	}
-	return e, nil // conditions on text stay what they are
+	return query.MapOperands(e, // conditions on text stay what they are
+		func(f *query.Field, values []query.Value) error { return q.datedOperands(f, of, values) },
+		func(f, other *query.Field) error { return q.datedFields(f, other, of) })
 }
 
 // datedOperands makes instants of the values that a time.Time is compared with.

@@ -40,31 +40,7 @@ func substituted(e query.Expr, fn func(query.Field) (query.Field, error)) (query
 	if err != nil {
 		return nil, err
 	}
-	return query.MapConditions(e, datedLeaf)
-}
-
-// datedLeaf returns a condition that joins no others with the values and the field that are compared with a date prepared: see query.Dated.
-func datedLeaf(e query.Expr) (query.Expr, error) {
-	switch e := e.(type) {
-	case query.Compare:
-		values := []query.Value{e.Value}
-		err := query.Dated(&e.Field, values)
-		e.Value = values[0]
-		return e, err
-	case query.Between:
-		values := []query.Value{e.Lo, e.Hi}
-		err := query.Dated(&e.Field, values)
-		e.Lo, e.Hi = values[0], values[1]
-		return e, err
-	case query.In:
-		e.Values = slices.Clone(e.Values)
-		err := query.Dated(&e.Field, e.Values)
-		return e, err
-	case query.CompareFields:
-		err := query.DatedFields(&e.Field, &e.Other)
-		return e, err
-	}
-	return e, nil
+	return query.MapConditions(e, func(e query.Expr) (query.Expr, error) { return query.MapOperands(e, query.Dated, query.DatedFields) })
 }
 
 // createdIn returns the name of the created field that a condition is on; "" for one on members.
