@@ -48,12 +48,8 @@ type Applier struct {
 // never taken for a whole database.
 func NewApplier(ctx context.Context, engine storage.Engine) (*Applier, error) {
 	err := engine.Update(ctx, true, func(tx storage.Tx) error { // in which no other process creates a database
-		it, err := tx.Iterate(nil, nil)
+		empty, err := env.IsEmpty(tx)
 		if err != nil {
-			return err
-		}
-		empty := !it.First()
-		if err := errs.First(it.Error(), it.Close()); err != nil {
 			return err
 		}
 		if !empty {

@@ -3,7 +3,6 @@ package copier
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/jaydb/jay/internal/backup"
@@ -59,12 +58,7 @@ func (t *Target) find(r storage.Reader) (*format.Copying, error) {
 }
 
 func (t *Target) checkEmpty(r storage.Reader) error {
-	it, err := r.Iterate(nil, nil)
-	if err != nil {
-		return err
-	}
-	empty := !it.First()
-	if err := errors.Join(it.Error(), it.Close()); err != nil || empty {
+	if empty, err := env.IsEmpty(r); err != nil || empty {
 		return err
 	}
 	return &Error{RuleEmpty, t.name, "there is a database in it", "name another target, or remove this one"}

@@ -26,6 +26,18 @@ type Getter interface {
 	Get(key []byte) (value []byte, closer io.Closer, err error)
 }
 
+// IsEmpty reports whether a store has no keys, to a transaction or another reader.
+func IsEmpty(r interface {
+	Iterate(lo, hi []byte) (storage.Iterator, error)
+}) (bool, error) {
+	it, err := r.Iterate(nil, nil)
+	if err != nil {
+		return false, err
+	}
+	empty := !it.First()
+	return empty, errors.Join(it.Error(), it.Close())
+}
+
 // NumberAt returns the number of 8 bytes at a key. Without the key it is 0, and found is false.
 func NumberAt(r Getter, key []byte) (n uint64, found bool, err error) {
 	value, closer, err := r.Get(key)

@@ -77,12 +77,8 @@ func NewTarget(ctx context.Context, engine storage.Engine) (*Target, error) {
 // mark makes an empty store that of a standby.
 func (t *Target) mark(ctx context.Context) error {
 	return t.engine.Update(ctx, true, func(tx storage.Tx) error {
-		it, err := tx.Iterate(nil, nil)
+		empty, err := env.IsEmpty(tx)
 		if err != nil {
-			return err
-		}
-		empty := !it.First()
-		if err := errs.First(it.Error(), it.Close()); err != nil {
 			return err
 		}
 		if !empty {

@@ -135,16 +135,8 @@ func Load(r env.Getter) (format.Settings, error) {
 func (o *opening) checkNew() error {
 	problem := "the settings of the database are missing"
 	if o.env.Engine.Creating() {
-		it, err := o.env.Engine.Iterate(nil, nil)
-		if err != nil {
+		if empty, err := env.IsEmpty(o.env.Engine); err != nil || empty {
 			return err
-		}
-		empty := !it.First()
-		if err := errors.Join(it.Error(), it.Close()); err != nil {
-			return err
-		}
-		if empty {
-			return nil
 		}
 		problem += ", though it has keys"
 	}
