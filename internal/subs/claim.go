@@ -56,12 +56,7 @@ func (w *Worker) keeps() error {
 	if !w.claimed {
 		return nil
 	}
-	mine, err := w.store.env.Works.Does(workOf(w.name))
-	if err != nil || mine {
-		return err
-	}
-	w.endTaken()
-	return w.Err()
+	return w.endUnless(w.store.env.Works.Does(workOf(w.name)))
 }
 
 // checkNewest refuses the transaction of a worker that another one has replaced, of this process or another.
@@ -69,17 +64,17 @@ func (w *Worker) checkNewest(tx storage.Tx) error {
 	if err := w.Err(); err != nil || !w.claimed {
 		return err
 	}
-	mine, err := w.store.env.Works.DoesIn(tx, workOf(w.name))
+	return w.endUnless(w.store.env.Works.DoesIn(tx, workOf(w.name)))
+}
+
+// endUnless ends the worker with an ErrEnded, and returns it, unless the subscription is that of this process. It returns err, which says that this
+// is not known.
+func (w *Worker) endUnless(mine bool, err error) error {
 	if err != nil || mine {
 		return err
 	}
-	w.endTaken()
-	return w.Err()
-}
-
-// endTaken ends the worker, as the subscription is no longer that of this process.
-func (w *Worker) endTaken() {
 	w.end(fmt.Errorf("%w: another process has taken it, or has changed the subscription", errs.ErrEnded))
+	return w.Err()
 }
 
 // watch ends the worker soon after another process has taken the subscription, also while a batch is worked on.
@@ -98,10 +93,7 @@ func (w *Worker) watch() {
 		}
 		mine, err := e.Works.Does(workOf(w.name))
 		e.Exit()
-		if err == nil && !mine {
-			w.endTaken()
-			return
-		}
+		_ = w.endUnless(mine, err) // asked again, if it is not known
 	}
 }
 
