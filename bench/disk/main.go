@@ -36,7 +36,8 @@ import (
 	"github.com/jaydb/jay/bench/worker"
 )
 
-// The worker must die with the main thread (see package worker).
+// Workers die with the thread that starts them (worker.DieWithParent): it must
+// be the main one.
 func init() { runtime.LockOSThread() }
 
 // options are the command line. The worker gets them as JSON.
@@ -127,7 +128,7 @@ func (o *options) process(kill func(said) bool) (err error) {
 	}
 	cmd := exec.Command(program, worker.Subcommand)
 	cmd.Stderr = os.Stderr
-	cmd.SysProcAttr = dieWithParent()
+	cmd.SysProcAttr = worker.DieWithParent()
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return err

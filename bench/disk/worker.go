@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -135,9 +134,9 @@ func (s *store) settle() error {
 // rest waits until the process has written less than 1 MiB in 5 seconds, at most 10 minutes.
 func (s *store) rest() error {
 	begun, quiet := time.Now(), 0
-	for at := written(); quiet < 5 && time.Since(begun) < 10*time.Minute; quiet++ {
+	for at := workload.WrittenBytes(); quiet < 5 && time.Since(begun) < 10*time.Minute; quiet++ {
 		time.Sleep(min(time.Second, s.Slice))
-		if now := written(); now-at > 1<<20 {
+		if now := workload.WrittenBytes(); now-at > 1<<20 {
 			at, quiet = now, 0
 		}
 	}
@@ -147,9 +146,6 @@ func (s *store) rest() error {
 	return nil
 }
 
-// written is how many bytes the process has written to files so far.
-func written() int64 { return proc("/proc/self/io", "write_bytes:", 1) }
-
 // sizes says what the documents have cost.
 func (s *store) sizes() error {
 	size, err := workload.DiskBytes(s.Dir)
@@ -158,14 +154,11 @@ func (s *store) sizes() error {
 	}
 	all := float64(s.Docs) * docBytes
 	return errors.Join(
-		s.say("written ÷ documents", "%.2f", float64(written())/all),
+		s.say("written ÷ documents", "%.2f", float64(workload.WrittenBytes())/all),
 		s.say("on disk ÷ documents", "%.2f", float64(size)/all),
-		s.say("most memory", "%d MB", mostMemory()>>20),
+		s.say("most memory", "%d MB", workload.PeakBytes()>>20),
 	)
 }
-
-// mostMemory is the most memory that the process had so far, without the system's cache of its files.
-func mostMemory() int64 { return proc("/proc/self/status", "VmHWM:", 1<<10) }
 
 // gets reads random documents.
 func (s *store) gets() error {
@@ -263,7 +256,7 @@ func (s *store) inserts() error {
 	err = errors.Join(
 		s.say("durable inserts, 8 at a time", "%.0f a second, beside %.0f updates a second; p50 %.2f, p99 %.2f, p99.9 %.2f, longest %.0f ms",
 			float64(p.Count)/took.Seconds(), float64(updates.Load())/took.Seconds(), p.P50/1e3, p.P99/1e3, p.P999/1e3, p.Max/1e3),
-		s.say("most memory", "%d MB", mostMemory()>>20),
+		s.say("most memory", "%d MB", workload.PeakBytes()>>20),
 		s.out.Encode(said{Kill: true}),
 	)
 	if err != nil {
@@ -335,20 +328,4 @@ func body(n, revision int) []byte {
 		}
 	}
 	return append(b[:docBytes-2], `"}`...)
-}
-
-// proc returns a number from a file of "name value" lines, 0 where there is none.
-func proc(file, name string, unit int64) int64 {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return 0
-	}
-	for line := range bytes.Lines(text) {
-		fields := bytes.Fields(line)
-		if len(fields) > 1 && string(fields[0]) == name {
-			n, _ := strconv.ParseInt(string(fields[1]), 10, 64)
-			return n * unit
-		}
-	}
-	return 0
 }

@@ -31,7 +31,7 @@ import (
 	"github.com/jaydb/jay/bench/worker"
 )
 
-// Workers die with the thread that starts them (worker.dieWithParent): it must
+// Workers die with the thread that starts them (worker.DieWithParent): it must
 // be the main one.
 func init() { runtime.LockOSThread() }
 

@@ -2,7 +2,7 @@ package worker
 
 import "syscall"
 
-// dieWithParent kills a worker when the thread that started it ends, however
+// DieWithParent kills a worker when the thread that started it ends, however
 // that comes about: a worker that is stopped would stay for ever. The thread
 // must be one that lives as long as the program (runtime.LockOSThread).
-func dieWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
+func DieWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -4,5 +4,5 @@ package worker
 
 import "syscall"
 
-// dieWithParent does nothing here: a worker ends when its input does.
-func dieWithParent() *syscall.SysProcAttr { return nil }
+// DieWithParent does nothing here: a worker ends when its input does.
+func DieWithParent() *syscall.SysProcAttr { return nil }

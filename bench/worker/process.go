@@ -73,7 +73,7 @@ func launch(spec Spec) (*Process, error) {
 	}
 	p := &Process{spec: spec, cmd: exec.Command(program, Subcommand)}
 	p.cmd.Stderr = os.Stderr
-	p.cmd.SysProcAttr = dieWithParent()
+	p.cmd.SysProcAttr = DieWithParent()
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}

@@ -8,15 +8,15 @@ import (
 
 // The figures of /proc are 0 where there is none.
 
-// writtenBytes is the number of bytes of the pages that the process has made
+// WrittenBytes is the number of bytes of the pages that the process has made
 // dirty, by system calls or mapped memory. (rchar and wchar would miss the engines
 // that map their logs.)
-func writtenBytes() int64 { return procField("/proc/self/io", "write_bytes:", 1) }
+func WrittenBytes() int64 { return procField("/proc/self/io", "write_bytes:", 1) }
 
-// residentBytes is the memory that the process has now, peakBytes the most
-// since resetPeak.
+// residentBytes is the memory that the process has now, PeakBytes the most
+// since it began, or since resetPeak.
 func residentBytes() int64 { return procField("/proc/self/status", "VmRSS:", 1<<10) }
-func peakBytes() int64     { return procField("/proc/self/status", "VmHWM:", 1<<10) }
+func PeakBytes() int64     { return procField("/proc/self/status", "VmHWM:", 1<<10) }
 
 // resetPeak makes the peak what the memory is now. Where that isn't allowed, the
 // peak is that of the whole process.

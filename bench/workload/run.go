@@ -159,14 +159,14 @@ func (r *Run) Round() (Result, error) {
 	}
 	debug.FreeOSMemory()
 	resetPeak()
-	before := writtenBytes()
+	before := WrittenBytes()
 	err := r.w.round(r)
 	r.number++
 	if err == nil && r.w.fresh {
 		err = r.close()
 	}
-	r.summary.WrittenBytes += writtenBytes() - before
-	r.summary.PeakRSS = max(r.summary.PeakRSS, peakBytes())
+	r.summary.WrittenBytes += WrittenBytes() - before
+	r.summary.PeakRSS = max(r.summary.PeakRSS, PeakBytes())
 	if err != nil {
 		return Result{}, err
 	}
@@ -214,11 +214,11 @@ func (r *Run) close() error {
 
 // Finish closes the engine, checks what it kept, and returns the summary.
 func (r *Run) Finish() (Summary, error) {
-	before := writtenBytes()
+	before := WrittenBytes()
 	if err := r.close(); err != nil {
 		return Summary{}, err
 	}
-	r.summary.WrittenBytes += writtenBytes() - before
+	r.summary.WrittenBytes += WrittenBytes() - before
 	if !r.w.fresh {
 		if err := r.check(); err != nil {
 			return Summary{}, err
