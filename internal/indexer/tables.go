@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"sync/atomic"
 
@@ -375,10 +374,10 @@ func (b *tableBuild) read() error {
 
 	memory := b.in.sortBytes() * min(len(b.parts), maxSorts) / len(b.parts)
 	for _, p := range b.parts {
-		p.sorter = sorter.New(memory, workers(), b.to.NewTemporary)
+		p.sorter = sorter.New(memory, parallel.Workers(), b.to.NewTemporary)
 	}
 	documents := newRanges(idRange{high: last + "\x01"})
-	return b.share(workers(), func(ctx context.Context, _ int) error { return b.extract(ctx, documents) })
+	return b.share(parallel.Workers(), func(ctx context.Context, _ int) error { return b.extract(ctx, documents) })
 }
 
 // lastDocument returns the last folded ID of the collection in the snapshot.
@@ -394,9 +393,6 @@ func (b *tableBuild) lastDocument() (folded string, err error) {
 	})
 	return folded, err
 }
-
-// workers is how many goroutines work for a build.
-func workers() int { return min(runtime.GOMAXPROCS(0), parallel.MaxWorkers) }
 
 // share calls fn for the numbers below n, on all cores, until one call fails, and returns its error.
 func (b *tableBuild) share(n int, fn func(ctx context.Context, i int) error) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/parallel"
 	"github.com/jaydb/jay/internal/sorter"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/storage"
@@ -49,7 +50,7 @@ func (b *tableBuild) write() (err error) {
 	}
 	defer gather() // if one panics
 	for _, p := range b.parts {
-		ranges, err := p.sorter.Split(b.ctx, workers(), int(TableBytes/16))
+		ranges, err := p.sorter.Split(b.ctx, parallel.Workers(), int(TableBytes/16))
 		if err != nil {
 			return sortError(err)
 		}

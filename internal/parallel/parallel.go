@@ -26,8 +26,11 @@ func Do(n, part int, fn func(lo, hi int) error) error {
 
 // DoChunks is Do with a function for each goroutine that takes chunks.
 func DoChunks(n, part int, newWorker func() func(lo, hi int) error) error {
-	return DoWaiting(min(runtime.GOMAXPROCS(0), MaxWorkers), n, part, newWorker)
+	return DoWaiting(Workers(), n, part, newWorker)
 }
+
+// Workers is how many goroutines work for one call that computes.
+func Workers() int { return min(runtime.GOMAXPROCS(0), MaxWorkers) }
 
 // DoWaiting is DoChunks on at most so many goroutines, for chunks that wait for the disk more than they compute:
 // there may be more of them than processors.

@@ -21,7 +21,6 @@ import (
 	"bytes"
 	"context"
 	"math"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -151,7 +150,7 @@ func (c *count) walkGaps(own int64) (err error) {
 // divide walks what is left of w, which stands on a key, and all gaps, by several
 // goroutines.
 func (c *count) divide(w *walk) error {
-	workers := min(runtime.GOMAXPROCS(0), parallel.MaxWorkers)
+	workers := parallel.Workers()
 	return parallel.Do(workers, 1, func(from, to int) error {
 		for i := from; i < to; i++ {
 			if i > 0 {

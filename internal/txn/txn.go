@@ -52,8 +52,6 @@ type Tx struct {
 	moment    core.Moment           // of all reads
 	lazy      bool                  // the commit does not wait for the disk
 	once      *write.Once           // the commit happens once; nil for none
-
-	prefetched *write.Prefetched // before the commit; nil for nothing
 }
 
 // Database returns the database of the transaction.

@@ -256,10 +256,11 @@ func (t *Tx) commit(ctx context.Context, caller *turns.Caller) (wrote bool, err 
 	if err := t.reads.prepare(ctx, t.db.Env, t.snapshot); err != nil {
 		return true, err
 	}
-	if t.prefetched, err = t.db.Writer.Prefetch(ctx, t.ops); err != nil {
+	prefetched, err := t.db.Writer.Prefetch(ctx, t.ops)
+	if err != nil {
 		return true, err
 	}
-	defer t.prefetched.Close(t.ops)
+	defer prefetched.Close(t.ops)
 	inTurn := caller.Held()
 	t.ops[0].Once = t.once
 	commit := func() error {
@@ -275,7 +276,7 @@ func (t *Tx) commit(ctx context.Context, caller *turns.Caller) (wrote bool, err 
 			if err := t.exchanges.check(in); err != nil {
 				return err
 			}
-			in.Use(t.prefetched)
+			in.Use(prefetched)
 			return in.Run(t.ops)
 		})
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -65,7 +64,7 @@ func (p prefetching) worthwhile(n int) (least, goroutines, part int) {
 	if p.slow {
 		return 1, readsAtOnce, min(1+n/readsAtOnce/4, opsPerPart)
 	}
-	return ManyOps, min(runtime.GOMAXPROCS(0), parallel.MaxWorkers), opsPerPart
+	return ManyOps, parallel.Workers(), opsPerPart
 }
 
 func (p prefetching) read(ctx context.Context, ops []*Op) (_ *Prefetched, err error) {
