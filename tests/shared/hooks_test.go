@@ -2,6 +2,7 @@ package shared_test
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jaydb/jay/storage"
 )
@@ -9,9 +10,12 @@ import (
 // hooked is a driver whose engines call functions around transactions. Each may be nil. They must not change once an engine is open.
 type hooked struct {
 	storage.Driver
-	before func() // before each transaction of a caller: one with a context of byCaller
-	within func() // after each run of its function, before the commit
+	before  func() // before each transaction of a caller: one with a context of byCaller
+	between func() // after a run of its function whose transaction is given up, before the run that is committed
 }
+
+// errAgain gives up a transaction that runs once more.
+var errAgain = errors.New("runs again")
 
 type callerKey struct{}
 
@@ -40,11 +44,17 @@ func (e *hookedEngine) Update(ctx context.Context, sync bool, fn func(storage.Tx
 	if e.driver.before != nil {
 		e.driver.before()
 	}
-	return e.Engine.Update(ctx, sync, func(tx storage.Tx) error {
-		err := fn(tx)
-		if e.driver.within != nil {
-			e.driver.within()
+	if e.driver.between != nil {
+		err := e.Engine.Update(ctx, sync, func(tx storage.Tx) error {
+			if err := fn(tx); err != nil {
+				return err
+			}
+			return errAgain
+		})
+		if !errors.Is(err, errAgain) {
+			return err
 		}
-		return err
-	})
+		e.driver.between()
+	}
+	return e.Engine.Update(ctx, sync, fn)
 }
