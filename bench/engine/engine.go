@@ -128,7 +128,7 @@ const Jay = "jay"
 // Makers returns all engines, the yardstick first, variants last.
 func Makers() []Maker {
 	return append([]Maker{
-		pebbleMaker, jayMaker, bboltMaker, bboltTunedMaker, badgerMaker, badgerholdMaker, buntdbMaker, moderncMaker, mattnMaker,
+		pebbleMaker, jayMaker, bboltMaker, bboltTunedMaker, badgerMaker, badgerholdMaker, buntdbMaker, moderncMaker, mattnMaker, fileMaker,
 	}, jayVariants...)
 }
 

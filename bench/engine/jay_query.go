@@ -51,6 +51,23 @@ func (e *jayEngine) Count(q Query) (int, error) {
 	return int(n), err
 }
 
+// Groups implements Grouper.
+func (e *jayEngine) Groups(by, sum string) (map[string]Group, error) {
+	rows := jay.Select[struct {
+		By  string
+		N   int
+		Sum float64
+	}](e.db.Query(collection).GroupBy(by), by+" as By", "count() as N", "sum("+sum+") as Sum")
+	groups := make(map[string]Group)
+	for row, err := range rows.Iter(e.ctx) {
+		if err != nil {
+			return nil, err
+		}
+		groups[row.By] = Group{row.N, row.Sum}
+	}
+	return groups, nil
+}
+
 // Edge implements Pager.
 func (e *jayEngine) Edge(newest bool, limit int, fn Visit) error {
 	order := "id()"

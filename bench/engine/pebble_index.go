@@ -2,10 +2,12 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/tidwall/gjson"
@@ -147,8 +149,56 @@ func (e *pebbleEngine) Query(q Query, fn Visit) (err error) {
 	return it.Error()
 }
 
+// Groups implements Grouper.
+func (e *pebbleEngine) Groups(by, sum string) (map[string]Group, error) {
+	groups := make(map[string]Group)
+	err := e.walk("", func(_ func() string, value []byte) error {
+		fields := gjson.GetManyBytes(value, by, sum)
+		g := groups[fields[0].Str]
+		g.Documents++
+		g.Sum += fields[1].Num
+		groups[fields[0].Str] = g
+		return nil
+	})
+	return groups, err
+}
+
+// sorted tests every document, and keeps those that come first.
+func (e *pebbleEngine) sorted(q *Query, fn Visit) error {
+	type found struct {
+		id    string
+		value float64
+		body  []byte
+	}
+	var first []found
+	err := e.walk("", func(id func() string, value []byte) error {
+		if !satisfies(value, q) {
+			return nil
+		}
+		n := gjson.GetBytes(value, q.Field).Num
+		at, _ := slices.BinarySearchFunc(first, n, func(f found, n float64) int { return cmp.Compare(n, f.value) })
+		if at == q.Limit {
+			return nil
+		}
+		if len(first) == q.Limit {
+			first = first[:q.Limit-1]
+		}
+		first = slices.Insert(first, at, found{id(), n, bytes.Clone(value)})
+		return nil
+	})
+	for _, f := range first {
+		if err == nil {
+			err = fn(func() string { return f.id }, f.body)
+		}
+	}
+	return err
+}
+
 // filter tests every document.
 func (e *pebbleEngine) filter(q *Query, fn Visit) (err error) {
+	if q.Descending {
+		return e.sorted(q, fn)
+	}
 	return e.walk("", func(id func() string, value []byte) error {
 		if !satisfies(value, q) {
 			return nil

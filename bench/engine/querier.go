@@ -39,6 +39,18 @@ type Querier interface {
 	Count(q Query) (int, error)
 }
 
+// Group is a group of documents.
+type Group struct {
+	Documents int
+	Sum       float64
+}
+
+// Grouper is what an engine has if it makes groups without an index.
+type Grouper interface {
+	// Groups returns the groups of all documents by the text in a field, with the sums of the numbers in another one.
+	Groups(by, sum string) (map[string]Group, error)
+}
+
 // Pager is what an engine has if it reads the documents at either end of the order of
 // IDs.
 type Pager interface {

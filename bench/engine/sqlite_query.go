@@ -95,3 +95,22 @@ func (e *sqliteEngine) Count(q Query) (n int, err error) {
 	err = statement.QueryRow(arguments...).Scan(&n)
 	return n, err
 }
+
+// Groups implements Grouper.
+func (e *sqliteEngine) Groups(by, sum string) (groups map[string]Group, err error) {
+	rows, err := e.reader.Query(fmt.Sprintf("SELECT %s, count(*), sum(%s) FROM orders GROUP BY 1", extract(by), extract(sum)))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	groups = make(map[string]Group)
+	for rows.Next() {
+		var name string
+		var g Group
+		if err := rows.Scan(&name, &g.Documents, &g.Sum); err != nil {
+			return nil, err
+		}
+		groups[name] = g
+	}
+	return groups, rows.Err()
+}

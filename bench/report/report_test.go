@@ -62,7 +62,7 @@ func TestReport_Judge(t *testing.T) {
 	r.Judge()
 	met := make(map[string]bool)
 	for _, v := range r.Targets {
-		if v.Measured {
+		if v.Measured && v.Issue != 41 { // which has other limits for some
 			met[v.Name] = v.Met
 		}
 	}

@@ -21,8 +21,8 @@ var summary = struct {
 		"random get, in cache", "random get, beyond the cache", "hot get, zipfian 0.99", "typed get", "collection scan",
 		"update, batches, unsynced", "update, durable, 32 goroutines", "delete, durable, 32 goroutines", "mixed 95/5, 8 goroutines, unsynced",
 		"query: equality on an index, 10 documents", "query: range and order by an index, top 10",
-		"query: count over an index, 1 of 8", "query: scan with a filter, 1 of 1,000",
-		"open after a clean close", "open after kill -9",
+		"query: count over an index, 1 of 8", "query: scan with a filter, 1 of 1,000", workload.RowSorted, workload.RowGroups,
+		workload.RowOpenShort, "open after a clean close", "open after kill -9",
 	},
 	[]struct{ name, title string }{
 		{engine.Jay, "Jay"}, {engine.Raw, "bare Pebble"}, {"bbolt", "bbolt"}, {"bbolt-tuned", "bbolt, tuned"}, {"badger", "badger"},

@@ -101,6 +101,17 @@ var targets = slices.Concat(bulkWriterTargets(), sessionTargets(), patchTargets(
 	{20, workload.RowEqual, "jay ÷ SQLite in C", 0.9, jayBy("sqlite-mattn")},
 	{20, workload.RowTop, "jay ÷ SQLite in C", 0.9, jayBy("sqlite-mattn")},
 	{20, workload.RowCount, "jay ÷ SQLite in C", 1, jayBy("sqlite-mattn")},
+	{41, workload.RowAlone, "jay ÷ file", 1.05, jayBy(engine.FileLog)},
+	{41, workload.RowAlone, "jay ÷ SQLite in C", 1, jayBy("sqlite-mattn")},
+	{41, workload.RowFilter, "jay ÷ SQLite in C", 0.7, jayBy("sqlite-mattn")},
+	{41, workload.RowSorted, "jay ÷ SQLite in C", 0.7, jayBy("sqlite-mattn")},
+	{41, workload.RowGroups, "jay ÷ SQLite in C", 0.7, jayBy("sqlite-mattn")},
+	{41, rowBulk, "jay ÷ pebble", 2, jayBy(engine.Raw)},
+	{41, workload.RowIndexed, "jay ÷ SQLite in C", 0.6, jayBy("sqlite-mattn")},
+	{41, "update, batches, in cache, unsynced", "jay ÷ pebble", 2.3, jayBy(engine.Raw)},
+	{41, workload.RowEqual, "jay ÷ pebble", 1.15, jayBy(engine.Raw)},
+	{41, workload.RowEqual, "jay ÷ SQLite in C", 0.95, jayBy("sqlite-mattn")},
+	{41, workload.RowOpenShort, "jay, in milliseconds", 15, median(1e-3)},
 })
 
 // bulkWriterTargets ask that the bulk writer is as quick as the best batches.
@@ -226,6 +237,17 @@ func latency(variant string, figure func(p stats.Percentiles) float64) func(r *R
 			return 0, false
 		}
 		return figure(jay.Summary.Latency), true
+	}
+}
+
+// median returns Jay's median, each microsecond as so many units.
+func median(unit float64) func(r *Report, row string) (float64, bool) {
+	return func(r *Report, row string) (float64, bool) {
+		jay := r.line(row, engine.Jay)
+		if jay == nil {
+			return 0, false
+		}
+		return unit * jay.Spread.Median, true
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/jaydb/jay/bench/engine"
 	"github.com/jaydb/jay/bench/fixture"
 )
@@ -145,6 +147,18 @@ func (m *memory) Count(q engine.Query) (n int, err error) {
 
 // makerOf returns a maker whose stores all are m, but begin empty in a new
 // directory.
+// Groups implements engine.Grouper.
+func (m *memory) Groups(by, sum string) (map[string]engine.Group, error) {
+	groups := make(map[string]engine.Group)
+	err := m.Scan("", func(_ func() string, body []byte) error {
+		name := gjson.GetBytes(body, by).Str
+		g := groups[name]
+		groups[name] = engine.Group{Documents: g.Documents + 1, Sum: g.Sum + gjson.GetBytes(body, sum).Num}
+		return nil
+	})
+	return groups, err
+}
+
 func makerOf(m *memory) engine.Maker {
 	last := ""
 	return engine.Maker{Name: "memory", Open: func(s engine.Settings) (engine.Engine, error) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/jaydb/jay/bench/engine"
@@ -16,6 +17,8 @@ const (
 	RowTop    = "query: range and order by an index, top 10"
 	RowCount  = "query: count over an index, 1 of 8"
 	RowFilter = "query: scan with a filter, 1 of 1,000"
+	RowSorted = "query: filter and order without an index, top 10"
+	RowGroups = "query: groups and a sum without an index"
 
 	RowIndexed       = "bulk load, 3 indexes, unsynced"
 	RowIndexedSynced = "bulk load, 3 indexes, synced"
@@ -46,13 +49,18 @@ func (l *list) addQueries() {
 	add := func(name string, ops int, pick func(a *asker) question) {
 		w := query
 		w.Name, w.Ops, w.pick, w.round = name, ops, pick, asking
-		w.indexes = name != RowFilter
+		w.indexes = name != RowFilter && name != RowSorted
 		l.add(w)
 	}
 	add(RowEqual, max(200, l.p.Docs/10), (*asker).equal)
 	add(RowTop, max(200, l.p.Docs/10), (*asker).top)
 	add(RowCount, max(20, l.p.Docs/1000), (*asker).count)
 	add(RowFilter, 5, (*asker).filter)
+	add(RowSorted, 5, (*asker).sorted)
+	groups := query
+	groups.Name, groups.Ops, groups.indexes, groups.round = RowGroups, 5, false, grouping
+	groups.engines = []string{engine.Raw, engine.Jay, "sqlite-modernc", "sqlite-mattn"}
+	l.add(groups)
 	for _, synced := range []bool{false, true} {
 		w := Workload{
 			Name: RowIndexed, Group: "queries", Writes: true, fresh: true, queries: true, indexes: true, LatencyOf: "batch",
@@ -153,6 +161,43 @@ func (a *asker) filter() question {
 	q, numbers := a.between(filterShare)
 	q.expect(numbers)
 	return q
+}
+
+// sorted asks for the greatest totals of a half of all documents.
+func (a *asker) sorted() question {
+	const half = 2
+	q, numbers := a.between(half)
+	q.Descending, q.Limit = true, topDocs
+	q.expect(numbers[max(0, len(numbers)-topDocs):])
+	return q
+}
+
+// grouping asks for the groups of all documents by their state.
+func grouping(r *Run) error {
+	want := make(map[string]engine.Group)
+	for number := range r.w.Docs {
+		g := want[fixture.State(number)]
+		g.Documents++
+		g.Sum += fixture.Total(number)
+		want[fixture.State(number)] = g
+	}
+	for r.result.Ops < r.w.Ops && !r.over() {
+		start := time.Now()
+		got, err := r.engine.(engine.Grouper).Groups("State", "Total")
+		took := time.Since(start)
+		if err != nil {
+			return err
+		}
+		for name, g := range want { // sums in floating point depend on the order
+			if is := got[name]; is.Documents != g.Documents || math.Abs(is.Sum-g.Sum) > 1e-9*g.Sum || len(got) != len(want) {
+				return fmt.Errorf("group %q: %+v, want %+v, %d groups of %d", name, is, g, len(got), len(want))
+			}
+		}
+		r.result.Nanos += took
+		r.latency.Record(took)
+		r.result.Ops++
+	}
+	return nil
 }
 
 // asking asks the workload's questions, after some whose answers are looked at

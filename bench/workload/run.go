@@ -101,7 +101,7 @@ func (r *Run) Start(reuse bool) error {
 	if err := r.open(); err != nil {
 		return err
 	}
-	if err := r.bulk(0, r.w.Docs); err != nil {
+	if err := r.load(); err != nil {
 		return fmt.Errorf("load: %w", err)
 	}
 	if r.w.Killed {
@@ -118,6 +118,21 @@ func (r *Run) Start(reuse bool) error {
 		return errors.Join(r.close(), r.keep())
 	}
 	return r.settle()
+}
+
+// load loads the documents.
+func (r *Run) load() error {
+	if !r.w.rested || r.w.Docs <= shortLog {
+		return r.bulk(0, r.w.Docs)
+	}
+	first := r.w.Docs - shortLog
+	if err := r.bulk(0, first); err != nil {
+		return err
+	}
+	if err := r.engine.Rest(); err != nil {
+		return err
+	}
+	return r.bulk(first, shortLog)
 }
 
 // createIndexes makes the indexes if the workload has any.

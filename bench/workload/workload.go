@@ -56,6 +56,7 @@ type Workload struct {
 
 	fresh    bool // each round begins with an empty directory
 	loaded   bool // Docs documents are there, and at rest, before the first round
+	rested   bool // all but the last shortLog documents are at rest when it is closed
 	closed   bool // the round opens the engine itself
 	anyIDs   bool // which document has which ID isn't known
 	queries  bool // needs engine.Querier
@@ -201,6 +202,11 @@ func (l *list) addDurable() {
 		})
 	}
 	l.add(Workload{
+		Rounds: max(20, l.p.Rounds), Name: RowAlone, Group: "durable", Writes: true, Baseline: engine.FileLog, Subject: engine.Jay,
+		Docs: min(500, l.few()), Settings: engine.Settings{Synced: true}, anyIDs: true, fresh: true, round: insertSingly,
+		engines: []string{engine.FileLog, engine.Jay, engine.Raw, "sqlite-mattn"},
+	})
+	l.add(Workload{
 		Name: "durable insert under a bulk load", Group: "durable", Writes: true,
 		Settings: engine.Settings{Synced: true}, anyIDs: true, fresh: true, round: insertUnderLoad,
 	})
@@ -213,6 +219,9 @@ func (l *list) addDurable() {
 
 // RowBesideWriter is the inserts under a bulk load by Jay's bulk writer, which makes room.
 const RowBesideWriter = "durable insert beside a bulk writer"
+
+// RowAlone is durable inserts by one goroutine, in many short rounds, with a file as the limit.
+const RowAlone = "durable insert, 1 goroutine, and a file"
 
 func plural(n int, noun string) string {
 	if n != 1 {
@@ -321,13 +330,19 @@ func sizeName(bytes int) string {
 	return fmt.Sprintf("%d B", bytes)
 }
 
+// RowOpenShort is an open of files in which nearly all documents are in tables.
+const RowOpenShort = "open after a clean close, 1 MB in the log"
+
+const shortLog = 1500
+
 func (l *list) addOpens() {
 	open := Workload{Group: "open", Unit: "open", Ops: 1, loaded: true, closed: true,
 		Settings: engine.Settings{Synced: true}, round: opening}
-	clean, killed := open, open
+	short, clean, killed := open, open, open
+	short.Name, short.rested, short.engines = RowOpenShort, true, []string{engine.Jay, engine.Raw}
 	clean.Name = "open after a clean close"
 	killed.Name, killed.Killed = "open after kill -9", true
-	l.add(clean, killed)
+	l.add(short, clean, killed)
 }
 
 // GroupGrowth is the group of what is repeated with ever more documents.
