@@ -98,10 +98,15 @@ func NewGroups(groupBy []Field, columns []Column, maxBytes int) (*Groups, error)
 	g.axes, g.axisOf = axesOf(groupBy)
 	g.choice = make([]int, len(g.axes))
 	if g.by == 0 {
-		g.groups[""] = &group{cells: make([]cell, len(columns))}
-		g.ordered = append(g.ordered, g.groups[""])
+		g.addOnly()
 	}
 	return g, nil
+}
+
+// addOnly adds the group of all documents, without a group by.
+func (g *Groups) addOnly() {
+	g.groups[""] = &group{cells: make([]cell, len(g.columns))}
+	g.ordered = append(g.ordered, g.groups[""])
 }
 
 // keyShown returns the field of the group by that the next column shows, or -1. Of equal fields each column shows another one, in their order:

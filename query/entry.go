@@ -64,10 +64,13 @@ func (g *Groups) within() error {
 	return g.pace.Err()
 }
 
-// Reset removes all groups. It must not be called without a group by, which always has one.
+// Reset removes all documents and their groups. What Merge has read of g stays valid.
 func (g *Groups) Reset() {
 	clear(g.groups)
 	g.ordered, g.entry, g.used, g.listed = g.ordered[:0], nil, 0, 0
+	if g.by == 0 {
+		g.addOnly()
+	}
 }
 
 // Join takes over columns of the same groups from other: column [i] of other becomes the column of

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 )
@@ -157,6 +158,7 @@ type Pace struct {
 	ctx     context.Context
 	work    int
 	charge  func(work int) error // see Charge, or nil
+	whole   *Pace                // see Within, or nil
 	err     error                // why the work was stopped
 	stopped atomic.Pointer[error]
 }
@@ -167,6 +169,10 @@ func (p *Pace) Begin(ctx context.Context) { p.ctx = ctx }
 // Charge makes p pass the work that it counts to spend, at each check and by Settle.
 // An error of spend stops the work.
 func (p *Pace) Charge(spend func(work int) error) { p.charge = spend }
+
+// Within makes p stop where whole is stopped by Stop: p is of another goroutine that does a part of the work of whole.
+// It does not charge for it.
+func (p *Pace) Within(whole *Pace) { p.whole = whole }
 
 // Settle passes the work since the last check to the function of Charge, and returns
 // Err.
@@ -180,6 +186,17 @@ func (p *Pace) Settle() error {
 // Stop stops the work with cause, at the next check. The first cause counts. It
 // is safe for concurrent use.
 func (p *Pace) Stop(cause error) { p.stopped.CompareAndSwap(nil, &cause) }
+
+// stopCause returns the cause of Stop, or nil.
+func (p *Pace) stopCause() error {
+	if p == nil {
+		return nil
+	}
+	if cause := p.stopped.Load(); cause != nil {
+		return *cause
+	}
+	return nil
+}
 
 // Err returns why the work was stopped: the context's error or the cause of Stop.
 // It returns nil as long as the work may go on.
@@ -205,9 +222,7 @@ func (p *Pace) Spend(n int) bool {
 // poll checks the context, Stop and the function of Charge.
 func (p *Pace) poll() bool {
 	if p.err == nil {
-		if cause := p.stopped.Load(); cause != nil {
-			p.err = *cause
-		} else if p.ctx != nil {
+		if p.err = cmp.Or(p.stopCause(), p.whole.stopCause()); p.err == nil && p.ctx != nil {
 			p.err = p.ctx.Err()
 		}
 		if p.err == nil && p.charge != nil {

@@ -3,6 +3,7 @@ package query
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Shares computes the contribution of single documents to groups, by the rules of [Groups]: the
@@ -139,9 +140,25 @@ func (g *Groups) AddShare(members []Value, s Share) error {
 	return g.pace.Err()
 }
 
+// Fork returns Groups like g without documents. Another goroutine may use them, while none calls a method of g. Merge adds them to g.
+func (g *Groups) Fork() *Groups {
+	f := &Groups{
+		columns: g.columns, keys: g.keys, by: g.by, reader: g.reader.Clone(), groups: make(map[string]*group), limit: g.limit,
+		axes: slices.Clone(g.axes), axisOf: g.axisOf, choice: make([]int, len(g.choice)),
+	}
+	for _, p := range g.pickers {
+		if p != nil {
+			p = &picker{fn: p.fn, pairs: p.pairs.Fork()}
+		}
+		f.pickers = append(f.pickers, p)
+	}
+	f.Reset()
+	return f
+}
+
 // Merge adds the groups of other to g, as if everything that was added to other had been added to
 // g. other must have as many fields of the group by and as many columns, with the same functions.
-// other must not be used any more. It returns a *LimitError if the groups exceed their memory.
+// other must not be used any more, but for Reset. Merge returns a *LimitError if the groups exceed their memory.
 func (g *Groups) Merge(other *Groups) error {
 	for _, from := range other.ordered {
 		to := g.chosen(func(i int) Value { return from.keys[i] })
