@@ -35,12 +35,20 @@ func Workers() int { return min(runtime.GOMAXPROCS(0), MaxWorkers) }
 // DoWaiting is DoChunks on at most so many goroutines, for chunks that wait for the disk more than they compute:
 // there may be more of them than processors.
 func DoWaiting(workers, n, part int, newWorker func() func(lo, hi int) error) error {
-	parts := (n + part - 1) / max(1, part)
-	workers = min(workers, parts)
-	if workers <= 1 {
+	parts := chunks(n, part)
+	if workers = min(workers, parts); workers <= 1 {
 		return newWorker()(0, n)
 	}
 	w := &sharing{n: n, part: part, newWorker: newWorker, errs: make([]error, parts)}
+	return w.run(workers)
+}
+
+// chunks is the number of chunks of [0, n).
+func chunks(n, part int) int { return (n + part - 1) / max(1, part) }
+
+// run does all chunks, on so many goroutines.
+func (w *sharing) run(workers int) error {
+	parts := len(w.errs)
 	w.failed.Store(int64(parts))
 	w.parts.Add(parts)
 	// One goroutine more than there is work for. The scheduler expects the
@@ -59,6 +67,7 @@ func DoWaiting(workers, n, part int, newWorker func() func(lo, hi int) error) er
 // sharing is one call of DoChunks.
 type sharing struct {
 	n, part   int
+	yields    bool // see DoSpare
 	newWorker func() func(lo, hi int) error
 
 	next, failed atomic.Int64   // chunks taken; the first chunk known to have failed
@@ -122,6 +131,9 @@ func (w *sharing) help() {
 		w.helpWith(i, &fn, &e)
 		if !e.Returned() {
 			return
+		}
+		if w.yields {
+			runtime.Gosched()
 		}
 	}
 }
