@@ -117,6 +117,9 @@ func (er entryRun) fill(ctx context.Context, groups *query.Groups, entries *entr
 	case er.r.plan.Kept != nil:
 		return keptRun(er).fill(ctx, er.r.plan.Kept, groups)
 	}
+	if err := er.sharedGroups(ctx, groups); err != nil {
+		return err
+	}
 	return er.addDocuments(ctx, groups.Add, groups.Bytes)
 }
 
@@ -125,15 +128,19 @@ func (er entryRun) addDocuments(ctx context.Context, add func(query.Doc) error, 
 	r := er.r
 	return r.each(ctx, func(doc query.Doc) error {
 		held := bytes()
-		err := add(doc)
-		if err == nil {
-			return r.payer.Pay(bytes() - held)
+		if err := add(doc); err != nil {
+			return groupError(doc, err, r.pace.Err())
 		}
-		if err == r.pace.Err() {
-			return err
-		}
-		return fmt.Errorf("%w: document %q: %w", errs.ErrQuery, doc.Meta.AppendMeta(nil, query.MetaID), err)
+		return r.payer.Pay(bytes() - held)
 	})
+}
+
+// groupError returns the error of a document that cannot be added to groups; stopped is that of the pace.
+func groupError(doc query.Doc, err, stopped error) error {
+	if err == nil || err == stopped {
+		return err
+	}
+	return fmt.Errorf("%w: document %q: %w", errs.ErrQuery, doc.Meta.AppendMeta(nil, query.MetaID), err)
 }
 
 // groupWork is what a row of a group counts for where its size is not looked at.

@@ -59,6 +59,7 @@ type Run struct {
 	header   metadata.Header // scratch
 	row      Row             // the last one of streamed answers
 	sorter   *query.Sorter
+	bound    *sortBound // of a sort for the first answers; nil for none
 
 	pace query.Pace // of all that works on documents; ends with the context, and with the run
 
@@ -537,22 +538,29 @@ func (r *Run) matches(folded []byte, h *metadata.Header, body []byte) bool {
 	if !r.pace.Spend(len(body)) {
 		return true
 	}
-	if r.gone && docs.IsGone(h, r.moment) {
+	if r.leavesOut(folded, h) {
 		return false
 	}
-	if r.overlay.Written != nil && r.overlay.Written[string(folded)] {
-		return false
-	}
-	if r.unweighed.met != nil {
-		if _, found := r.unweighed.met[string(folded)]; found {
-			return false
-		}
-	}
-	if r.matcher == nil {
+	if r.matcher == nil && r.bound == nil {
 		return true
 	}
 	r.meta.folded, r.meta.header = folded, h
-	return r.matcher.Match(query.Doc{Body: body, Meta: &r.meta}) || r.pace.Err() != nil
+	doc := query.Doc{Body: body, Meta: &r.meta}
+	found := (r.matcher == nil || r.matcher.Match(doc)) && !(r.bound != nil && r.bound.isBefore(r.sorter, &r.bound.scratch, doc))
+	return found || r.pace.Err() != nil
+}
+
+// leavesOut reports whether a document of the snapshot is none of the run, whatever the condition: it has expired, the transaction has
+// written it, or it was met before. It is safe for concurrent use.
+func (r *Run) leavesOut(folded []byte, h *metadata.Header) bool {
+	if r.gone && docs.IsGone(h, r.moment) || r.overlay.Written != nil && r.overlay.Written[string(folded)] {
+		return true
+	}
+	if r.unweighed.met == nil {
+		return false
+	}
+	_, found := r.unweighed.met[string(folded)]
+	return found
 }
 
 // doc returns a document as package query wants it. It is valid until the next
@@ -574,8 +582,11 @@ func (r *Run) nextDocument(ctx context.Context) (*docs.Document, error) {
 
 // nextStored returns the next answer of the snapshot.
 func (r *Run) nextStored(ctx context.Context) (*docs.Document, error) {
+	if doc, shared, err := r.nextShared(ctx); shared {
+		return doc, err
+	}
 	doc, err := r.nextCandidate(ctx, func() docs.Filter {
-		if r.all {
+		if r.all && r.bound == nil {
 			switch r.source.(type) {
 			case *indexSource, *changeSource: // those of lookups
 				return nil // documents are decoded where they are to be, and not before
@@ -869,8 +880,11 @@ func (r *Run) countDocuments(ctx context.Context) (int64, error) {
 		r.stats.counted = true
 		return s.countEntries(ctx)
 	}
-	n := int64(0)
-	err := r.each(ctx, func(query.Doc) error {
+	n, err := r.sharedCount(ctx)
+	if err != nil {
+		return 0, err
+	}
+	err = r.each(ctx, func(query.Doc) error {
 		n++
 		return nil
 	})

@@ -71,6 +71,25 @@ func (h *sortedDocuments) Pop() any {
 	return last
 }
 
+// sortBound is what a document must come before, or be equal to, to be among the first answers. The zero value bounds nothing.
+type sortBound struct {
+	key   []byte
+	exact bool
+
+	scratch []byte // of the run
+}
+
+// isBefore reports whether the bound comes before a document, by the keys of both. key is scratch. While the bound stays as it is,
+// it is safe for concurrent use with a sorter for each goroutine.
+func (b *sortBound) isBefore(sorter *query.Sorter, key *[]byte, doc query.Doc) bool {
+	if !b.exact {
+		return false
+	}
+	var exact bool
+	*key, exact = sorter.AppendKey((*key)[:0], doc)
+	return exact && bytes.Compare(b.key, *key) < 0
+}
+
 // size is about how much memory an item takes.
 func (s *sorted) size() int { return len(s.key) + len(s.doc.JSON()) + len(s.doc.FoldedID()) + 200 }
 
@@ -84,6 +103,10 @@ func (r *Run) sortedAnswers(ctx context.Context) (answers, error) {
 	}
 	h := &sortedDocuments{r: r}
 	likely := r.likely()
+	if keep > 0 {
+		r.bound = &sortBound{}
+		defer func() { r.bound = nil }()
+	}
 	for keep != 0 {
 		doc, err := r.nextDocument(ctx)
 		if err != nil {
@@ -94,6 +117,9 @@ func (r *Run) sortedAnswers(ctx context.Context) (answers, error) {
 		}
 		if err := cmp.Or(h.add(doc, keep), r.pace.Err()); err != nil {
 			return nil, err
+		}
+		if r.bound != nil && len(h.items) == keep {
+			r.bound.key, r.bound.exact = h.items[0].key, h.items[0].exact
 		}
 		if likely != nil && len(h.items) == keep {
 			if err := likely.bound(h.items[0].key); err != nil {

@@ -21,9 +21,11 @@ import (
 
 // scanSource yields the documents of a scan.
 type scanSource struct {
-	r    *Run
-	w    *docs.Cursor
-	want docs.Filter
+	r     *Run
+	w     *docs.Cursor
+	want  docs.Filter
+	begun bool   // lanes were asked for: see nextShared
+	lanes *lanes // nil for none
 }
 
 func (s *scanSource) next(ctx context.Context, want docs.Filter) (*docs.Document, error) {

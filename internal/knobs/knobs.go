@@ -55,6 +55,13 @@ var ClusterPause time.Duration
 // KeptRequests replaces the number of results of requests that are kept, unless it is 0.
 var KeptRequests uint64
 
+// Bounds of what a scan does on several goroutines.
+var (
+	ScanAlone     int64 = 512      // documents that one goroutine looks at before, if the answers are streamed
+	ScanPartBytes       = 64 << 10 // documents that a goroutine takes at a time, in bytes
+	ScanParts           = 16       // what is taken before the answers are handed over
+)
+
 // ChangeDocuments is how many documents a change by query, a drop or a rename writes in one
 // commit.
 var ChangeDocuments = 128

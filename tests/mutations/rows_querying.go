@@ -287,4 +287,44 @@ var querying = []mutation{
 		edits: []edit{{"internal/builder/index.go", "return query.EachField(condition, check(\"condition\", x.Where))", "_ = condition\n\treturn nil"}},
 		tests: []tests{{".", "TestCollection_EnsureIndex$"}},
 	},
+	{
+		name:  "scans: what was copied is looked at after a long document behind it",
+		edits: []edit{{"internal/exec/lanes.go", "\t\t\tn.lookAtCopies(p)\n\t\t\tn.look(p, folded, record)\n", "\t\t\tn.look(p, folded, record)\n"}},
+		tests: []tests{{"tests/query", "TestScan_OnSeveralGoroutines$"}},
+	},
+	{
+		name:  "scans: the error of a part is forgotten",
+		edits: []edit{{"internal/exec/lanes.go", "\t\t\tif p.err != nil {\n\t\t\t\treturn nil, p.err\n\t\t\t}\n\t\t\tl.given++", "\t\t\tl.given++"}},
+		tests: []tests{{"tests/query", "TestScan_Damaged$"}},
+	},
+	{
+		name:  "scans: several goroutines look at documents of other collections",
+		edits: []edit{{"internal/exec/lanes.go", "\tif !n.isMember() {\n\t\treturn\n\t}\n", ""}},
+		tests: []tests{{"tests/query", "TestScan_OnSeveralGoroutines$"}},
+	},
+	{
+		name:  "scans: several goroutines find what the transaction has written",
+		edits: []edit{{"internal/exec/lanes.go", "!n.pace.Spend(len(body)) || r.leavesOut(folded, &n.header)", "!n.pace.Spend(len(body))"}},
+		tests: []tests{{"tests/query", "TestScan_OfTransaction$"}},
+	},
+	{
+		name:  "scans: of documents that are equal in the order the first ones are left out",
+		edits: []edit{{"internal/exec/sort.go", "return exact && bytes.Compare(b.key, *key) < 0", "return exact && bytes.Compare(b.key, *key) <= 0"}},
+		tests: []tests{{"tests/query", "TestScan_OnSeveralGoroutines$"}},
+	},
+	{
+		name:  "scans: groups of a part are there once more in the next round",
+		edits: []edit{{"internal/exec/lanes.go", "\t\tp.groups.Reset()\n", ""}},
+		tests: []tests{{"tests/query", "TestScan_OnSeveralGoroutines$"}},
+	},
+	{
+		name:  "scans: what a part has taken is taken by another goroutine, too",
+		edits: []edit{{"internal/exec/lanes.go", "\tl.taken++\n\tsize := 0", "\tl.taken = min(l.taken+1, 2)\n\tsize := 0"}},
+		tests: []tests{{"tests/query", "TestScan_OnSeveralGoroutines$"}},
+	},
+	{
+		name:  "parallel: a processor is given twice",
+		edits: []edit{{"internal/parallel/spare.go", "int64(runtime.GOMAXPROCS(0))-1-taken", "int64(runtime.GOMAXPROCS(0))-1"}},
+		tests: []tests{{"internal/parallel", "TestDoSpare_Processors$"}},
+	},
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/knobs"
 )
 
 var (
@@ -25,8 +26,9 @@ var (
 	collectionsOf = jaytest.CollectionsText
 )
 
-// TestMain collects garbage seldom.
+// TestMain collects garbage seldom, and has scans of few documents looked at by several goroutines.
 func TestMain(m *testing.M) {
+	knobs.ScanAlone, knobs.ScanPartBytes = 3, 300
 	jaytest.CollectSeldom()
 	m.Run()
 }

@@ -1,0 +1,340 @@
+package exec
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/knobs"
+	"github.com/jaydb/jay/internal/parallel"
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/query"
+)
+
+// lanes look at the documents of a scan on several goroutines, as long as processors are free.
+//
+// They work in rounds, within a call of the one who wants the answers: no goroutine outlives it. In a round each goroutine
+// takes a part of the documents from the cursor, one goroutine at a time, copies them as they are stored, and looks at its
+// copies while another one takes the next part. What has come of the parts is handed over in the order of the scan, so that
+// the answers are those of one goroutine. If no processor is free, the caller looks at the documents where they are.
+type lanes struct {
+	r      *Run
+	scan   *scanSource
+	counts bool          // only the number of answers is wanted
+	groups *query.Groups // only groups are wanted, which these become; or nil
+	room   int           // parts of the next round
+	given  int           // parts of the last round that were handed over
+
+	mu    sync.Mutex // guards what follows, and the cursor of the scan, during a round
+	lanes []*lane
+	used  int // lanes that a goroutine of the round has
+	parts []part
+	taken int  // parts that have begun
+	full  bool // no other one begins
+	ended bool // the scan has
+}
+
+// part is a part of the documents, and what has come of it.
+type part struct {
+	docs   []*docs.Document // the answers; or
+	n      int64            // their number; or
+	groups *query.Groups    // those of them, empty without answers, and nil before the first one
+	looked int64            // documents
+	err    error            // why it ended early
+}
+
+// lane is the state of one goroutine.
+type lane struct {
+	of      *lanes
+	matcher *query.Matcher // nil for no condition
+	sorter  *query.Sorter  // nil for no bound
+	pace    query.Pace
+	meta    docMeta
+	header  metadata.Header
+	name    []byte // of the collection, as the last document has it
+	key     []byte // scratch
+
+	copies []byte   // IDs and documents
+	ends   [][2]int // for each document where its ID ends, and where it does
+}
+
+// newLanes returns the lanes of a scan, or nil if one goroutine is as good, or if the condition needs something that is there once.
+func (r *Run) newLanes() *lanes {
+	scan, is := r.source.(*scanSource)
+	if !is || r.fan != nil || r.loading.spec != nil || r.meta.scorer != nil || r.env.Fresh != nil || runtime.GOMAXPROCS(0) == 1 {
+		return nil
+	}
+	return &lanes{r: r, scan: scan, parts: make([]part, knobs.ScanParts), room: 1}
+}
+
+// sharedCount counts what matches of all documents of a scan. If there are no lanes, or nothing for them to do, it leaves all of them.
+func (r *Run) sharedCount(ctx context.Context) (n int64, err error) {
+	l := r.newLanes()
+	if l == nil || r.matcher == nil {
+		return 0, nil
+	}
+	l.counts = true
+	err = l.all(ctx, func(p *part) error {
+		n += p.n
+		return nil
+	})
+	return n, err
+}
+
+// sharedGroups gathers all documents of a scan into groups. If there are no lanes, it leaves all of them.
+func (er entryRun) sharedGroups(ctx context.Context, groups *query.Groups) error {
+	l := er.r.newLanes()
+	if l == nil {
+		return nil
+	}
+	l.groups = groups
+	return l.all(ctx, func(p *part) error {
+		if p.groups == nil {
+			return nil
+		}
+		held := groups.Bytes()
+		if err := groups.Merge(p.groups); err != nil {
+			return fmt.Errorf("%w: %w", errs.ErrQuery, err)
+		}
+		p.groups.Reset()
+		return er.r.payer.Pay(max(0, groups.Bytes()-held))
+	})
+}
+
+// nextShared returns the next answer of a scan, nil at the end. ok is false if no lanes look at it.
+func (r *Run) nextShared(ctx context.Context) (doc *docs.Document, ok bool, err error) {
+	scan, is := r.source.(*scanSource)
+	if !is || r.stats.documents < knobs.ScanAlone || r.matcher == nil && r.bound == nil {
+		return nil, false, nil
+	}
+	if !scan.begun {
+		scan.begun, scan.lanes = true, r.newLanes()
+	}
+	if scan.lanes == nil {
+		return nil, false, nil
+	}
+	doc, err = scan.lanes.next(ctx)
+	return doc, true, err
+}
+
+// next returns the next answer, nil at the end.
+func (l *lanes) next(ctx context.Context) (*docs.Document, error) {
+	for {
+		for l.given < l.taken {
+			p := &l.parts[l.given]
+			if len(p.docs) > 0 {
+				doc := p.docs[0]
+				p.docs[0], p.docs = nil, p.docs[1:]
+				return doc, nil
+			}
+			if p.err != nil {
+				return nil, p.err
+			}
+			l.given++
+		}
+		if l.ended {
+			return nil, nil
+		}
+		if err := l.round(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// all looks at all documents, and calls use with what has come of each part.
+func (l *lanes) all(ctx context.Context, use func(*part) error) error {
+	for !l.ended {
+		if err := l.round(ctx); err != nil {
+			return err
+		}
+		for i := range l.taken {
+			p := &l.parts[i]
+			if p.err != nil {
+				return p.err
+			}
+			if err := use(p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// round looks at the next parts.
+func (l *lanes) round(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for i := range l.taken {
+		l.parts[i] = part{groups: l.parts[i].groups}
+	}
+	l.used, l.taken, l.given, l.full = 0, 0, 0, false
+	room := l.room // 1 at first, so that short scans start no goroutine
+	l.room = min(4*room, len(l.parts))
+	err := parallel.DoSpare(room, 1, func(helpers int) func(lo, hi int) error {
+		n := l.lane(ctx)
+		return func(lo, hi int) error {
+			for range hi - lo {
+				n.work(ctx, helpers > 0)
+			}
+			return nil
+		}
+	})
+	for i := range l.taken {
+		l.r.stats.documents += l.parts[i].looked
+	}
+	return err
+}
+
+// lane returns a lane that no goroutine of this round has.
+func (l *lanes) lane(ctx context.Context) *lane {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.used == len(l.lanes) {
+		l.lanes = append(l.lanes, l.newLane())
+	}
+	n := l.lanes[l.used]
+	l.used++
+	n.pace.Begin(ctx)
+	return n
+}
+
+func (l *lanes) newLane() *lane {
+	n := &lane{of: l, meta: docMeta{env: l.r.env}}
+	n.pace.Within(&l.r.pace)
+	if l.r.matcher != nil {
+		n.matcher = l.r.matcher.Clone()
+		n.matcher.SetPace(&n.pace)
+	}
+	if l.r.bound != nil {
+		n.sorter = l.r.sorter.Clone()
+		n.sorter.SetPace(&n.pace)
+	}
+	return n
+}
+
+// work takes a part and looks at it, if one is left. With other goroutines it copies the part first.
+func (n *lane) work(ctx context.Context, others bool) {
+	p, err := n.take(ctx, others)
+	if p == nil {
+		return
+	}
+	n.lookAtCopies(p)
+	if p.err == nil {
+		p.err = err
+	}
+}
+
+// take takes a part. What it has not copied it has looked at. The error is to come after what was copied.
+func (n *lane) take(ctx context.Context, copies bool) (p *part, err error) {
+	l := n.of
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.full || l.ended {
+		return nil, nil
+	}
+	p = &l.parts[l.taken]
+	l.taken++
+	size := 0
+	more, err := l.scan.w.Records(ctx, func(folded, record []byte) bool {
+		// A long one is not copied, and is the last one of the round.
+		if long := len(record) >= knobs.ScanPartBytes; copies && !long {
+			n.copy(folded, record)
+		} else {
+			l.full = l.full || long
+			n.lookAtCopies(p)
+			n.look(p, folded, record)
+		}
+		size += len(folded) + len(record)
+		return size < knobs.ScanPartBytes && p.err == nil
+	})
+	l.ended = !more || p.err != nil
+	return p, err
+}
+
+// copy copies a document as it is stored.
+func (n *lane) copy(folded, record []byte) {
+	n.copies = append(n.copies, folded...)
+	id := len(n.copies)
+	n.copies = append(n.copies, record...)
+	n.ends = append(n.ends, [2]int{id, len(n.copies)})
+}
+
+// lookAtCopies looks at the documents that were copied, and removes them.
+func (n *lane) lookAtCopies(p *part) {
+	from := 0
+	for _, end := range n.ends {
+		if n.look(p, n.copies[from:end[0]], n.copies[end[0]:end[1]]); p.err != nil {
+			break
+		}
+		from = end[1]
+	}
+	n.copies, n.ends = n.copies[:0], n.ends[:0]
+}
+
+// look notes what comes of a document.
+func (n *lane) look(p *part, folded, record []byte) {
+	r := n.of.r
+	if p.err != nil {
+		return
+	}
+	body, err := n.header.Decode(record)
+	if err != nil {
+		p.err = fmt.Errorf("document %q: %w", folded, err)
+		return
+	}
+	if !n.isMember() {
+		return
+	}
+	p.looked++
+	if !n.pace.Spend(len(body)) || r.leavesOut(folded, &n.header) {
+		p.err = n.pace.Err()
+		return
+	}
+	n.meta.folded, n.meta.header = folded, &n.header
+	doc := query.Doc{Body: body, Meta: &n.meta}
+	found := n.matcher == nil || n.matcher.Match(doc)
+	if p.err = n.pace.Err(); !found || p.err != nil {
+		return
+	}
+	switch {
+	case n.of.counts:
+		p.n++
+	case n.of.groups != nil:
+		p.err = n.group(p, doc)
+	case n.sorter != nil && r.bound.isBefore(n.sorter, &n.key, doc):
+		p.err = n.pace.Err()
+	default:
+		var copied *docs.Document
+		if copied, p.err = r.docs.CopyDocument(folded, record); p.err == nil {
+			p.docs = append(p.docs, copied)
+		}
+	}
+}
+
+// isMember reports whether the document of the header is in the collection of the query.
+func (n *lane) isMember() bool {
+	from, name := n.of.r.q.From, n.header.Collection
+	if from == "" || n.name != nil && bytes.Equal(name, n.name) {
+		return true
+	}
+	if !docs.SameCollection(name, format.CollectionKey(from)) {
+		return false
+	}
+	n.name = bytes.Clone(name)
+	return true
+}
+
+// group adds a document to the groups of a part.
+func (n *lane) group(p *part, doc query.Doc) error {
+	if p.groups == nil {
+		p.groups = n.of.groups.Fork()
+	}
+	p.groups.SetPace(&n.pace)
+	return groupError(doc, p.groups.Add(doc), n.pace.Err())
+}
