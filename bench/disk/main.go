@@ -55,6 +55,7 @@ type options struct {
 
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == worker.Subcommand {
+		runtime.UnlockOSThread() // see worker.Main
 		exitOn(work(os.Stdin, os.Stdout))
 		return
 	}

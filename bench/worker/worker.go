@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/pprof"
 	"strings"
 
@@ -58,6 +59,7 @@ type response struct {
 // Main is what a worker process does instead of everything else. What engines
 // print goes to the standard error.
 func Main() error {
+	runtime.UnlockOSThread() // of DieWithParent, which is for the other program: a goroutine with a thread of its own is slow to wake
 	out := os.Stdout
 	os.Stdout = os.Stderr
 	return Serve(os.Stdin, out)
