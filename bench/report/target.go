@@ -103,6 +103,7 @@ var targets = slices.Concat(bulkWriterTargets(), sessionTargets(), patchTargets(
 	{20, workload.RowCount, "jay ÷ SQLite in C", 1, jayBy("sqlite-mattn")},
 	{41, workload.RowAlone, "jay ÷ file", 1.05, jayBy(engine.FileLog)},
 	{41, workload.RowAlone, "jay ÷ SQLite in C", 1, jayBy("sqlite-mattn")},
+	{41, workload.RowFirst, "jay ÷ SQLite in C", 1, jayBy("sqlite-mattn")},
 	{41, workload.RowFilter, "jay ÷ SQLite in C", 0.7, jayBy("sqlite-mattn")},
 	{41, workload.RowSorted, "jay ÷ SQLite in C", 0.7, jayBy("sqlite-mattn")},
 	{41, workload.RowGroups, "jay ÷ SQLite in C", 0.7, jayBy("sqlite-mattn")},
