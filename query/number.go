@@ -222,36 +222,72 @@ func smallDecimal(raw []byte) (n int64, pairs int, small bool) {
 	if len(raw)-i > 18 || len(raw)-i < 3 || raw[i] == '0' || raw[len(raw)-1] == '0' {
 		return 0, 0, false
 	}
-	point := 0
+	f, fits := toFixed(raw)
+	return f.units, f.pairs, fits && f.pairs > 0
+}
+
+// fixed is the number units / 100^pairs, with less than 10^18 units and 10 pairs.
+type fixed struct {
+	units int64
+	pairs int
+}
+
+// toFixed returns a number that is written without an exponent: with at most 18 digits, or 17 and a point.
+func toFixed(raw []byte) (f fixed, fits bool) {
+	i := 0
+	if len(raw) > 0 && raw[0] == '-' {
+		i = 1
+	}
+	if len(raw)-i > 18 || len(raw) == i {
+		return f, false
+	}
+	point := -1
 	for at := i; at < len(raw); at++ {
 		c := raw[at] - '0'
 		switch {
 		case c <= 9:
-			n = n*10 + int64(c)
-		case raw[at] == '.' && point == 0:
+			f.units = f.units*10 + int64(c)
+		case raw[at] == '.' && point < 0:
 			point = at
 		default:
-			return 0, 0, false
+			return f, false
 		}
 	}
-	digits := len(raw) - 1 - point
-	if point == 0 || digits == 0 {
-		return 0, 0, false
-	}
-	if digits%2 != 0 {
-		n *= 10
+	if point >= 0 {
+		decimals := len(raw) - 1 - point
+		if decimals%2 != 0 {
+			f.units *= 10
+		}
+		f.pairs = (decimals + 1) / 2
 	}
 	if i == 1 {
-		n = -n
+		f.units = -f.units
 	}
-	return n, (digits + 1) / 2, true
+	return f, true
 }
+
+// compare returns -1, 0 or 1.
+func (f fixed) compare(other fixed) int {
+	if f.pairs > other.pairs {
+		return -other.compare(f)
+	}
+	for range other.pairs - f.pairs {
+		if f.units >= manyUnits || f.units <= -manyUnits {
+			return compareInts(f.units, 0) // with another pair it has more units than any number
+		}
+		f.units *= 100
+	}
+	return compareInts(f.units, other.units)
+}
+
+// manyUnits is a hundredth of what is beyond the units of all numbers.
+const manyUnits = int64(1e16)
 
 // compareNumbers compares two JSON numbers by their exact values.
 func compareNumbers(x, y []byte) int {
-	if a, small := smallInt(x); small {
-		if b, small := smallInt(y); small {
-			return compareInts(a, b)
+	if a, fits := toFixed(x); fits {
+		if b, fits := toFixed(y); fits {
+			return a.compare(b)
 		}
 	}
 	return parseNumber(x).compare(parseNumber(y))

@@ -12,9 +12,9 @@ type operand struct {
 	class  Kind   // of value.kind
 	text   []byte // of KindText
 	folded []byte // of KindText, case-folded
-	small  bool   // the number is an integer of at most 18 digits, in whole
-	whole  int64
-	number number // of KindNumber, unless small
+	fits   bool   // the number is fixed
+	fixed  fixed
+	number number // of KindNumber
 }
 
 func newOperand(v Value) operand {
@@ -25,9 +25,8 @@ func newOperand(v Value) operand {
 		o.text = v.text(nil)
 		o.folded = fold.Append(nil, o.text)
 	case KindNumber:
-		if o.whole, o.small = smallInt(v.raw); !o.small {
-			o.number = parseNumber(v.raw)
-		}
+		o.fixed, o.fits = toFixed(v.raw)
+		o.number = parseNumber(v.raw)
 	}
 	return o
 }
@@ -71,14 +70,13 @@ func (o *operand) compare(v Value, text []byte, fold bool) int {
 	return 0
 }
 
-// compareNumber compares the number v with the operand. Two small integers, the
-// usual case, compare without parsing digits.
+// compareNumber compares the number v with the operand. Two numbers of few digits, the
+// usual case, compare as integers.
 func (o *operand) compareNumber(v Value) int {
-	if !o.small {
-		return parseNumber(v.raw).compare(o.number)
+	if o.fits {
+		if n, fits := toFixed(v.raw); fits {
+			return n.compare(o.fixed)
+		}
 	}
-	if n, small := smallInt(v.raw); small {
-		return compareInts(n, o.whole)
-	}
-	return parseNumber(v.raw).compare(parseNumber(o.value.raw))
+	return parseNumber(v.raw).compare(o.number)
 }

@@ -199,4 +199,9 @@ var generations = []mutation{
 		edits: []edit{{"internal/counters/counters.go", "\tlast = max(last, n)\n", "\tlast = max(last, 0)\n"}},
 		tests: []tests{{"tests/model", "TestModel$"}},
 	},
+	{
+		name:  "numbers: two decimals of which one has many digits compare by what overflows",
+		edits: []edit{{"query/number.go", "const manyUnits = int64(1e16)", "const manyUnits = int64(1e18)"}},
+		tests: []tests{{"query", "TestFixed$"}},
+	},
 }

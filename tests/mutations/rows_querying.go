@@ -69,7 +69,7 @@ var querying = []mutation{
 	},
 	{
 		name:  "a scan that replaces a plan does not pass over what the plan has met",
-		edits: []edit{{"internal/exec/run.go", "\tif r.unweighed.met != nil {\n\t\tif _,", "\tif false {\n\t\tif _,"}},
+		edits: []edit{{"internal/exec/run.go", "\tif r.unweighed.met == nil {\n\t\treturn false", "\tif true {\n\t\treturn false"}},
 		tests: []tests{{"tests/query", "TestPlan_ScanIsCheaper$|TestQuery_AgainstNaive$"}},
 	},
 	{
