@@ -117,7 +117,7 @@ func (er entryRun) fill(ctx context.Context, groups *query.Groups, entries *entr
 	case er.r.plan.Kept != nil:
 		return keptRun(er).fill(ctx, er.r.plan.Kept, groups)
 	}
-	if err := er.sharedGroups(ctx, groups); err != nil {
+	if err := scanRun(er).group(ctx, groups); err != nil {
 		return err
 	}
 	return er.addDocuments(ctx, groups.Add, groups.Bytes)

@@ -63,8 +63,12 @@ type lane struct {
 	ends   [][2]int // for each document where its ID ends, and where it does
 }
 
+// scanRun is what a run does while several goroutines look at its documents.
+type scanRun struct{ r *Run }
+
 // newLanes returns the lanes of a scan, or nil if one goroutine is as good, or if the condition needs something that is there once.
-func (r *Run) newLanes() *lanes {
+func (s scanRun) newLanes() *lanes {
+	r := s.r
 	scan, is := r.source.(*scanSource)
 	if !is || r.fan != nil || r.loading.spec != nil || r.meta.scorer != nil || r.env.Fresh != nil || runtime.GOMAXPROCS(0) == 1 {
 		return nil
@@ -72,10 +76,10 @@ func (r *Run) newLanes() *lanes {
 	return &lanes{r: r, scan: scan, parts: make([]part, knobs.ScanParts), room: 1}
 }
 
-// sharedCount counts what matches of all documents of a scan. If there are no lanes, or nothing for them to do, it leaves all of them.
-func (r *Run) sharedCount(ctx context.Context) (n int64, err error) {
-	l := r.newLanes()
-	if l == nil || r.matcher == nil {
+// count counts what matches of all documents of a scan. If there are no lanes, or nothing for them to do, it leaves all of them.
+func (s scanRun) count(ctx context.Context) (n int64, err error) {
+	l := s.newLanes()
+	if l == nil || s.r.matcher == nil {
 		return 0, nil
 	}
 	l.counts = true
@@ -86,9 +90,9 @@ func (r *Run) sharedCount(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// sharedGroups gathers all documents of a scan into groups. If there are no lanes, it leaves all of them.
-func (er entryRun) sharedGroups(ctx context.Context, groups *query.Groups) error {
-	l := er.r.newLanes()
+// group gathers all documents of a scan into groups. If there are no lanes, it leaves all of them.
+func (s scanRun) group(ctx context.Context, groups *query.Groups) error {
+	l := s.newLanes()
 	if l == nil {
 		return nil
 	}
@@ -102,18 +106,19 @@ func (er entryRun) sharedGroups(ctx context.Context, groups *query.Groups) error
 			return fmt.Errorf("%w: %w", errs.ErrQuery, err)
 		}
 		p.groups.Reset()
-		return er.r.payer.Pay(max(0, groups.Bytes()-held))
+		return s.r.payer.Pay(max(0, groups.Bytes()-held))
 	})
 }
 
-// nextShared returns the next answer of a scan, nil at the end. ok is false if no lanes look at it.
-func (r *Run) nextShared(ctx context.Context) (doc *docs.Document, ok bool, err error) {
+// next returns the next answer of a scan, nil at the end. ok is false if no lanes look at it.
+func (s scanRun) next(ctx context.Context) (doc *docs.Document, ok bool, err error) {
+	r := s.r
 	scan, is := r.source.(*scanSource)
 	if !is || r.stats.documents < knobs.ScanAlone || r.matcher == nil && r.bound == nil {
 		return nil, false, nil
 	}
 	if !scan.begun {
-		scan.begun, scan.lanes = true, r.newLanes()
+		scan.begun, scan.lanes = true, s.newLanes()
 	}
 	if scan.lanes == nil {
 		return nil, false, nil
@@ -292,7 +297,7 @@ func (n *lane) look(p *part, folded, record []byte) {
 		return
 	}
 	p.looked++
-	if !n.pace.Spend(len(body)) || r.leavesOut(folded, &n.header) {
+	if !n.pace.Spend(len(body)) || (scanRun{r}).leavesOut(folded, &n.header) {
 		p.err = n.pace.Err()
 		return
 	}
@@ -337,4 +342,18 @@ func (n *lane) group(p *part, doc query.Doc) error {
 	}
 	p.groups.SetPace(&n.pace)
 	return groupError(doc, p.groups.Add(doc), n.pace.Err())
+}
+
+// leavesOut reports whether a document of the snapshot is none of the run, whatever the condition: it has expired, the transaction has
+// written it, or it was met before. It is safe for concurrent use.
+func (s scanRun) leavesOut(folded []byte, h *metadata.Header) bool {
+	r := s.r
+	if r.gone && docs.IsGone(h, r.moment) || r.overlay.Written != nil && r.overlay.Written[string(folded)] {
+		return true
+	}
+	if r.unweighed.met == nil {
+		return false
+	}
+	_, found := r.unweighed.met[string(folded)]
+	return found
 }

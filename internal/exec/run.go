@@ -538,7 +538,7 @@ func (r *Run) matches(folded []byte, h *metadata.Header, body []byte) bool {
 	if !r.pace.Spend(len(body)) {
 		return true
 	}
-	if r.leavesOut(folded, h) {
+	if (scanRun{r}).leavesOut(folded, h) {
 		return false
 	}
 	if r.matcher == nil && r.bound == nil {
@@ -548,19 +548,6 @@ func (r *Run) matches(folded []byte, h *metadata.Header, body []byte) bool {
 	doc := query.Doc{Body: body, Meta: &r.meta}
 	found := (r.matcher == nil || r.matcher.Match(doc)) && !(r.bound != nil && r.bound.isBefore(r.sorter, &r.bound.scratch, doc))
 	return found || r.pace.Err() != nil
-}
-
-// leavesOut reports whether a document of the snapshot is none of the run, whatever the condition: it has expired, the transaction has
-// written it, or it was met before. It is safe for concurrent use.
-func (r *Run) leavesOut(folded []byte, h *metadata.Header) bool {
-	if r.gone && docs.IsGone(h, r.moment) || r.overlay.Written != nil && r.overlay.Written[string(folded)] {
-		return true
-	}
-	if r.unweighed.met == nil {
-		return false
-	}
-	_, found := r.unweighed.met[string(folded)]
-	return found
 }
 
 // doc returns a document as package query wants it. It is valid until the next
@@ -582,7 +569,7 @@ func (r *Run) nextDocument(ctx context.Context) (*docs.Document, error) {
 
 // nextStored returns the next answer of the snapshot.
 func (r *Run) nextStored(ctx context.Context) (*docs.Document, error) {
-	if doc, shared, err := r.nextShared(ctx); shared {
+	if doc, shared, err := (scanRun{r}).next(ctx); shared {
 		return doc, err
 	}
 	doc, err := r.nextCandidate(ctx, func() docs.Filter {
@@ -880,7 +867,7 @@ func (r *Run) countDocuments(ctx context.Context) (int64, error) {
 		r.stats.counted = true
 		return s.countEntries(ctx)
 	}
-	n, err := r.sharedCount(ctx)
+	n, err := scanRun{r}.count(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -103,7 +103,7 @@ func (r *Run) sortedAnswers(ctx context.Context) (answers, error) {
 	}
 	h := &sortedDocuments{r: r}
 	likely := r.likely()
-	if keep > 0 {
+	if keep > 0 && r.meta.scorer == nil { // which looks at documents in memory
 		r.bound = &sortBound{}
 		defer func() { r.bound = nil }()
 	}

@@ -24,7 +24,7 @@ type scanSource struct {
 	r     *Run
 	w     *docs.Cursor
 	want  docs.Filter
-	begun bool   // lanes were asked for: see nextShared
+	begun bool   // lanes were asked for: see scanRun.next
 	lanes *lanes // nil for none
 }
 

@@ -69,7 +69,7 @@ var querying = []mutation{
 	},
 	{
 		name:  "a scan that replaces a plan does not pass over what the plan has met",
-		edits: []edit{{"internal/exec/run.go", "\tif r.unweighed.met == nil {\n\t\treturn false", "\tif true {\n\t\treturn false"}},
+		edits: []edit{{"internal/exec/lanes.go", "\tif r.unweighed.met == nil {\n\t\treturn false", "\tif true {\n\t\treturn false"}},
 		tests: []tests{{"tests/query", "TestPlan_ScanIsCheaper$|TestQuery_AgainstNaive$"}},
 	},
 	{
@@ -304,7 +304,7 @@ var querying = []mutation{
 	},
 	{
 		name:  "scans: several goroutines find what the transaction has written",
-		edits: []edit{{"internal/exec/lanes.go", "!n.pace.Spend(len(body)) || r.leavesOut(folded, &n.header)", "!n.pace.Spend(len(body))"}},
+		edits: []edit{{"internal/exec/lanes.go", "!n.pace.Spend(len(body)) || (scanRun{r}).leavesOut(folded, &n.header)", "!n.pace.Spend(len(body))"}},
 		tests: []tests{{"tests/query", "TestScan_OfTransaction$"}},
 	},
 	{
@@ -326,5 +326,10 @@ var querying = []mutation{
 		name:  "parallel: a processor is given twice",
 		edits: []edit{{"internal/parallel/spare.go", "int64(runtime.GOMAXPROCS(0))-1-taken", "int64(runtime.GOMAXPROCS(0))-1"}},
 		tests: []tests{{"internal/parallel", "TestDoSpare_Processors$"}},
+	},
+	{
+		name:  "scans: a sort by scores leaves documents out before their scores are known",
+		edits: []edit{{"internal/exec/sort.go", "keep > 0 && r.meta.scorer == nil", "keep > 0"}},
+		tests: []tests{{"internal/score", "TestScores_PowerCut$"}},
 	},
 }
