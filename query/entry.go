@@ -67,6 +67,7 @@ func (g *Groups) within() error {
 // Reset removes all documents and their groups. What Merge has read of g stays valid.
 func (g *Groups) Reset() {
 	clear(g.groups)
+	clear(g.ordered)
 	g.ordered, g.entry, g.used, g.listed = g.ordered[:0], nil, 0, 0
 	if g.by == 0 {
 		g.addOnly()

@@ -140,20 +140,29 @@ func (g *Groups) AddShare(members []Value, s Share) error {
 	return g.pace.Err()
 }
 
-// Fork returns Groups like g without documents. Another goroutine may use them, while none calls a method of g. Merge adds them to g.
-func (g *Groups) Fork() *Groups {
+// Fork returns Groups like g without documents, of maxBytes of memory or that of g, what is less. Another goroutine may use them, while none
+// calls a method of g. Merge adds them to g.
+func (g *Groups) Fork(maxBytes int) *Groups {
 	f := &Groups{
-		columns: g.columns, keys: g.keys, by: g.by, reader: g.reader.Clone(), groups: make(map[string]*group), limit: g.limit,
+		columns: g.columns, keys: g.keys, by: g.by, reader: g.reader.Clone(), groups: make(map[string]*group), limit: maxBytes,
 		axes: slices.Clone(g.axes), axisOf: g.axisOf, choice: make([]int, len(g.choice)),
 	}
 	for _, p := range g.pickers {
 		if p != nil {
-			p = &picker{fn: p.fn, pairs: p.pairs.Fork()}
+			p = &picker{fn: p.fn, pairs: p.pairs.Fork(p.pairs.limit)}
 		}
 		f.pickers = append(f.pickers, p)
 	}
+	if g.limit > 0 {
+		f.limit = min(g.limit, maxBytes)
+	}
 	f.Reset()
 	return f
+}
+
+// Fits reports whether Merge of other stays within the bounds of g, whatever the groups have in common.
+func (g *Groups) Fits(other *Groups) bool {
+	return (g.limit == 0 || g.used+other.used <= g.limit) && g.listed+other.listed <= MaxListed
 }
 
 // Merge adds the groups of other to g, as if everything that was added to other had been added to

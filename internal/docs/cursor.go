@@ -30,6 +30,9 @@ type Cursor struct {
 	Want       Filter // documents to be copied; nil for all
 	moment     time.Time
 
+	// Interrupt is asked before each document by Next, which returns its error, and may be called again; nil for never.
+	Interrupt func() error
+
 	mu          sync.Mutex // guards what follows, against DB.Close
 	snapshot    storage.Reader
 	owned       storage.Snapshot // closed with the cursor; nil if the caller owns the snapshot
@@ -214,6 +217,11 @@ func (w *Cursor) Next(ctx context.Context) (*Document, error) {
 	for n := 1; w.going(); n++ {
 		if n%256 == 0 {
 			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+		}
+		if w.Interrupt != nil {
+			if err := w.Interrupt(); err != nil {
 				return nil, err
 			}
 		}

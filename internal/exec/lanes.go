@@ -3,6 +3,7 @@ package exec
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -46,7 +47,15 @@ type part struct {
 	groups *query.Groups    // those of them, empty without answers, and nil before the first one
 	looked int64            // documents
 	err    error            // why it ended early
+
+	copies []byte   // IDs and documents that were looked at, or will be
+	ends   [][2]int // for each of them where its ID ends, and where it does
+	beyond bool     // groups are too large for a part: they must be made of the copies once more
+	long   []byte   // ID, 0 and document of the last one, of which groups must be made; nil for none
 }
+
+// groupBytes bounds the groups of a part, which are kept until the round ends.
+const groupBytes = 256 << 10
 
 // lane is the state of one goroutine.
 type lane struct {
@@ -56,11 +65,9 @@ type lane struct {
 	pace    query.Pace
 	meta    docMeta
 	header  metadata.Header
-	name    []byte // of the collection, as the last document has it
-	key     []byte // scratch
-
-	copies []byte   // IDs and documents
-	ends   [][2]int // for each document where its ID ends, and where it does
+	name    []byte        // of the collection, as the last document has it
+	key     []byte        // scratch
+	groups  *query.Groups // to which documents are added; nil for those of the part
 }
 
 // scanRun is what a run does while several goroutines look at its documents.
@@ -97,34 +104,77 @@ func (s scanRun) group(ctx context.Context, groups *query.Groups) error {
 		return nil
 	}
 	l.groups = groups
+	held := groups.Bytes()
 	return l.all(ctx, func(p *part) error {
-		if p.groups == nil {
-			return nil
+		if p.beyond || p.groups != nil && !groups.Fits(p.groups) {
+			l.ended, p.beyond = true, true // the rest is as large
+		} else if p.groups != nil {
+			if err := groups.Merge(p.groups); err != nil {
+				return fmt.Errorf("%w: %w", errs.ErrQuery, err)
+			}
 		}
-		held := groups.Bytes()
-		if err := groups.Merge(p.groups); err != nil {
-			return fmt.Errorf("%w: %w", errs.ErrQuery, err)
+		if p.groups != nil {
+			p.groups.Reset()
 		}
-		p.groups.Reset()
-		return s.r.payer.Pay(max(0, groups.Bytes()-held))
+		if err := l.addAlone(ctx, p); err != nil {
+			return err
+		}
+		before := held
+		held = max(held, groups.Bytes())
+		return s.r.payer.Pay(held - before)
 	})
+}
+
+// addAlone adds documents of a part that were not added to its groups to those of all.
+func (l *lanes) addAlone(ctx context.Context, p *part) error {
+	if !p.beyond && p.long == nil {
+		return nil
+	}
+	n := l.newLane()
+	n.pace.Begin(ctx)
+	n.groups = l.groups
+	again := part{copies: p.copies, ends: p.ends}
+	if p.beyond {
+		n.lookAtCopies(&again)
+		again.looked -= p.looked
+	}
+	if p.long != nil {
+		id, record, _ := bytes.Cut(p.long, []byte{0})
+		n.look(&again, id, record)
+	}
+	l.r.stats.documents += again.looked
+	return again.err
 }
 
 // next returns the next answer of a scan, nil at the end. ok is false if no lanes look at it.
 func (s scanRun) next(ctx context.Context) (doc *docs.Document, ok bool, err error) {
 	r := s.r
 	scan, is := r.source.(*scanSource)
-	if !is || r.stats.documents < knobs.ScanAlone || r.matcher == nil && r.bound == nil {
+	if !is || r.matcher == nil && r.bound == nil {
 		return nil, false, nil
 	}
-	if !scan.begun {
+	if !scan.begun && r.stats.documents >= knobs.ScanAlone {
 		scan.begun, scan.lanes = true, s.newLanes()
 	}
-	if scan.lanes == nil {
-		return nil, false, nil
+	if scan.lanes != nil {
+		doc, err = scan.lanes.next(ctx)
+		return doc, true, err
 	}
-	doc, err = scan.lanes.next(ctx)
-	return doc, true, err
+	if scan.w.Interrupt = nil; !scan.begun {
+		scan.w.Interrupt = scan.askAlone
+	}
+	return nil, false, nil
+}
+
+// errLanes ends the search of one goroutine for the next answer: lanes go on.
+var errLanes = errors.New("several goroutines go on")
+
+// askAlone is docs.Cursor.Interrupt of a scan for which there may be lanes.
+func (s *scanSource) askAlone() error {
+	if s.r.stats.documents >= knobs.ScanAlone {
+		return errLanes
+	}
+	return nil
 }
 
 // next returns the next answer, nil at the end.
@@ -176,13 +226,17 @@ func (l *lanes) round(ctx context.Context) error {
 		return err
 	}
 	for i := range l.taken {
-		l.parts[i] = part{groups: l.parts[i].groups}
+		p := &l.parts[i]
+		*p = part{groups: p.groups, copies: p.copies[:0], ends: p.ends[:0]}
 	}
 	l.used, l.taken, l.given, l.full = 0, 0, 0, false
 	room := l.room // 1 at first, so that short scans start no goroutine
 	l.room = min(4*room, len(l.parts))
 	err := parallel.DoSpare(room, 1, func(helpers int) func(lo, hi int) error {
 		n := l.lane(ctx)
+		if n.groups = nil; helpers == 0 {
+			n.groups = l.groups
+		}
 		return func(lo, hi int) error {
 			for range hi - lo {
 				n.work(ctx, helpers > 0)
@@ -248,38 +302,45 @@ func (n *lane) take(ctx context.Context, copies bool) (p *part, err error) {
 	size := 0
 	more, err := l.scan.w.Records(ctx, func(folded, record []byte) bool {
 		// A long one is not copied, and is the last one of the round.
-		if long := len(record) >= knobs.ScanPartBytes; copies && !long {
-			n.copy(folded, record)
-		} else {
+		switch long := len(record) >= knobs.ScanPartBytes; {
+		case copies && !long:
+			p.copy(folded, record)
+		case copies && l.groups != nil:
+			l.full = true
+			p.long = append(append(bytes.Clone(folded), 0), record...)
+		default:
 			l.full = l.full || long
 			n.lookAtCopies(p)
 			n.look(p, folded, record)
 		}
 		size += len(folded) + len(record)
-		return size < knobs.ScanPartBytes && p.err == nil
+		return size < knobs.ScanPartBytes && p.err == nil && p.long == nil
 	})
 	l.ended = !more || p.err != nil
 	return p, err
 }
 
 // copy copies a document as it is stored.
-func (n *lane) copy(folded, record []byte) {
-	n.copies = append(n.copies, folded...)
-	id := len(n.copies)
-	n.copies = append(n.copies, record...)
-	n.ends = append(n.ends, [2]int{id, len(n.copies)})
+func (p *part) copy(folded, record []byte) {
+	p.copies = append(p.copies, folded...)
+	id := len(p.copies)
+	p.copies = append(p.copies, record...)
+	p.ends = append(p.ends, [2]int{id, len(p.copies)})
 }
 
-// lookAtCopies looks at the documents that were copied, and removes them.
+// lookAtCopies looks at the documents that were copied.
 func (n *lane) lookAtCopies(p *part) {
 	from := 0
-	for _, end := range n.ends {
-		if n.look(p, n.copies[from:end[0]], n.copies[end[0]:end[1]]); p.err != nil {
+	for _, end := range p.ends {
+		n.look(p, p.copies[from:end[0]], p.copies[end[0]:end[1]])
+		if p.err != nil || p.beyond {
 			break
 		}
 		from = end[1]
 	}
-	n.copies, n.ends = n.copies[:0], n.ends[:0]
+	if n.of.groups == nil {
+		p.copies, p.ends = p.copies[:0], p.ends[:0]
+	}
 }
 
 // look notes what comes of a document.
@@ -335,13 +396,21 @@ func (n *lane) isMember() bool {
 	return true
 }
 
-// group adds a document to the groups of a part.
+// group adds a document to the groups of a part, or to those of all.
 func (n *lane) group(p *part, doc query.Doc) error {
+	if n.groups != nil {
+		return groupError(doc, n.groups.Add(doc), n.of.r.pace.Err())
+	}
 	if p.groups == nil {
-		p.groups = n.of.groups.Fork()
+		p.groups = n.of.groups.Fork(groupBytes)
 	}
 	p.groups.SetPace(&n.pace)
-	return groupError(doc, p.groups.Add(doc), n.pace.Err())
+	err := p.groups.Add(doc)
+	if errors.Is(err, query.ErrLimit) && n.pace.Err() == nil {
+		p.beyond = true // one goroutine may find that they fit, and otherwise says which document they are too large with
+		return nil
+	}
+	return groupError(doc, err, n.pace.Err())
 }
 
 // leavesOut reports whether a document of the snapshot is none of the run, whatever the condition: it has expired, the transaction has

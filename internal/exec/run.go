@@ -581,6 +581,9 @@ func (r *Run) nextStored(ctx context.Context) (*docs.Document, error) {
 		}
 		return r.accept
 	})
+	if err == errLanes {
+		return r.nextStored(ctx)
+	}
 	if err := r.pace.Err(); err != nil {
 		return nil, err
 	}

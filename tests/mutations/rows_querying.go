@@ -332,4 +332,19 @@ var querying = []mutation{
 		edits: []edit{{"internal/exec/sort.go", "keep > 0 && r.meta.scorer == nil", "keep > 0"}},
 		tests: []tests{{"internal/score", "TestScores_PowerCut$"}},
 	},
+	{
+		name:  "scans: groups that are too large for a part are too large",
+		edits: []edit{{"internal/exec/lanes.go", "\t\treturn nil\n\t}\n\treturn groupError(doc, err, n.pace.Err())", "\t}\n\treturn groupError(doc, err, n.pace.Err())"}},
+		tests: []tests{{"tests/query", "TestScan_LargeGroups$"}},
+	},
+	{
+		name:  "scans: a long document is in no group",
+		edits: []edit{{"internal/exec/lanes.go", "\t\tn.look(&again, id, record)\n", "\t\t_, _ = id, record\n"}},
+		tests: []tests{{"tests/query", "TestScan_OnSeveralGoroutines$|TestScan_LargeGroups$"}},
+	},
+	{
+		name:  "scans: one goroutine goes on until it finds an answer",
+		edits: []edit{{"internal/exec/lanes.go", "\t\tscan.w.Interrupt = scan.askAlone\n", ""}},
+		tests: []tests{{"tests/query", "TestScan_ReadsAhead$"}},
+	},
 }

@@ -225,7 +225,39 @@ func TestScan_ReadsAhead(t *testing.T) {
 	report, err := q.Explain(ctx)
 	must(t, err)
 	const bytesOfDocument = 80 // at least, with ID and metadata
-	if most := int64(602 + knobs.ScanParts*(knobs.ScanPartBytes/bytesOfDocument+1)); report.Documents < 602 || report.Documents > most {
-		t.Errorf("looked at %d documents, want 602 to %d", report.Documents, most)
+	if most := int64(602 + knobs.ScanParts*(knobs.ScanPartBytes/bytesOfDocument+1)); report.Documents <= 602 || report.Documents > most {
+		t.Errorf("looked at %d documents, want more than 602, as parts are, and up to %d", report.Documents, most)
+	}
+}
+
+// Ensure that groups that one goroutine can make are made, however large those of a part are, that their memory is that of one goroutine, and that the error of
+// groups that are too large names the document.
+func TestScan_LargeGroups(t *testing.T) {
+	defer func(bytes int) { knobs.ScanPartBytes = bytes }(knobs.ScanPartBytes) // so this one is not parallel
+	db := memory(t, &jay.Options{MaxQueryBytes: 64 << 10})
+	var batch jay.Batch
+	for i := range 300 {
+		w := "a"
+		if 60 <= i && i < 70 {
+			w = strings.Repeat("z", 100<<10) // loses against "a", and is more than groups may have
+		}
+		batch.Put(scannedID(i), fmt.Appendf(nil, `{"n":%d,"w":%q,"s":"s%d"}`, i, w, i/100), jay.InCollection("Things"))
+	}
+	_, err := db.Apply(ctx, &batch)
+	must(t, err)
+	for i := range 10 {
+		knobs.ScanPartBytes = []int{300, 256 << 10}[i%2] // long documents, and such as are copied
+		for rql, want := range map[string]string{
+			"from Things select min(w) as w, count() as c":            `[{"w":"a","c":300}]`,
+			"from Things select first(w order by n) as w":             `[{"w":"a"}]`,
+			"from Things group by s select s, min(w) as w":            `[{"s":"s0","w":"a"} {"s":"s1","w":"a"} {"s":"s2","w":"a"}]`,
+			"from Things group by s select s, count(distinct n) as c": `[{"s":"s0","c":100} {"s":"s1","c":100} {"s":"s2","c":100}]`,
+		} {
+			equal(t, fmt.Sprint(rows(t, db, rql)), want)
+		}
+		err := rowsError(t, db, ctx, "from Things select max(w) as w")
+		if !errors.Is(err, jay.ErrQuery) || !strings.Contains(err.Error(), scannedID(60)) {
+			t.Errorf("groups that are too large: %v", err)
+		}
 	}
 }
