@@ -143,6 +143,9 @@ func (g *Groups) AddShare(members []Value, s Share) error {
 // Fork returns Groups like g without documents, of maxBytes of memory or that of g, what is less. Another goroutine may use them, while none
 // calls a method of g. Merge adds them to g.
 func (g *Groups) Fork(maxBytes int) *Groups {
+	if g.limit > 0 {
+		maxBytes = min(g.limit, maxBytes)
+	}
 	f := &Groups{
 		columns: g.columns, keys: g.keys, by: g.by, reader: g.reader.Clone(), groups: make(map[string]*group), limit: maxBytes,
 		axes: slices.Clone(g.axes), axisOf: g.axisOf, choice: make([]int, len(g.choice)),
@@ -152,9 +155,6 @@ func (g *Groups) Fork(maxBytes int) *Groups {
 			p = &picker{fn: p.fn, pairs: p.pairs.Fork(p.pairs.limit)}
 		}
 		f.pickers = append(f.pickers, p)
-	}
-	if g.limit > 0 {
-		f.limit = min(g.limit, maxBytes)
 	}
 	f.Reset()
 	return f

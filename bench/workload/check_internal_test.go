@@ -145,8 +145,6 @@ func (m *memory) Count(q engine.Query) (n int, err error) {
 	return n, err
 }
 
-// makerOf returns a maker whose stores all are m, but begin empty in a new
-// directory.
 // Groups implements engine.Grouper.
 func (m *memory) Groups(by, sum string) (map[string]engine.Group, error) {
 	groups := make(map[string]engine.Group)
@@ -159,6 +157,8 @@ func (m *memory) Groups(by, sum string) (map[string]engine.Group, error) {
 	return groups, err
 }
 
+// makerOf returns a maker whose stores all are m, but begin empty in a new
+// directory.
 func makerOf(m *memory) engine.Maker {
 	last := ""
 	return engine.Maker{Name: "memory", Open: func(s engine.Settings) (engine.Engine, error) {

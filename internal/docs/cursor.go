@@ -46,8 +46,8 @@ type Cursor struct {
 	docs        storage.Iterator // over all documents, to find those of others; nil until needed
 	otherKey    []byte           // scratch
 	apart       int              // consecutive members whose documents were not adjacent
-	name        string           // the collection as written in the last member
-	reverse     bool             // from the greatest ID to the least
+	member      Membership
+	reverse     bool // from the greatest ID to the least
 }
 
 // Scan opens a Cursor over the documents of s in the snapshot that take returns.
@@ -77,6 +77,7 @@ func (r *Reader) NewCursor(s Range, snapshot storage.Reader) (*Cursor, error) {
 	base := ""
 	if s.Collection != "" {
 		w.collection = format.CollectionKey(s.Collection)
+		w.member = MembershipOf(w.collection)
 		base = w.collection + r.env.FoldedSeparator
 	}
 
@@ -360,13 +361,13 @@ func (w *Cursor) take(id, value []byte, check bool) (*Document, error) {
 		if err != nil {
 			return nil, fmt.Errorf("document %q: %w", id, err)
 		}
-		if check && !w.isMember(h.Collection) || IsGone(&h, w.moment) || w.Want != nil && !w.Want(id, &h, body) {
+		if check && !w.member.Has(h.Collection) || IsGone(&h, w.moment) || w.Want != nil && !w.Want(id, &h, body) {
 			return nil, nil
 		}
 		check = false
 	}
 	doc, err := w.reader.CopyDocument(id, value)
-	if err == nil && check && !w.isMember(doc.bytes(doc.collection)) {
+	if err == nil && check && !w.member.Has(doc.bytes(doc.collection)) {
 		return nil, nil
 	}
 	return doc, err
@@ -422,17 +423,25 @@ func (w *Cursor) findOther(id []byte) error {
 	return nil
 }
 
-// isMember reports whether a document's collection, as written, is the collection
-// of the cursor. Nearly all members have it in the same case, so the last name is
-// kept and compared first.
-func (w *Cursor) isMember(name []byte) bool {
-	if w.name != "" && string(name) == w.name {
+// Membership decides whether documents are in a collection. It is not safe for concurrent use.
+type Membership struct {
+	collection string // folded; "" for all documents
+	name       string // the collection as the last member has it
+}
+
+// MembershipOf returns the Membership of a folded collection; "" is all documents.
+func MembershipOf(collection string) Membership { return Membership{collection: collection} }
+
+// Has reports whether a document whose collection is written so is in it. Nearly all members have the collection
+// in the same case, so the last name is kept and compared first.
+func (m *Membership) Has(name []byte) bool {
+	if m.collection == "" || m.name != "" && string(name) == m.name {
 		return true
 	}
-	if !SameCollection(name, w.collection) {
+	if !SameCollection(name, m.collection) {
 		return false
 	}
-	w.name = string(name)
+	m.name = string(name)
 	return true
 }
 

@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -51,7 +50,6 @@ type part struct {
 	copies []byte   // IDs and documents that were looked at, or will be
 	ends   [][2]int // for each of them where its ID ends, and where it does
 	beyond bool     // groups are too large for a part: they must be made of the copies once more
-	long   []byte   // ID, 0 and document of the last one, of which groups must be made; nil for none
 }
 
 // groupBytes bounds the groups of a part, which are kept until the round ends.
@@ -62,10 +60,10 @@ type lane struct {
 	of      *lanes
 	matcher *query.Matcher // nil for no condition
 	sorter  *query.Sorter  // nil for no bound
-	pace    query.Pace
+	pace    *query.Pace
 	meta    docMeta
 	header  metadata.Header
-	name    []byte        // of the collection, as the last document has it
+	member  docs.Membership
 	key     []byte        // scratch
 	groups  *query.Groups // to which documents are added; nil for those of the part
 }
@@ -80,7 +78,7 @@ func (s scanRun) newLanes() *lanes {
 	if !is || r.fan != nil || r.loading.spec != nil || r.meta.scorer != nil || r.env.Fresh != nil || runtime.GOMAXPROCS(0) == 1 {
 		return nil
 	}
-	return &lanes{r: r, scan: scan, parts: make([]part, knobs.ScanParts), room: 1}
+	return &lanes{r: r, scan: scan, room: 1} // short scans start no goroutine
 }
 
 // count counts what matches of all documents of a scan. If there are no lanes, or nothing for them to do, it leaves all of them.
@@ -106,18 +104,16 @@ func (s scanRun) group(ctx context.Context, groups *query.Groups) error {
 	l.groups = groups
 	held := groups.Bytes()
 	return l.all(ctx, func(p *part) error {
-		if p.beyond || p.groups != nil && !groups.Fits(p.groups) {
-			l.ended, p.beyond = true, true // the rest is as large
-		} else if p.groups != nil {
-			if err := groups.Merge(p.groups); err != nil {
+		if p.groups != nil {
+			if p.beyond || !groups.Fits(p.groups) {
+				l.ended = true // the rest is as large
+				if err := l.addAlone(p); err != nil {
+					return err
+				}
+			} else if err := groups.Merge(p.groups); err != nil {
 				return fmt.Errorf("%w: %w", errs.ErrQuery, err)
 			}
-		}
-		if p.groups != nil {
 			p.groups.Reset()
-		}
-		if err := l.addAlone(ctx, p); err != nil {
-			return err
 		}
 		before := held
 		held = max(held, groups.Bytes())
@@ -125,24 +121,13 @@ func (s scanRun) group(ctx context.Context, groups *query.Groups) error {
 	})
 }
 
-// addAlone adds documents of a part that were not added to its groups to those of all.
-func (l *lanes) addAlone(ctx context.Context, p *part) error {
-	if !p.beyond && p.long == nil {
-		return nil
-	}
-	n := l.newLane()
-	n.pace.Begin(ctx)
+// addAlone adds the documents of a part to the groups of all.
+func (l *lanes) addAlone(p *part) error {
+	n := l.lanes[0]
 	n.groups = l.groups
 	again := part{copies: p.copies, ends: p.ends}
-	if p.beyond {
-		n.lookAtCopies(&again)
-		again.looked -= p.looked
-	}
-	if p.long != nil {
-		id, record, _ := bytes.Cut(p.long, []byte{0})
-		n.look(&again, id, record)
-	}
-	l.r.stats.documents += again.looked
+	n.lookAtCopies(&again)
+	l.r.stats.documents += again.looked - p.looked
 	return again.err
 }
 
@@ -160,7 +145,10 @@ func (s scanRun) next(ctx context.Context) (doc *docs.Document, ok bool, err err
 		doc, err = scan.lanes.next(ctx)
 		return doc, true, err
 	}
-	if scan.w.Interrupt = nil; !scan.begun {
+	switch {
+	case scan.begun:
+		scan.w.Interrupt = nil
+	case scan.w.Interrupt == nil:
 		scan.w.Interrupt = scan.askAlone
 	}
 	return nil, false, nil
@@ -227,11 +215,18 @@ func (l *lanes) round(ctx context.Context) error {
 	}
 	for i := range l.taken {
 		p := &l.parts[i]
-		*p = part{groups: p.groups, copies: p.copies[:0], ends: p.ends[:0]}
+		copies := p.copies[:0]
+		if cap(copies) > 4*knobs.ScanPartBytes { // of a long document
+			copies = nil
+		}
+		*p = part{groups: p.groups, copies: copies, ends: p.ends[:0]}
 	}
 	l.used, l.taken, l.given, l.full = 0, 0, 0, false
-	room := l.room // 1 at first, so that short scans start no goroutine
-	l.room = min(4*room, len(l.parts))
+	room := l.room
+	l.room = min(4*room, knobs.ScanParts)
+	if more := room - len(l.parts); more > 0 {
+		l.parts = append(l.parts, make([]part, more)...)
+	}
 	err := parallel.DoSpare(room, 1, func(helpers int) func(lo, hi int) error {
 		n := l.lane(ctx)
 		if n.groups = nil; helpers == 0 {
@@ -263,16 +258,28 @@ func (l *lanes) lane(ctx context.Context) *lane {
 	return n
 }
 
+// newLane returns the next lane. The first one has what the run itself looks at documents with, which no other goroutine uses meanwhile.
 func (l *lanes) newLane() *lane {
-	n := &lane{of: l, meta: docMeta{env: l.r.env}}
-	n.pace.Within(&l.r.pace)
-	if l.r.matcher != nil {
-		n.matcher = l.r.matcher.Clone()
-		n.matcher.SetPace(&n.pace)
+	r := l.r
+	n := &lane{of: l, meta: docMeta{env: r.env}, matcher: r.matcher, pace: &r.pace}
+	if r.bound != nil {
+		n.sorter = r.sorter
 	}
-	if l.r.bound != nil {
-		n.sorter = l.r.sorter.Clone()
-		n.sorter.SetPace(&n.pace)
+	if r.q.From != "" {
+		n.member = docs.MembershipOf(format.CollectionKey(r.q.From))
+	}
+	if len(l.lanes) == 0 {
+		return n
+	}
+	n.pace = new(query.Pace)
+	n.pace.Within(&r.pace)
+	if n.matcher != nil {
+		n.matcher = n.matcher.Clone()
+		n.matcher.SetPace(n.pace)
+	}
+	if n.sorter != nil {
+		n.sorter = n.sorter.Clone()
+		n.sorter.SetPace(n.pace)
 	}
 	return n
 }
@@ -301,20 +308,17 @@ func (n *lane) take(ctx context.Context, copies bool) (p *part, err error) {
 	l.taken++
 	size := 0
 	more, err := l.scan.w.Records(ctx, func(folded, record []byte) bool {
-		// A long one is not copied, and is the last one of the round.
-		switch long := len(record) >= knobs.ScanPartBytes; {
-		case copies && !long:
+		// A long one is the last one of the round, and copied for groups only: they may be made once more.
+		long := len(record) >= knobs.ScanPartBytes
+		l.full = l.full || long
+		if copies && (!long || l.groups != nil) {
 			p.copy(folded, record)
-		case copies && l.groups != nil:
-			l.full = true
-			p.long = append(append(bytes.Clone(folded), 0), record...)
-		default:
-			l.full = l.full || long
+		} else {
 			n.lookAtCopies(p)
 			n.look(p, folded, record)
 		}
 		size += len(folded) + len(record)
-		return size < knobs.ScanPartBytes && p.err == nil && p.long == nil
+		return size < knobs.ScanPartBytes && p.err == nil
 	})
 	l.ended = !more || p.err != nil
 	return p, err
@@ -354,7 +358,7 @@ func (n *lane) look(p *part, folded, record []byte) {
 		p.err = fmt.Errorf("document %q: %w", folded, err)
 		return
 	}
-	if !n.isMember() {
+	if !n.member.Has(n.header.Collection) {
 		return
 	}
 	p.looked++
@@ -383,19 +387,6 @@ func (n *lane) look(p *part, folded, record []byte) {
 	}
 }
 
-// isMember reports whether the document of the header is in the collection of the query.
-func (n *lane) isMember() bool {
-	from, name := n.of.r.q.From, n.header.Collection
-	if from == "" || n.name != nil && bytes.Equal(name, n.name) {
-		return true
-	}
-	if !docs.SameCollection(name, format.CollectionKey(from)) {
-		return false
-	}
-	n.name = bytes.Clone(name)
-	return true
-}
-
 // group adds a document to the groups of a part, or to those of all.
 func (n *lane) group(p *part, doc query.Doc) error {
 	if n.groups != nil {
@@ -404,7 +395,7 @@ func (n *lane) group(p *part, doc query.Doc) error {
 	if p.groups == nil {
 		p.groups = n.of.groups.Fork(groupBytes)
 	}
-	p.groups.SetPace(&n.pace)
+	p.groups.SetPace(n.pace)
 	err := p.groups.Add(doc)
 	if errors.Is(err, query.ErrLimit) && n.pace.Err() == nil {
 		p.beyond = true // one goroutine may find that they fit, and otherwise says which document they are too large with
