@@ -226,7 +226,7 @@ func smallDecimal(raw []byte) (n int64, pairs int, small bool) {
 	return f.units, f.pairs, fits && f.pairs > 0
 }
 
-// fixed is the number units / 100^pairs, with less than 10^18 units and 10 pairs.
+// fixed is the number units / 100^pairs, with fewer than 10^18 units and fewer than 10 pairs.
 type fixed struct {
 	units int64
 	pairs int
@@ -280,7 +280,7 @@ func (f fixed) compare(other fixed) int {
 	return compareInts(f.units, other.units)
 }
 
-// manyUnits is a hundredth of what is beyond the units of all numbers.
+// manyUnits is a hundredth of what no fixed number has in units.
 const manyUnits = int64(1e16)
 
 // compareNumbers compares two JSON numbers by their exact values.

@@ -140,8 +140,8 @@ func (g *Groups) AddShare(members []Value, s Share) error {
 	return g.pace.Err()
 }
 
-// Fork returns Groups like g without documents, of maxBytes of memory or that of g, what is less. Another goroutine may use them, while none
-// calls a method of g. Merge adds them to g.
+// Fork returns Groups like g without documents. They use about maxBytes of memory at most, or as much as g may if that is less.
+// Another goroutine may use them while no goroutine calls a method of g. Merge adds them to g.
 func (g *Groups) Fork(maxBytes int) *Groups {
 	if g.limit > 0 {
 		maxBytes = min(g.limit, maxBytes)

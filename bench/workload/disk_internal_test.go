@@ -4,12 +4,15 @@ package workload
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
 )
 
-// Ensure that a copy of a file with holes has the same bytes and length.
+// Ensure that a copy of a file with holes has the same bytes and length, and that the socket of a process that was killed is left out.
 func TestCopyDir(t *testing.T) {
 	from, to := t.TempDir(), filepath.Join(t.TempDir(), "copy")
 	want := make([]byte, 3<<20+17)
@@ -29,6 +32,12 @@ func TestCopyDir(t *testing.T) {
 	}
 	want = append(want, make([]byte, 8<<20-len(want))...)
 
+	socket, err := net.Listen("unix", filepath.Join(from, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+
 	if err := copyDir(to, from); err != nil {
 		t.Fatal(err)
 	}
@@ -36,6 +45,9 @@ func TestCopyDir(t *testing.T) {
 		if got, err := os.ReadFile(filepath.Join(to, name)); err != nil || !bytes.Equal(got, text) {
 			t.Errorf("%s: got %d bytes, %v, want %d", name, len(got), err, len(text))
 		}
+	}
+	if _, err := os.Lstat(filepath.Join(to, "s")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the socket is copied: %v", err)
 	}
 	if n, err := DiskBytes(to); err != nil || n == 0 {
 		t.Errorf("diskBytes: %d, %v", n, err)

@@ -30,7 +30,7 @@ type Cursor struct {
 	Want       Filter // documents to be copied; nil for all
 	moment     time.Time
 
-	// Interrupt is asked before each document by Next, which returns its error, and may be called again; nil for never.
+	// Interrupt, if it is not nil, is called by Next before each document. Next returns its error, and may then be called again.
 	Interrupt func() error
 
 	mu          sync.Mutex // guards what follows, against DB.Close

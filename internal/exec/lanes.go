@@ -26,7 +26,7 @@ type lanes struct {
 	r      *Run
 	scan   *scanSource
 	counts bool          // only the number of answers is wanted
-	groups *query.Groups // only groups are wanted, which these become; or nil
+	groups *query.Groups // where groups are gathered, if only these are wanted; else nil
 	room   int           // parts of the next round
 	given  int           // parts of the last round that were handed over
 
@@ -35,8 +35,8 @@ type lanes struct {
 	used  int // lanes that a goroutine of the round has
 	parts []part
 	taken int  // parts that have begun
-	full  bool // no other one begins
-	ended bool // the scan has
+	full  bool // no further part begins
+	ended bool // no further round begins
 }
 
 // part is a part of the documents, and what has come of it.
@@ -71,7 +71,8 @@ type lane struct {
 // scanRun is what a run does while several goroutines look at its documents.
 type scanRun struct{ r *Run }
 
-// newLanes returns the lanes of a scan, or nil if one goroutine is as good, or if the condition needs something that is there once.
+// newLanes returns the lanes of a scan, or nil if one goroutine is as good, or if the condition needs
+// something of which the run has only one.
 func (s scanRun) newLanes() *lanes {
 	r := s.r
 	scan, is := r.source.(*scanSource)
@@ -81,7 +82,8 @@ func (s scanRun) newLanes() *lanes {
 	return &lanes{r: r, scan: scan, room: 1} // short scans start no goroutine
 }
 
-// count counts what matches of all documents of a scan. If there are no lanes, or nothing for them to do, it leaves all of them.
+// count counts what matches of all documents of a scan. If there are no lanes, or nothing for them to do, it leaves all of them
+// to the caller.
 func (s scanRun) count(ctx context.Context) (n int64, err error) {
 	l := s.newLanes()
 	if l == nil || s.r.matcher == nil {
@@ -95,7 +97,7 @@ func (s scanRun) count(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// group gathers all documents of a scan into groups. If there are no lanes, it leaves all of them.
+// group gathers all documents of a scan into groups. If there are no lanes, it leaves all of them to the caller.
 func (s scanRun) group(ctx context.Context, groups *query.Groups) error {
 	l := s.newLanes()
 	if l == nil {
