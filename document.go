@@ -60,6 +60,9 @@ func (d *Document) Metadata() Metadata { return d.inner().Metadata() }
 // keys, @collection, @change-vector, @flags, @id, @last-modified.
 func (d *Document) MarshalJSON() ([]byte, error) { return d.inner().MarshalJSON() }
 
+// AppendJSON appends what MarshalJSON returns to dst, and returns the extended slice.
+func (d *Document) AppendJSON(dst []byte) []byte { return d.inner().AppendJSON(dst) }
+
 // Decode stores the body in the value that v points to, as json.Unmarshal does. Unlike json.Unmarshal, it
 // decodes a number into an interface as a json.Number, which keeps every digit. The ID is not part of the body:
 // see Collection for structs with an ID field.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unsafe"
@@ -223,8 +224,13 @@ func (d *Document) Metadata() metadata.Metadata {
 // MarshalJSON returns the body with its @metadata, as RavenDB returns a document:
 // the custom keys, @collection, @change-vector, @id, @last-modified.
 func (d *Document) MarshalJSON() ([]byte, error) {
+	return d.AppendJSON(nil), nil
+}
+
+// AppendJSON appends what MarshalJSON returns.
+func (d *Document) AppendJSON(dst []byte) []byte {
 	m := d.Metadata()
-	return metadata.AppendDocument(make([]byte, 0, len(d.body)+256), d.body, &m), nil
+	return metadata.AppendDocument(slices.Grow(dst, len(d.body)+256), d.body, &m)
 }
 
 // Decode stores the body in the value that v points to, as json.Unmarshal

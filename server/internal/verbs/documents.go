@@ -13,12 +13,12 @@ func AppendDocument(dst []byte, doc *jay.Document, metadataOnly bool) ([]byte, e
 	if doc == nil {
 		return append(dst, "null"...), nil
 	}
+	if !metadataOnly {
+		return doc.AppendJSON(dst), nil
+	}
 	text, err := doc.MarshalJSON()
 	if err != nil {
 		return nil, err
-	}
-	if !metadataOnly {
-		return append(dst, text...), nil
 	}
 	// The members of the body come first, then @metadata.
 	members := doc.Body()[:len(doc.Body())-1]
