@@ -133,6 +133,26 @@ var definitions = []mutation{
 		tests: []tests{{"server", "TestComputed_SeveralEntries"}},
 	},
 	{
+		name:  "pages: the result after the page is on it",
+		edits: []edit{{"server/internal/raven/queries.go", "if more = r.QueryPage.Full(n); more {", "if more = r.QueryPage.Full(n - 1); more {"}},
+		tests: []tests{{"server", "TestQueries_Pages"}},
+	},
+	{
+		name:  "pages: the total of a page that others follow is its own",
+		edits: []edit{{"server/internal/raven/queries.go", "!known || more || verbs", "!known || verbs"}},
+		tests: []tests{{"server", "TestQueries_Pages"}},
+	},
+	{
+		name:  "pages: the total of a page does not have what precedes it",
+		edits: []edit{{"server/internal/verbs/queries.go", "return int64(*p.Start) + int64(n), n > 0", "return int64(n), n > 0"}},
+		tests: []tests{{"server", "TestQueries_Pages"}},
+	},
+	{
+		name:  "pages: the total of an empty page is where it begins",
+		edits: []edit{{"server/internal/verbs/queries.go", "return int64(*p.Start) + int64(n), n > 0", "return int64(*p.Start) + int64(n), true"}},
+		tests: []tests{{"server", "TestQueries_Pages"}},
+	},
+	{
 		name:  "definitions: the total counts entries",
 		edits: []edit{{"server/internal/verbs/entries.go", "\tif !e.distinct && !e.repeats {\n", "\tif !e.distinct {\n"}},
 		tests: []tests{{"server", "TestComputed_SeveralEntries"}},

@@ -3,11 +3,11 @@ package raven
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"iter"
 	"math"
 	"net/http"
@@ -249,9 +249,9 @@ func (f *queryResult) show(c *serve.Call, row *jay.Row) error {
 	return c.Take(2 * size)
 }
 
-// answers are those of a query in a transaction, on its page.
+// answers are those of a query in a transaction.
 type answers struct {
-	iterate func(ctx context.Context) iter.Seq2[*jay.Row, error]
+	iterate func(ctx context.Context, page verbs.QueryPage) iter.Seq2[*jay.Row, error]
 	count   func(ctx context.Context) (int64, error) // on all pages
 	explain func(ctx context.Context) (jay.Explanation, error)
 
@@ -291,7 +291,9 @@ func (r *queryRequest) answers(c *serve.Call, tx *jay.Tx, given map[string]any) 
 			r.columns = &clientColumns{id: ids, metadataOnly: r.metadataOnly}
 		}
 		a = &answers{
-			iterate: func(ctx context.Context) iter.Seq2[*jay.Row, error] { return e.Iter(ctx, tx, r.QueryPage) },
+			iterate: func(ctx context.Context, page verbs.QueryPage) iter.Seq2[*jay.Row, error] {
+				return e.Iter(ctx, tx, page)
+			},
 			count:   func(ctx context.Context) (int64, error) { return e.Count(ctx, tx) },
 			explain: func(ctx context.Context) (jay.Explanation, error) { return e.Explain(ctx, tx) },
 		}
@@ -320,11 +322,13 @@ func (r *queryRequest) answersOf(tx *jay.Tx, text string, given map[string]any) 
 	return r.paged(q), nil
 }
 
-// paged returns the answers of a query on the page of the request.
+// paged returns the answers of a query, explained on the page of the request.
 func (r *queryRequest) paged(q jay.Query[jay.Row]) *answers {
 	all := q.Skip(0).Limit(math.MaxInt)
-	q = r.QueryPage.Of(q)
-	return &answers{iterate: q.Iter, count: all.Count, explain: q.Explain}
+	iterate := func(ctx context.Context, page verbs.QueryPage) iter.Seq2[*jay.Row, error] {
+		return page.Of(q).Iter(ctx)
+	}
+	return &answers{iterate: iterate, count: all.Count, explain: r.QueryPage.Of(q).Explain}
 }
 
 // runQuery runs the query, and counts all of its results.
@@ -340,10 +344,15 @@ func runQuery(c *serve.Call, tx *jay.Tx, r *queryRequest, given map[string]any, 
 		return err
 	}
 	pass("Optimizer")
-	for row, err := range a.iterate(c.Reading(c.Ctx, 1)) {
+	n, more := 0, false
+	for row, err := range a.iterate(c.Reading(c.Ctx, 1), r.QueryPage.More()) {
 		if err != nil {
 			return err
 		}
+		if more = r.QueryPage.Full(n); more {
+			break
+		}
+		n++
 		if err := found.show(c, row); err != nil {
 			return err
 		}
@@ -374,8 +383,8 @@ func runQuery(c *serve.Call, tx *jay.Tx, r *queryRequest, given map[string]any, 
 		return err
 	}
 	pass("Includes")
-	found.total = int64(len(found.docs) + len(found.rows))
-	if r.Start != nil || r.PageSize != nil || verbs.PageWords.MatchString(r.Query) {
+	var known bool
+	if found.total, known = r.QueryPage.Total(n); !known || more || verbs.PageWords.MatchString(r.Query) {
 		found.total, err = a.count(c.Reading(c.Ctx, 1))
 	}
 	pass("Count")
@@ -437,15 +446,19 @@ func eachText(value gjson.Result, fn func(text string) error) (err error) {
 
 // etag returns a hash of the result.
 func (f *queryResult) etag() []byte {
-	h := fnv.New128a()
+	h := sha256.New()
 	fmt.Fprintf(h, "%d %s\n", f.total, f.reading.etag())
 	for _, row := range f.rows {
 		h.Write(row)
 	}
-	for _, shown := range []any{f.highlights, f.explanations} {
-		h.Write(serve.MustJSON(shown)) // they depend on the query and, of explanations, on other documents
+	// These depend on the query and, of explanations, on other documents.
+	if f.highlights != nil {
+		h.Write(serve.MustJSON(f.highlights))
 	}
-	return h.Sum(nil)
+	if f.explanations != nil {
+		h.Write(serve.MustJSON(f.explanations))
+	}
+	return h.Sum(nil)[:16]
 }
 
 // queryReply replies in RavenDB's shape.
@@ -486,10 +499,7 @@ func queryReply(c *serve.Call, f *queryResult, etag int64, metadataOnly bool, to
 	if f.timings != nil {
 		dst = append(append(dst, `,"Timings":`...), serve.MustJSON(timing{took.Milliseconds(), f.timings})...)
 	}
-	tail := serve.MustJSON(map[string]any{
-		"IncludedPaths": nil, "IndexName": cmp.Or(c.Index, "collection"), "IndexTimestamp": now, "LastQueryTime": now, "IsStale": false, "ResultEtag": etag,
-		"TotalResults": f.total, "LongTotalResults": f.total, "SkippedResults": 0, "DurationInMs": took.Milliseconds(), "NodeTag": c.Server.Tag(c.Name),
-	})
-	tail[0] = ','
-	return c.Text(http.StatusOK, append(dst, tail...))
+	return c.Text(http.StatusOK, fmt.Appendf(dst, `,"DurationInMs":%d,"IncludedPaths":null,"IndexName":%s,"IndexTimestamp":"%s","IsStale":false,"LastQueryTime":"%[3]s",`+
+		`"LongTotalResults":%d,"NodeTag":%s,"ResultEtag":%d,"SkippedResults":0,"TotalResults":%[4]d}`,
+		took.Milliseconds(), serve.MustJSON(cmp.Or(c.Index, "collection")), now, f.total, serve.MustJSON(c.Server.Tag(c.Name)), etag))
 }

@@ -1,11 +1,12 @@
 package raven
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/server/internal/serve"
@@ -69,21 +70,23 @@ func (f *reading) etag() string {
 	if len(f.docs) == 1 && f.docs[0] != nil && len(f.included)+len(f.guards)+len(f.exchanges) == 0 {
 		return f.docs[0].ChangeVector()
 	}
-	h := fnv.New128a()
+	h := sha256.New()
+	var line []byte
 	for _, list := range [][]*jay.Document{f.docs, f.included} {
 		for _, doc := range list {
 			if doc == nil {
-				fmt.Fprint(h, "-")
+				h.Write([]byte("-"))
 				continue
 			}
-			fmt.Fprintf(h, "%s %s %d\n", doc.ID(), doc.ChangeVector(), f.guards[doc])
+			line = append(append(append(line[:0], doc.ID()...), ' '), doc.ChangeVector()...)
+			h.Write(append(strconv.AppendUint(append(line, ' '), f.guards[doc], 10), '\n'))
 		}
-		fmt.Fprint(h, "\n")
+		h.Write([]byte("\n"))
 	}
 	for _, key := range slices.Sorted(maps.Keys(f.exchanges)) {
 		fmt.Fprintf(h, "%s %d\n", key, f.exchanges[key].Index)
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // readIncluded reads the documents whose IDs are at the paths in those that were read. A

@@ -85,7 +85,7 @@ func streamQuery(c *serve.Call) error {
 		if out.lines {
 			out.head = `{"Stats":{` + stats + "}}\n"
 		}
-		for row, err := range a.iterate(ctx) {
+		for row, err := range a.iterate(ctx, request.QueryPage) {
 			if err != nil {
 				return err
 			}

@@ -33,6 +33,26 @@ func (p QueryPage) Of(q jay.Query[jay.Row]) jay.Query[jay.Row] {
 	return q
 }
 
+// More returns the page with one more result, if it is bounded. That one shows whether results follow the page.
+func (p QueryPage) More() QueryPage {
+	if p.PageSize != nil && *p.PageSize > 0 && *p.PageSize < math.MaxInt32 {
+		n := *p.PageSize + 1
+		p.PageSize = &n
+	}
+	return p
+}
+
+// Full reports whether n results are all that the page has room for.
+func (p QueryPage) Full(n int) bool { return p.PageSize != nil && n >= *p.PageSize }
+
+// Total returns how many results a query has of which the page has n, and reports whether that can be told: whether results follow is known if n is more than zero.
+func (p QueryPage) Total(n int) (total int64, known bool) {
+	if p.Start != nil && *p.Start > 0 {
+		return int64(*p.Start) + int64(n), n > 0
+	}
+	return int64(n), n > 0 || !p.Full(0)
+}
+
 // Parameters returns the values of the parameters that the query uses: clients may send
 // others. Numbers keep all their digits.
 func Parameters(c *serve.Call, query string, given map[string]json.RawMessage) (map[string]any, error) {
@@ -51,6 +71,10 @@ func Parameters(c *serve.Call, query string, given map[string]json.RawMessage) (
 		}
 		if err != nil {
 			return nil, err
+		}
+		if first := text[0]; first == '-' || '0' <= first && first <= '9' { // as most of them are
+			out[name] = json.Number(text)
+			continue
 		}
 		var value any
 		if err := serve.DecodeNumbers(text, &value); err != nil {
