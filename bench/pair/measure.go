@@ -42,9 +42,11 @@ var trials = []trial{
 	{Name: "filter", engine: engine.Jay, workload: workload.RowFilter, docs: 20_000, warm: 1, rounds: 2},
 	{Name: "sort", engine: engine.Jay, workload: workload.RowSorted, docs: 20_000, warm: 1, rounds: 2},
 	{Name: "groups", engine: engine.Jay, workload: workload.RowGroups, docs: 20_000, warm: 1, rounds: 2},
+	{Name: "first count", engine: engine.Jay, workload: workload.RowFirst, docs: 100_000, rounds: 1},
 	{Name: "bulk load", engine: engine.Jay, workload: "bulk load, unsynced", docs: 40_000, rounds: 1},
 	{Name: "SaveChanges", engine: engine.JaySession, workload: workload.RowName(workload.RowSession, 1, true), docs: 10_000, limit: 400 * time.Millisecond, rounds: 1},
 	{Name: "update", engine: engine.Jay, workload: "update, one by one, unsynced", docs: 40_000, limit: 400 * time.Millisecond, warm: 1, rounds: 2},
+	{Name: "updates in batches", engine: engine.Jay, workload: "update, batches, in cache, unsynced", docs: 100_000, rounds: 2},
 	{Name: "update x32", engine: engine.Jay, workload: "update, durable, 32 goroutines", docs: 100_000, limit: 400 * time.Millisecond, rounds: 1},
 	{Name: "open", engine: engine.Jay, workload: "open after a clean close", docs: 20_000, warm: 1, rounds: 5},
 }
