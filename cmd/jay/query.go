@@ -187,6 +187,9 @@ func (c *queryCommand) answer(ctx context.Context, a *app, q jay.Query[jay.Row])
 	if included.count > 0 && c.IncludeTo == "" {
 		more = append(more, includedNote(included.count))
 	}
+	if note := slowNote(time.Since(start)); note != "" {
+		more = append(more, note)
+	}
 	return t.rows, a.noteAnswers(t, start, more...)
 }
 
@@ -202,6 +205,14 @@ func (a *app) noteAnswers(t *answerTable, start time.Time, more ...string) error
 	}
 	_, err := fmt.Fprintln(a.stderr, printable(strings.Join(append(notes, more...), "\n")))
 	return err
+}
+
+// slowNote returns the note about a query that took long, or "".
+func slowNote(took time.Duration) string {
+	if took < 500*time.Millisecond {
+		return ""
+	}
+	return "to see how the query is answered, and whether an index would help: --explain"
 }
 
 // includedNote returns the note about included documents that are not printed.

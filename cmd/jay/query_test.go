@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jaydb/jay"
 )
@@ -212,6 +213,15 @@ func TestParamValue(t *testing.T) {
 	} {
 		if got := fmt.Sprintf("%T %v", paramValue(text), paramValue(text)); got != want {
 			t.Errorf("%q: got %s, want %s", text, got, want)
+		}
+	}
+}
+
+// Ensure that only a query that took long has the note about --explain.
+func TestSlowNote(t *testing.T) {
+	for took, noted := range map[time.Duration]bool{0: false, 499 * time.Millisecond: false, 500 * time.Millisecond: true, time.Hour: true} {
+		if note := slowNote(took); strings.Contains(note, "--explain") != noted || (note == "") == noted {
+			t.Errorf("after %v: %q", took, note)
 		}
 	}
 }
