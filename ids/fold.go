@@ -1,8 +1,6 @@
 package ids
 
 import (
-	"strings"
-
 	"github.com/jaydb/jay/internal/fold"
 )
 
@@ -24,8 +22,9 @@ func FoldGrowth(id string) int { return fold.Growth(id) }
 
 // EqualFold reports whether a and b fold to the same ID.
 func EqualFold(a, b string) bool {
-	if strings.Compare(a, b) == 0 {
+	if a == b {
 		return true
 	}
-	return Fold(a) == Fold(b)
+	var x, y [64]byte // most are short, and take no memory
+	return string(AppendFold(x[:0], a)) == string(AppendFold(y[:0], b))
 }
