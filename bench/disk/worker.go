@@ -71,8 +71,12 @@ func (s *store) say(what, format string, args ...any) error {
 
 func (s *store) open(synced bool) error {
 	m, _ := engine.ByName(s.Engine)
+	cache := s.Cache
+	if strings.HasPrefix(s.Engine, "sqlite") { // each connection has a cache of its own
+		cache /= together + 1
+	}
 	var err error
-	s.engine, err = m.Open(engine.Settings{Dir: s.Dir, Synced: synced, CacheBytes: s.Cache, Writers: together + 1})
+	s.engine, err = m.Open(engine.Settings{Dir: s.Dir, Synced: synced, CacheBytes: cache, Writers: together + 1})
 	return err
 }
 

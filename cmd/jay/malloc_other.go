@@ -2,6 +2,6 @@
 
 package main
 
-// returnLargeBlocks does nothing: Pebble's memory lies in Go's heap, or C's allocator returns
+// limitAllocator does nothing: Pebble's memory lies in Go's heap, or C's allocator returns
 // large blocks by itself.
-func returnLargeBlocks() {}
+func limitAllocator() {}

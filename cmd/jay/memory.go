@@ -28,11 +28,11 @@ func (b *byteSize) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// limitHeap makes the process stay near --max-memory: it sets the limit of Go's heap, unless GOMEMLIMIT does, and makes C's allocator return
-// large blocks. heap is what the bound leaves to Go's heap. Documents that are written and read come on top of it: three of the largest, or a quarter
+// limitHeap makes the process stay near --max-memory: it sets the limit of Go's heap, unless GOMEMLIMIT does, and makes C's allocator keep
+// little of what was freed. heap is what the bound leaves to Go's heap. Documents that are written and read come on top of it: three of the largest, or a quarter
 // of the bound if that is less.
 func limitHeap(bound, heap, documentBytes int64) {
-	returnLargeBlocks()
+	limitAllocator()
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
 		debug.SetMemoryLimit(heap + min(3*documentBytes, bound/4))
 	}

@@ -119,7 +119,7 @@ func (c *serveCommand) Run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	returnLargeBlocks()
+	limitAllocator()
 	logger := slog.New(handler)
 	stopMember, err := c.start(c.Data, a, logger)
 	if err != nil {
