@@ -133,6 +133,11 @@ var definitions = []mutation{
 		tests: []tests{{"server", "TestComputed_SeveralEntries"}},
 	},
 	{
+		name:  "definitions: what is no text, array or object is its own element, for ever",
+		edits: []edit{{"server/internal/raven/queries.go", "\tif value.Type != gjson.JSON {", "\tif value.Type == gjson.False {"}},
+		tests: []tests{{"server", "TestQueries_IncludesOther"}},
+	},
+	{
 		name:  "pages: the result after the page is on it",
 		edits: []edit{{"server/internal/raven/queries.go", "if more = r.QueryPage.Full(n); more {", "if more = r.QueryPage.Full(n - 1); more {"}},
 		tests: []tests{{"server", "TestQueries_Pages"}},

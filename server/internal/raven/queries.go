@@ -434,6 +434,9 @@ func eachText(value gjson.Result, fn func(text string) error) (err error) {
 	if value.Type == gjson.String {
 		return fn(value.String())
 	}
+	if value.Type != gjson.JSON { // its only element would be itself
+		return nil
+	}
 	value.ForEach(func(_, one gjson.Result) bool {
 		if one.IsObject() { // it names no document
 			return true
