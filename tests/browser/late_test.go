@@ -354,6 +354,7 @@ func TestQuery_PagesOfWhatIsShown(t *testing.T) {
 	p.click("button", "Count all")
 	p.see("of 60, counted in")
 	p.fill("textbox", "Query in RQL", "from Orders where Kind = 'b'")
+	p.lacks("textbox", "$kind") // what is below it moves up
 	p.click("button", "Next")
 	p.see("rows 51–60, the last ones")
 	p.find("link", "orders/118")
