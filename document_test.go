@@ -47,6 +47,28 @@ func TestDB_Get_Missing(t *testing.T) {
 	}
 }
 
+// Ensure that AppendJSON keeps what is in its argument and appends what MarshalJSON returns, in the room that is there.
+func TestDocument_AppendJSON(t *testing.T) {
+	db := memory(t, nil)
+	for i, body := range []string{`{}`, `{"Name":"Ann","@metadata":{"@collection":"Users","k":[1]}}`, `{"Name":"` + strings.Repeat("x", 5000) + `"}`} {
+		id := fmt.Sprint("users/", i)
+		_, err := db.Put(ctx, id, []byte(body))
+		must(t, err)
+		doc, err := db.Get(ctx, id)
+		must(t, err)
+		want, err := doc.MarshalJSON()
+		must(t, err)
+		room := make([]byte, 2, 20_000)
+		copy(room, "[ ")
+		got := doc.AppendJSON(room)
+		equal(t, string(got), "[ "+string(want))
+		if &got[0] != &room[0] {
+			t.Errorf("%s: the room is not used", id)
+		}
+		equal(t, string(doc.AppendJSON(nil)), string(want))
+	}
+}
+
 // Ensure that documents share no memory: not with one another, nor with what the
 // database reads them from, nor with the room behind their bodies. A caller that
 // breaks the rule and changes a body harms no other caller.

@@ -1,8 +1,6 @@
 package ids
 
-import (
-	"github.com/jaydb/jay/internal/fold"
-)
+import "github.com/jaydb/jay/internal/fold"
 
 // Fold returns the case-folded id, under which the document is looked up: each
 // character is lower-cased by the table of package fold. Characters outside the

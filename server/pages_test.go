@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Ensure that a query by an index includes the documents that a member names, and that numbers, null and objects name none. They ended the server.
+// Ensure that a query by an index includes the documents that a member names, and that numbers, null and objects name none. A number, null or a
+// truth value once ended the server.
 func TestQueries_IncludesOther(t *testing.T) {
 	t.Parallel()
 	h := start(t)

@@ -187,9 +187,6 @@ func (c *queryCommand) answer(ctx context.Context, a *app, q jay.Query[jay.Row])
 	if included.count > 0 && c.IncludeTo == "" {
 		more = append(more, includedNote(included.count))
 	}
-	if note := slowNote(time.Since(start)); note != "" {
-		more = append(more, note)
-	}
 	return t.rows, a.noteAnswers(t, start, more...)
 }
 
@@ -199,11 +196,16 @@ func (a *app) noteAnswers(t *answerTable, start time.Time, more ...string) error
 	if err := a.stdout.Flush(); err != nil { // the notes on stderr follow the table
 		return err
 	}
-	notes := []string{fmt.Sprintf("%s, %s ms", t.counted(), thousands(time.Since(start).Milliseconds()))}
+	took := time.Since(start)
+	notes := []string{fmt.Sprintf("%s, %s ms", t.counted(), thousands(took.Milliseconds()))}
 	if text := t.notShown(); text != "" {
 		notes = append(notes, "not shown: "+text+" (see --json)")
 	}
-	_, err := fmt.Fprintln(a.stderr, printable(strings.Join(append(notes, more...), "\n")))
+	notes = append(notes, more...)
+	if note := slowNote(took); note != "" {
+		notes = append(notes, note)
+	}
+	_, err := fmt.Fprintln(a.stderr, printable(strings.Join(notes, "\n")))
 	return err
 }
 

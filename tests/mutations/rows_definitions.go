@@ -139,7 +139,7 @@ var definitions = []mutation{
 	},
 	{
 		name:  "pages: the result after the page is on it",
-		edits: []edit{{"server/internal/raven/queries.go", "if more = r.QueryPage.Full(n); more {", "if more = r.QueryPage.Full(n - 1); more {"}},
+		edits: []edit{{"server/internal/raven/queries.go", "r.QueryPage.Full(found.results())", "r.QueryPage.Full(found.results() - 1)"}},
 		tests: []tests{{"server", "TestQueries_Pages"}},
 	},
 	{

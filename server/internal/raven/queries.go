@@ -344,15 +344,14 @@ func runQuery(c *serve.Call, tx *jay.Tx, r *queryRequest, given map[string]any, 
 		return err
 	}
 	pass("Optimizer")
-	n, more := 0, false
+	more := false
 	for row, err := range a.iterate(c.Reading(c.Ctx, 1), r.QueryPage.More()) {
 		if err != nil {
 			return err
 		}
-		if more = r.QueryPage.Full(n); more {
+		if more = r.QueryPage.Full(found.results()); more {
 			break
 		}
-		n++
 		if err := found.show(c, row); err != nil {
 			return err
 		}
@@ -384,7 +383,7 @@ func runQuery(c *serve.Call, tx *jay.Tx, r *queryRequest, given map[string]any, 
 	}
 	pass("Includes")
 	var known bool
-	if found.total, known = r.QueryPage.Total(n); !known || more || verbs.PageWords.MatchString(r.Query) {
+	if found.total, known = r.QueryPage.Total(found.results()); !known || more || verbs.PageWords.MatchString(r.Query) {
 		found.total, err = a.count(c.Reading(c.Ctx, 1))
 	}
 	pass("Count")
@@ -446,6 +445,9 @@ func eachText(value gjson.Result, fn func(text string) error) (err error) {
 	})
 	return err
 }
+
+// results returns how many results there are on the page.
+func (f *queryResult) results() int { return len(f.docs) + len(f.rows) }
 
 // etag returns a hash of the result.
 func (f *queryResult) etag() []byte {

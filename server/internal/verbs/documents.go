@@ -16,13 +16,9 @@ func AppendDocument(dst []byte, doc *jay.Document, metadataOnly bool) ([]byte, e
 	if !metadataOnly {
 		return doc.AppendJSON(dst), nil
 	}
-	text, err := doc.MarshalJSON()
-	if err != nil {
-		return nil, err
-	}
 	// The members of the body come first, then @metadata.
 	members := doc.Body()[:len(doc.Body())-1]
-	rest, found := bytes.CutPrefix(text, members)
+	rest, found := bytes.CutPrefix(doc.AppendJSON(nil), members)
 	if !found {
 		return nil, fmt.Errorf("server: the JSON of %q does not begin with its body", doc.ID())
 	}

@@ -45,7 +45,8 @@ func (p QueryPage) More() QueryPage {
 // Full reports whether n results are all that the page has room for.
 func (p QueryPage) Full(n int) bool { return p.PageSize != nil && n >= *p.PageSize }
 
-// Total returns how many results a query has of which the page has n, and reports whether that can be told: whether results follow is known if n is more than zero.
+// Total returns how many results a query has on all pages, if n are on this one and none follows it. known is false if that cannot be told: an empty page
+// may begin after the last result, and a page of size 0 shows nothing.
 func (p QueryPage) Total(n int) (total int64, known bool) {
 	if p.Start != nil && *p.Start > 0 {
 		return int64(*p.Start) + int64(n), n > 0
