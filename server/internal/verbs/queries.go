@@ -73,10 +73,6 @@ func Parameters(c *serve.Call, query string, given map[string]json.RawMessage) (
 		if err != nil {
 			return nil, err
 		}
-		if first := text[0]; first == '-' || '0' <= first && first <= '9' { // as most of them are
-			out[name] = json.Number(text)
-			continue
-		}
 		var value any
 		if err := serve.DecodeNumbers(text, &value); err != nil {
 			return nil, serve.BadRequest("the parameter %.100q is not JSON: %v", name, err)
