@@ -111,22 +111,49 @@ func takesGzip(h http.Header) bool {
 	return false
 }
 
+// streamHeldBytes are held at the beginning of a stream. What fails before there are more is replied as an
+// error, with its reason; later the connection is cut.
+const streamHeldBytes = 4096
+
 // StreamWriter writes the reply of a stream at the client's pace, within the server's time
 // limits.
 type StreamWriter struct {
 	c     *Call
-	w     io.Writer
+	kind  string    // content type
+	held  []byte    // the beginning; nil once it is sent
+	w     io.Writer // nil until the reply has begun
 	gz    *gzip.Writer
 	since time.Time
 	n     int64
 }
 
-// StartStream sends the head of the reply. The caller must call close.
+// StartStream returns the writer of a reply, which begins when so much is written that it is no longer held, or with Close.
+// The caller must call Close, unless something fails.
 func (c *Call) StartStream(contentType string) *StreamWriter {
-	s := &StreamWriter{c: c, since: time.Now()}
+	return &StreamWriter{c: c, kind: contentType}
+}
+
+// Write implements io.Writer.
+func (s *StreamWriter) Write(b []byte) (int, error) {
+	if s.w == nil {
+		if len(s.held)+len(b) <= streamHeldBytes {
+			s.held = append(s.held, b...)
+			return len(b), nil
+		}
+		if err := s.begin(); err != nil {
+			return 0, err
+		}
+	}
+	return s.w.Write(b)
+}
+
+// begin sends the head of the reply, and what was held.
+func (s *StreamWriter) begin() error {
+	c := s.c
+	s.since = time.Now()
 	s.w = (*PacedWriter)(s)
 	c.Started, c.Status = true, http.StatusOK
-	c.Reply.Set("Content-Type", contentType)
+	c.Reply.Set("Content-Type", s.kind)
 	c.Reply.Add("Vary", "Accept-Encoding")
 	if takesGzip(c.Header) {
 		c.Reply.Set("Content-Encoding", "gzip")
@@ -135,14 +162,19 @@ func (c *Call) StartStream(contentType string) *StreamWriter {
 		s.w = s.gz
 	}
 	c.Writer.WriteHeader(http.StatusOK)
-	return s
+	held := s.held
+	s.held = nil
+	_, err := s.w.Write(held)
+	return err
 }
 
-// Write implements io.Writer.
-func (s *StreamWriter) Write(b []byte) (int, error) { return s.w.Write(b) }
-
-// Close ends the stream. The reply is complete only if close was called and returned nil.
+// Close ends the stream. The reply is complete only if Close was called and returned nil.
 func (s *StreamWriter) Close() (err error) {
+	if s.w == nil {
+		if err := s.begin(); err != nil {
+			return err
+		}
+	}
 	if s.gz != nil {
 		err = s.gz.Close()
 		gzipWriters.Put(s.gz)
