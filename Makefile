@@ -167,8 +167,10 @@ ONE = /(examples|internal/lint)(/|$$)\
 	|/internal/(pieces|plan|raven|recovery|requests|salvage|sample|script|settings|tally|text|txn|verbs)$$\
 	|/(server/studio|tools/release)$$\
 	|/tests/(browser|cluster|damage|edits|idle|language|mutations|readme|verify)$$
+# The detector lets a process that ends wait a second for reports of other threads; here a twentieth of it.
+race: export GORACE = atexit_sleep_ms=50
 race:
-	all=$$($(GO) list $(PACKAGES)) && $(GO) test -race -short -vet=off -timeout 20m \
+	all=$$($(GO) list $(PACKAGES)) && $(GO) test -race -short -vet=off -p $(ATONCE) -timeout 20m \
 		$$(echo "$$all" | grep -Ev '$(subst $() ,,$(ONE))|/tests/(txn|dialogue)$$')
 	$(GO) test -race -vet=off -timeout 20m ./tests/txn ./tests/dialogue
 
