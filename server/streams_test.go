@@ -29,7 +29,7 @@ func TestStreams_Fail(t *testing.T) {
 			{"/databases/a/streams/queries?format=jsonl", `{"Query":%q}`},
 			{"/jay/v1/databases/a/export", `{"query":%q,"format":"ndjson"}`},
 		} {
-			a, err := h.try("POST", r[0], fmt.Sprintf(r[1], rql))
+			a, err := h.try("POST", r[0], fmt.Sprintf(r[1], rql), "Accept-Encoding", "identity") // of gzip, the reader sees itself that it is cut
 			switch {
 			case size > 10:
 				if err == nil {

@@ -347,4 +347,14 @@ var querying = []mutation{
 		edits: []edit{{"internal/exec/lanes.go", "\t\tscan.w.Interrupt = scan.askAlone\n", ""}},
 		tests: []tests{{"tests/query", "TestScan_ReadsAhead$"}},
 	},
+	{
+		name:  "streams: the status is sent before the first results",
+		edits: []edit{{"server/internal/serve/reply.go", "if len(s.held)+len(b) <= streamHeldBytes {", "if false {"}},
+		tests: []tests{{"server", "TestStreams_Fail"}},
+	},
+	{
+		name:  "streams: a long stream that fails ends as if it were complete",
+		edits: []edit{{"server/internal/serve/handle.go", "if err != nil && c.Started {", "if false && err != nil && c.Started {"}},
+		tests: []tests{{"server", "TestStreams_Fail"}},
+	},
 }
