@@ -32,7 +32,8 @@ var (
 	// key.
 	ErrKey = storage.ErrKey
 
-	// ErrNotWritable is returned when the directory or its disk is not writable.
+	// ErrNotWritable is returned when the directory or its disk is not writable. If the disk is full, the error is
+	// ErrDiskFull, too; Options.ReadOnly opens the database all the same.
 	ErrNotWritable = storage.ErrNotWritable
 
 	// ErrFixed is returned when an option differs from its value at the creation of the database and cannot be
@@ -253,7 +254,7 @@ var (
 	ErrFailed = storage.ErrFailed
 
 	// ErrDiskFull is returned by writes as long as the free space on the disk is below Options.MinFreeBytes:
-	// see DiskFullError. Nothing was changed.
+	// see DiskFullError. Nothing was changed. Open returns it, with ErrNotWritable, if there is no room for what it writes.
 	ErrDiskFull = storage.ErrDiskFull
 )
 

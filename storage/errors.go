@@ -85,7 +85,8 @@ var (
 	ErrTooLarge = errors.New("transaction is too large")
 
 	// ErrDiskFull is returned when less is free on the disk than must stay free: see
-	// DiskFullError. Nothing was changed.
+	// DiskFullError. Nothing was changed. It is also returned with ErrNotWritable, ErrUnknownOutcome and ErrFailed
+	// if a full disk is the reason.
 	ErrDiskFull = errors.New("disk is almost full")
 
 	// ErrMemory is returned when an operation finds too little memory: see MemoryError.

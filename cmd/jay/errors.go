@@ -70,6 +70,8 @@ func (a *app) explainOpen(err error) error {
 		if text = explainKey(a.options.EncryptionKeys, a.dir, err); text == "" {
 			return err
 		}
+	case errors.Is(err, jay.ErrDiskFull):
+		text = fmt.Sprintf("%s; make room on the disk, or only read with --read-only", err)
 	case errors.Is(err, jay.ErrNotWritable):
 		text = fmt.Sprintf("%s; check its permissions and its disk, or name another directory with --db", err)
 	case errors.Is(err, jay.ErrOption):
@@ -104,8 +106,9 @@ var kinds = []struct {
 	{jay.ErrBackup, "backup"},
 	{jay.ErrKey, "key"},
 	{jay.ErrCopy, "copy"},
-	{jay.ErrNotWritable, "not-writable"},
 	{jay.ErrUnknownOutcome, "unknown-outcome"}, // wraps its cause, which may be one of these
+	{jay.ErrDiskFull, "disk-full"},
+	{jay.ErrNotWritable, "not-writable"},
 	{jay.ErrNoMajority, "no-majority"},
 	{jay.ErrTag, "node-tag"},
 	{jay.ErrNeedsCluster, "needs-cluster"},

@@ -111,8 +111,8 @@ func readError(err error) error {
 	return unreadable(err)
 }
 
-// openError gives an error of the file system its type: ErrNotWritable,
-// ErrUnreadable, or none.
+// openError gives an error of the file system its type: see notWritable; ErrUnreadable; or
+// none.
 func openError(err error) error {
 	if errors.Is(err, storage.ErrCorrupt) || errors.Is(err, storage.ErrUnreadable) || errors.Is(err, storage.ErrKey) {
 		return err
@@ -121,9 +121,17 @@ func openError(err error) error {
 		return marked
 	}
 	if isPermission(err) {
-		return fmt.Errorf("%w: %w", storage.ErrNotWritable, err)
+		return notWritable(err)
 	}
 	return err
+}
+
+// notWritable gives an error its type: ErrNotWritable, and ErrDiskFull if that is the reason.
+func notWritable(err error) error {
+	if isDiskFull(err) {
+		err = fullError{err}
+	}
+	return fmt.Errorf("%w: %w", storage.ErrNotWritable, err)
 }
 
 // recoveryError gives an error of pebble.Open its type. Pebble marks only some of

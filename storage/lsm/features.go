@@ -41,10 +41,7 @@ func (u *uses) raise(needs storage.FeatureSet, fs vfs.FS, dir string, log *slog.
 	}
 	format := u.known.Format(before | needs | u.files)
 	if err := writeFormatFile(fs, dir, format); err != nil {
-		if err = openError(err); isDiskFull(err) {
-			err = fullError{err}
-		}
-		return fmt.Errorf("the number of the format cannot be raised to %d, and nothing was committed: %w", format.Number, err)
+		return fmt.Errorf("the number of the format cannot be raised to %d, and nothing was committed: %w", format.Number, openError(err))
 	}
 	u.features.Store(uint64(before | needs))
 	log.Info("jay: the format of the database has risen", "dir", dir, "to", format.Number, "uses", u.known.Format(needs&^before).Features)

@@ -94,8 +94,8 @@ func TestOpen_DiskFull(t *testing.T) {
 		for err = nil; err == nil; { // again: an Open may have removed a file that was no longer needed
 			_, err = f.Write(make([]byte, 4096))
 		}
-		if e, err := lsm.Open(dir, lsm.Options{CloseTimeout: time.Minute}); !errors.Is(err, storage.ErrNotWritable) || strings.Contains(err.Error(), "stays locked") {
-			t.Errorf("on a full disk: %v, want ErrNotWritable and nothing left", err)
+		if e, err := lsm.Open(dir, lsm.Options{CloseTimeout: time.Minute}); !errors.Is(err, storage.ErrNotWritable) || !errors.Is(err, storage.ErrDiskFull) || strings.Contains(err.Error(), "stays locked") {
+			t.Errorf("on a full disk: %v, want ErrNotWritable and ErrDiskFull, and nothing left", err)
 			if err == nil {
 				_ = e.Close()
 			}

@@ -169,7 +169,7 @@ func lockEngine(fs vfs.FS, dir string) (*pebble.Lock, error) {
 	case err == nil:
 		return l, nil
 	case isPermission(err):
-		return nil, fmt.Errorf("%w: %w", storage.ErrNotWritable, err)
+		return nil, notWritable(err)
 	case isLockHeld(err):
 		return nil, fmt.Errorf("%w (%w)", storage.ErrLocked, err)
 	}
