@@ -86,6 +86,27 @@ func TestBatch_ForceRevisionBefore(t *testing.T) {
 	equal(t, "revisions", h.want(200, "GET", "/databases/a/revisions/count?id=x", "").text(t, "RevisionsCount"), 1)
 }
 
+// Ensure that a batch whose ForceRevisionCreation names no document is refused as a whole, like
+// any other batch, also if a command of the batch itself deletes the document.
+func TestBatch_ForceRevisionOfMissing(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	h.want(201, "PUT", "/databases/a/docs?id=x", `{"n":1}`)
+	batch := func(status int, first, forced string) answer {
+		t.Helper()
+		return h.want(status, "POST", "/databases/a/bulk_docs", `{"Commands":[`+first+`,{"Type":"ForceRevisionCreation","Id":"`+forced+`"}]}`)
+	}
+	h.checkProblem(batch(400, `{"Type":"PUT","Id":"new","Document":{}}`, "none"), 400, "DocumentDoesNotExistException")
+	h.want(404, "GET", "/databases/a/docs?id=new", "")
+	h.checkProblem(batch(400, `{"Type":"DELETE","Id":"x"}`, "x"), 400, "DocumentDoesNotExistException")
+	h.want(200, "GET", "/databases/a/docs?id=x", "")
+	equal(t, "revisions", h.want(200, "GET", "/databases/a/revisions/count?id=x", "").text(t, "RevisionsCount"), 0)
+
+	equal(t, "created", batch(201, `{"Type":"PUT","Id":"new","Document":{}}`, "new").text(t, "Results", 1, "RevisionCreated"), true)
+	equal(t, "revisions", h.want(200, "GET", "/databases/a/revisions/count?id=new", "").text(t, "RevisionsCount"), 1)
+}
+
 // Ensure that statistics name the indexes that clients have defined, and not what each is
 // made of.
 func TestStats_DefinedIndexes(t *testing.T) {

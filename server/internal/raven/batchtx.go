@@ -49,7 +49,7 @@ func bulkTransaction(c *serve.Call, request *batchRequest) error {
 			}
 			results = append(results, result)
 		}
-		return nil
+		return checkForced(c, tx, request)
 	}, jay.Retry()); err != nil {
 		return err
 	}
@@ -135,12 +135,35 @@ func patchResult(cmd *command, done *verbs.Patched) map[string]any {
 	return reply
 }
 
+// checkForced refuses the batch if a ForceRevisionCreation names a document that is missing
+// after the other commands. After the commit it would be too late to refuse anything.
+func checkForced(c *serve.Call, tx *jay.Tx, request *batchRequest) error {
+	for i := range request.Commands {
+		cmd := &request.Commands[i]
+		if cmd.Type != "ForceRevisionCreation" {
+			continue
+		}
+		found, err := tx.Exists(c.Ctx, *cmd.ID)
+		if err == nil && !found {
+			err = noDocument(*cmd.ID, jay.ErrNotFound)
+		}
+		if err != nil {
+			return fmt.Errorf("command %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
 // forceRevision makes a revision of the present version of a document. It runs after the
-// transaction, as the only command that is not part of it.
+// transaction, as the only command that is not part of it. If another request has deleted the
+// document since, there is no version to keep, and the batch stays carried out.
 func forceRevision(c *serve.Call, id string) (map[string]any, error) {
 	m, err := c.DB.Revisions().Force(c.Ctx, id)
+	if serve.IsMissing(err) {
+		return map[string]any{"Id": id, "@id": id, "Type": "ForceRevisionCreation", "RevisionCreated": false}, nil
+	}
 	if err != nil {
-		return nil, noDocument(id, err)
+		return nil, err
 	}
 	reply := putResult(&m)
 	reply["Type"], reply["RevisionCreated"] = "ForceRevisionCreation", true
