@@ -492,6 +492,21 @@ func TestDocuments_Includes(t *testing.T) {
 	h.checkProblem(h.do("GET", "/databases/a/docs?id=orders/1&counter=x", ""), 501, "NotSupportedException")
 }
 
+// Ensure that a document is included once if documents spell its ID in several ways: a reply has
+// no member twice.
+func TestDocuments_IncludesOnce(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	h.want(201, "PUT", "/databases/a/docs?id=companies/1", `{}`)
+	h.want(201, "PUT", "/databases/a/docs?id=orders/1", `{"Name":"Ann","List":["companies/1","Companies/1","COMPANIES/1","Orders/1"],"@metadata":{"@collection":"Orders"}}`)
+	a := h.want(200, "GET", "/databases/a/docs?id=orders/1&include=List", "")
+	equal(t, "companies", strings.Count(a.body, `"companies/1":{`), 1)
+	equal(t, "orders", strings.Count(a.body, `"orders/1":{`), 0)
+	a = h.want(200, "POST", "/databases/a/queries", `{"Query":"from Orders select List include List"}`)
+	equal(t, "companies", strings.Count(a.body, `"companies/1":{`), 1)
+}
+
 func sorted(list []string) string {
 	out := append([]string(nil), list...)
 	for i := range out {

@@ -30,6 +30,7 @@ type documentsRequest struct {
 type reading struct {
 	docs     []*jay.Document // nil for a missing one
 	included []*jay.Document
+	written  map[string]bool // the IDs of docs and included, from the first included one on
 	bytes    int64
 	paid     int64 // of bytes
 
@@ -130,7 +131,8 @@ func readIncluded(c *serve.Call, f *reading, tx *jay.Tx, includes []include) err
 }
 
 // readInclude reads one document to include. A missing one is left out: clients notice
-// which requested documents did not arrive.
+// which requested documents did not arrive. So is one that the reply has already, under
+// another spelling of its ID.
 func readInclude(c *serve.Call, f *reading, tx *jay.Tx, id string) error {
 	doc, err := tx.Get(c.Ctx, id)
 	if serve.IsMissing(err) {
@@ -139,5 +141,17 @@ func readInclude(c *serve.Call, f *reading, tx *jay.Tx, id string) error {
 	if err != nil {
 		return err
 	}
+	if f.written == nil {
+		f.written = make(map[string]bool)
+		for _, doc := range f.docs {
+			if doc != nil {
+				f.written[doc.ID()] = true
+			}
+		}
+	}
+	if f.written[doc.ID()] {
+		return nil
+	}
+	f.written[doc.ID()] = true
 	return f.add(c, &f.included, doc)
 }
