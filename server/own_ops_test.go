@@ -1,14 +1,17 @@
 package server_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/sample"
 	"github.com/jaydb/jay/server"
 )
@@ -28,6 +31,48 @@ func (h *host) await(db, id string) answer {
 			return a
 		}
 		time.Sleep(time.Millisecond)
+	}
+}
+
+// killer calls kill at the end of the first write.
+type killer struct {
+	kill func()
+	once sync.Once
+}
+
+func (k *killer) Begin(ctx context.Context, _ *jay.Operation) context.Context { return ctx }
+
+func (k *killer) End(_ context.Context, o *jay.Operation) {
+	if o.Verb != "batch" && o.Verb != "put" || k.kill == nil {
+		return
+	}
+	k.once.Do(func() {
+		k.kill()
+		time.Sleep(50 * time.Millisecond) // net/http may notice the deadline meanwhile
+	})
+}
+
+// Ensure that the connection of an import that was killed while it stored its last batch takes no
+// further requests: every one would be cancelled.
+func TestOwn_Import_KilledAtTheEnd(t *testing.T) {
+	t.Parallel()
+	k := new(killer)
+	h := start(t, func(o *server.Options) { o.Database.Observer = k })
+	h.create("a")
+	h.want(201, "PUT", "/databases/a/docs?id=x", `{}`)
+	id := h.operationID()
+	k.kill = func() {
+		reply, err := http.Post(h.http.URL+"/databases/a/operations/kill?id="+id, "", nil)
+		if err != nil {
+			t.Errorf("kill: %v", err)
+			return
+		}
+		_ = reply.Body.Close()
+		equal(t, "kill", reply.StatusCode, 204)
+	}
+	h.want(200, "POST", "/jay/v1/databases/a/import?operation="+id, `{"@metadata":{"@id":"i/1"}}`)
+	for range 3 {
+		h.want(200, "GET", "/databases/a/docs?id=x", "")
 	}
 }
 

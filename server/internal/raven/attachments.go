@@ -92,9 +92,10 @@ func putAttachment(c *serve.Call) error {
 	opts = append(opts, jay.Returning(&m))
 	ctx, cancel := c.StreamContext()
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { _ = http.NewResponseController(c.Writer).SetReadDeadline(time.Unix(1, 0)) })
+	stop := c.ClosesUnless(context.AfterFunc(ctx, func() { _ = http.NewResponseController(c.Writer).SetReadDeadline(time.Unix(1, 0)) }))
 	defer stop()
 	a, err := c.DB.Attachments(id).Put(ctx, name, serve.NewPacedReader(c, c.Request.Body), opts...)
+	stop()
 	if err != nil {
 		return serve.Closing(noDocument(id, err))
 	}

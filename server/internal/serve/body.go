@@ -10,6 +10,7 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 )
@@ -52,6 +53,28 @@ func (c *Call) checkNoBody() error {
 func (c *Call) leaveBody() {
 	if c.Reply.Get("Connection") == "close" {
 		_ = http.NewResponseController(c.Writer).SetReadDeadline(time.Now().Add(time.Second))
+	}
+}
+
+// ClosesUnless returns stop, the result of a context.AfterFunc that sets a deadline in the past, so
+// that a running read of the body ends. If that function has begun, the connection ends with the
+// reply. The caller may call the result several times.
+func (c *Call) ClosesUnless(stop func() bool) func() bool {
+	return sync.OnceValue(func() bool {
+		stopped := stop()
+		if !stopped {
+			c.closeConnection()
+		}
+		return stopped
+	})
+}
+
+// closeConnection ends a connection of HTTP/1 with the reply. When a read fails while net/http waits
+// for the next request, be it because of a deadline, net/http ends the context of the connection and
+// never renews it: every further request on this connection would be cancelled.
+func (c *Call) closeConnection() {
+	if c.Request.ProtoMajor == 1 {
+		c.Reply.Set("Connection", "close")
 	}
 }
 

@@ -52,6 +52,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, m *Mount) {
 		c.fail(err, id)
 	}
 	if !c.Started {
+		if r.Context().Err() != nil {
+			c.closeConnection()
+		}
 		c.send()
 	}
 }

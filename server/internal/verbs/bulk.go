@@ -25,7 +25,7 @@ const (
 // must call stop, also after an error.
 func QuietBody(c *serve.Call, ctx context.Context) (body io.Reader, stop func() bool, err error) {
 	source := &quietReader{ctx: ctx, c: c, r: c.Request.Body}
-	stop = source.watch()
+	stop = c.ClosesUnless(source.watch())
 	if !strings.EqualFold(c.Header.Get("Content-Encoding"), "gzip") {
 		return source, stop, nil
 	}
