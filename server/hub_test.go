@@ -138,6 +138,8 @@ func TestChanges(t *testing.T) {
 		v := l.want("DocumentChange")
 		equal(t, "deletion", fmt.Sprint(v["Type"], v["Id"]), "Deleteusers/1")
 	}
+	h.want(204, "DELETE", "/databases/a/docs?id=users/2", ``)
+	equal(t, "deletion", all.want("DocumentChange")["Id"], "Users/2") // as it was written
 	one.command("unwatch-doc", `"users/1"`)
 	h.want(201, "PUT", "/databases/a/docs?id=users/1", `{}`)
 	all.want("DocumentChange") // it was passed on, to those who watch
