@@ -248,6 +248,29 @@ func TestRevisions_Deleted(t *testing.T) {
 	must(t, checks.Revisions(db))
 }
 
+// Ensure that a document which was written and deleted without a rule is not listed as deleted, and that
+// its older revisions can be read and purged.
+func TestRevisions_Deleted_WithoutRule(t *testing.T) {
+	sample.OneGoroutine(t)
+	t.Parallel()
+	clock := newClock()
+	db := memory(t, &jay.Options{Now: clock.Now})
+	jaytest.KeepRevisions(t, db, jay.RevisionRule{})
+	put(t, db, "users/1", `{"n":1}`)
+	jaytest.KeepRevisions(t, db, jay.RevisionRule{Disabled: true})
+	put(t, db, "users/1", `{"n":2}`)
+	must(t, db.Delete(ctx, "users/1"))
+	for rev, err := range db.Revisions().Deleted(ctx, "") {
+		must(t, err)
+		t.Errorf("%s is listed", rev.ID())
+	}
+	equal(t, jaytest.RevisionBodies(t, db, "users/1", jay.RevisionPage{}), `{"n":1}`)
+	done, err := db.Revisions().Purge(ctx, jay.RevisionPurge{Deleted: true, Before: clock.Now().Add(time.Hour)})
+	must(t, err)
+	equal(t, done.Revisions, 1)
+	must(t, checks.Revisions(db))
+}
+
 // Ensure that a purge removes nothing that it was not asked to, and says what it does.
 func TestRevisions_Purge(t *testing.T) {
 	sample.OneGoroutine(t)
