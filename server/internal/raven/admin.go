@@ -52,9 +52,11 @@ func nodesTopology(c *serve.Call, name string) any {
 	return map[string]any{"Members": []any{node}, "Promotables": []any{}, "Rehabs": []any{}}
 }
 
-// databaseTopology is the topology in a database record.
+// databaseTopology is the topology in a database record. RavenDB's client for Python needs each
+// member.
 func databaseTopology(c *serve.Call, name string) any {
-	return map[string]any{"Members": []string{c.Server.Tag(name)}, "Promotables": []string{}, "Rehabs": []string{}, "ReplicationFactor": 1, "DynamicNodesDistribution": false, "Stamp": map[string]any{"Index": 1, "Term": 1, "LeadersTicks": 0}}
+	return map[string]any{"Members": []string{c.Server.Tag(name)}, "Promotables": []string{}, "Rehabs": []string{}, "ReplicationFactor": 1, "DynamicNodesDistribution": false, "Stamp": map[string]any{"Index": 1, "Term": 1, "LeadersTicks": 0},
+		"PredefinedMentors": map[string]string{}, "DemotionReasons": map[string]string{}, "PromotablesStatus": map[string]string{}, "PriorityOrder": []string{}, "DatabaseTopologyIdBase64": nil}
 }
 
 // getDatabase returns RavenDB's record of a database. A missing one is 404 here, since
@@ -73,7 +75,7 @@ func getDatabase(c *serve.Call) error {
 		return err
 	}
 	defer c.Server.Databases.Release(opened)
-	reply := map[string]any{"ConflictSolverConfig": nil, "Settings": map[string]string{}}
+	reply := map[string]any{"ConflictSolverConfig": nil, "Settings": map[string]string{}, "AutoIndexes": map[string]string{}} // the client for Python needs AutoIndexes
 	for field, value := range r.Given {
 		reply[field] = value
 	}

@@ -4,15 +4,16 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/jaydb/jay/server/internal/serve"
 )
 
 // databaseGiven has the members of a database record that creates a database. The server
 // keeps some: see kept. The last ones are features that it does not have, which are
-// refused unless they are empty.
+// refused unless they are empty, like members that it does not know.
 type databaseGiven struct {
+	_ struct{} `unknown:"empty"`
+
 	DatabaseName  *string
 	DataDirectory *string
 	DatabaseState *string
@@ -42,11 +43,6 @@ type refusedGiven struct {
 	RavenEtls, SqlEtls, OlapEtls, ElasticSearchEtls, QueueEtls, SnowflakeEtls, QueueSinks, DeletionInProgress, UnusedDatabaseIds, SupportedFeatures         json.RawMessage
 }
 
-// isEmpty reports whether JSON is a value that asks for nothing.
-func isEmpty(text json.RawMessage) bool {
-	return slices.Contains([]string{"", "null", "false", "0", `""`, "{}", "[]"}, strings.Join(strings.Fields(string(text)), ""))
-}
-
 // check refuses what the server does not heed.
 func (g *databaseGiven) check() error {
 	for _, one := range []struct {
@@ -72,7 +68,7 @@ func (g *databaseGiven) check() error {
 	}
 	refused := reflect.ValueOf(g.refusedGiven)
 	for i := range refused.NumField() {
-		if !isEmpty(refused.Field(i).Interface().(json.RawMessage)) {
+		if !serve.IsEmpty(refused.Field(i).Interface().(json.RawMessage)) {
 			return serve.NotSupported("the database record has %s: it is not there, or has an endpoint of its own", refused.Type().Field(i).Name)
 		}
 	}

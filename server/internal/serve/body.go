@@ -238,7 +238,9 @@ func (p *pacedReader) Read(b []byte) (int, error) {
 //
 // A member that the type does not have is refused, and one that is there twice: what is
 // accepted is heeded. A field with the tag ignored takes a member on which no answer depends, for
-// the reason that the tag gives; docs/server/protocol.md lists these.
+// the reason that the tag gives; docs/server/protocol.md lists these. A type with a field _
+// that has the tag unknown:"empty" also takes members that it does not have, if they ask for
+// nothing: clients send members for the features of newer servers, too.
 //
 // The tag most of a field bounds the elements of a list: `most:"1024"`, or with another
 // status than 413, `most:"1024 400"`. An element that is no object where one is needed is

@@ -56,6 +56,7 @@ type plan struct {
 	fields []*plan // of names
 	most   int     // elements of a list; 0 for any number
 	status int     // of the error for more
+	empty  bool    // a struct takes unknown members that are empty
 }
 
 var plans sync.Map // of *plan, by reflect.Type
@@ -99,6 +100,7 @@ func newPlan(t reflect.Type) *plan {
 	case t.Kind() == reflect.Struct:
 		p.kind = planStruct
 		for _, f := range reflect.VisibleFields(t) {
+			p.empty = p.empty || f.Tag.Get("unknown") == "empty"
 			if f.Anonymous || !f.IsExported() {
 				continue // the fields of an embedded one are listed, too
 			}
@@ -131,6 +133,16 @@ func (p *plan) field(name []byte) int {
 		return -1
 	}
 	return slices.IndexFunc(p.names, func(one string) bool { return strings.EqualFold(one, text) })
+}
+
+// unknown is the error for a member that the type does not have.
+func (p *plan) unknown(name []byte) error {
+	return BadRequest("the member %.100q is not known here: there are %s", name, strings.Join(p.names, ", "))
+}
+
+// IsEmpty reports whether JSON is a value that asks for nothing.
+func IsEmpty(text []byte) bool {
+	return slices.Contains([]string{"", "null", "false", "0", `""`, "{}", "[]"}, strings.Join(strings.Fields(string(text)), ""))
 }
 
 // ofMember names the member that a map is, for an error.
@@ -241,7 +253,7 @@ func (m *meter) object(p *plan) error {
 			return ErrElement
 		}
 		m.at++
-		member, outer := p.elem, m.name
+		member, outer, known := p.elem, m.name, true
 		if p.kind == planMap {
 			plain, err := plainName(name)
 			if err != nil {
@@ -254,18 +266,24 @@ func (m *meter) object(p *plan) error {
 			m.bytes += mapMemberFactor*(16+p.elem.size+17) + 2*int64(len(name)) // in the map, and in names
 		} else {
 			i := p.field(name)
-			if i < 0 {
-				return BadRequest("the member %.100q is not known here: there are %s", name, strings.Join(p.names, ", "))
+			if i < 0 && !p.empty {
+				return p.unknown(name)
 			}
-			m.name, member = p.names[i], p.fields[i]
-			if seen[i/64]&(1<<(i%64)) != 0 {
+			if known = i >= 0; !known {
+				member = &plan{}
+			} else if m.name, member = p.names[i], p.fields[i]; seen[i/64]&(1<<(i%64)) != 0 {
 				return BadRequest("the member %s is there twice", m.name)
+			} else {
+				seen[i/64] |= 1 << (i % 64)
 			}
-			seen[i/64] |= 1 << (i % 64)
 		}
 		m.next()
+		value := m.at
 		if err := m.value(member); err != nil {
 			return err
+		}
+		if !known && !IsEmpty(m.text[value:m.at]) {
+			return p.unknown(name)
 		}
 		m.name = outer
 		switch m.next() {
