@@ -59,3 +59,65 @@ func TestPython_Databases(t *testing.T) {
 		w.say(400, "PUT /admin/databases?name=py&replicationFactor=1", pythonHeaders, `{"DatabaseName": "py", `+extra+`}`)
 	}
 }
+
+// Ensure that RavenDB's client for Python can deploy, read and describe an index: it has members of
+// a definition that other clients do not have, all of them null, and needs each member of the reply.
+func TestPython_Indexes(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	w := h.dial()
+	w.say(201, "PUT /databases/a/docs?id=users/1-A", pythonHeaders, `{"name": "Ann", "@metadata": {"@collection": "Users"}}`)
+	const members = `"Priority": null, "State": null, "LockMode": null, "AdditionalSources": null, "AdditionalAssemblies": null, "Reduce": null, "Configuration": {}, "OutputReduceToCollection": null, "ReduceOutputIndex": null, ` +
+		`"PatternForOutputReduceToCollectionReferences": null, "PatternReferencesCollectionName": null, "DeploymentMode": null, `
+	for name, rest := range map[string]string{
+		"Plain":    `"Fields": {}, "IndexSourceType": null, "IndexType": null`,
+		"Detected": `"Fields": {}, "IndexSourceType": "Documents", "IndexType": "Map", "SchemaDefinitions": null`,
+		"Options": `"Fields": {"name": {"Storage": null, "Indexing": "Search", "TermVector": null, "Spatial": null, "Vector": null, "Analyzer": null, "Suggestions": null}}, ` +
+			`"IndexSourceType": null, "IndexType": null, "SchemaDefinitions": null`,
+	} {
+		a := w.say(201, "PUT /databases/a/admin/indexes", pythonHeaders+"\nContent-type: application/json", `{"Indexes": [{"Name": "`+name+`", `+members+`"Maps": ["from u in docs.Users select new { u.name }"], `+rest+`}]}`)
+		equal(t, "index", a.text(t, "Results", 0, "Index"), name)
+		w.say(200, "POST /databases/a/indexes/has-changed", pythonHeaders, `{"Configuration": {}, "Fields": {"name": {"storage": null, "indexing": null, "term_vector": null, "spatial": null, "vector": null, "analyzer": null, "suggestions": null}}, `+
+			`"LockMode": null, "Maps": ["from u in docs.Users select new { u.name }"], "Name": "`+name+`", "OutputReduceToCollection": null, "Priority": null, "Reduce": null, "SourceType": "Documents", "Type": null}`)
+	}
+	h.want(201, "PUT", "/databases/a/indexes", `{"Indexes":[{"Name":"Other","Maps":["map('Users', u => ({ name: u.name }))"]}]}`) // by another client
+	for _, name := range []string{"Plain", "Detected", "Options", "Other"} {
+		a := w.say(200, "GET /databases/a/indexes?name="+name, pythonHeaders, "")
+		a.needs(t, []any{"Results", 0}, "Name", "Priority", "State", "LockMode", "AdditionalSources", "AdditionalAssemblies", "Maps", "Fields", "Reduce", "Configuration", "OutputReduceToCollection", "ReduceOutputIndex",
+			"PatternForOutputReduceToCollectionReferences", "PatternReferencesCollectionName")
+		for _, list := range []string{"AdditionalAssemblies", "Maps"} { // the client goes over them
+			if _, is := a.json(t, "Results", 0, list).([]any); !is {
+				t.Errorf("%s of %s: %s", list, name, a.body)
+			}
+		}
+		a.needs(t, []any{"Results", 0, "Fields"})
+		a = w.say(200, "GET /databases/a/indexes/stats?name="+name, pythonHeaders, "")
+		a.needs(t, []any{"Results", 0}, "Name", "MapAttempts", "MapSuccesses", "MapErrors", "MapReferenceAttempts", "MapReferenceSuccesses", "MapReferenceErrors", "ReduceAttempts", "ReduceSuccesses", "ReduceErrors",
+			"ReduceOutputCollection", "ReduceOutputReferencePattern", "PatternReferencesCollectionName", "MappedPerSecondRate", "ReducedPerSecondRate", "MaxNumberOfOutputsPerDocument", "Collections", "LastQueryingTime",
+			"State", "Priority", "CreatedTimestamp", "LastIndexingTime", "IsStale", "LockMode", "Type", "Status", "EntriesCount", "ErrorsCount", "SourceType")
+		a.needs(t, []any{"Results", 0, "Collections", "Users"}, "LastProcessedDocumentEtag", "LastProcessedTombstoneEtag", "DocumentLag", "TombstoneLag")
+	}
+	w.say(204, "POST /databases/a/admin/indexes/disable?name=Plain&clusterWide=False", pythonHeaders, "")
+	w.say(204, "POST /databases/a/admin/indexes/enable?name=Plain&clusterWide=False", pythonHeaders, "")
+	a := w.say(200, "GET /databases/a/indexes/terms?name=Plain&field=name&fromValue=&pageSize=", pythonHeaders, "")
+	equal(t, "terms", a.text(t, "Terms"), "[ann]")
+	a = w.say(200, "GET /databases/a/indexes/errors?&name=Plain&name=Other", pythonHeaders, "")
+	equal(t, "errors of indexes", a.text(t, "Results", 0, "Errors"), "[]")
+	a = w.say(200, "GET /databases/a/indexes/status", pythonHeaders, "")
+	a.needs(t, []any{"Indexes", 0}, "Name", "Status")
+	w.say(204, "POST /databases/a/indexes/set-lock", pythonHeaders, `{"IndexNames": ["Plain"], "Mode": "LockedIgnore"}`)
+	w.say(204, "POST /databases/a/indexes/set-priority", pythonHeaders, `{"IndexNames": ["Plain"], "Priority": "High"}`)
+	a = w.say(200, "GET /databases/a/stats", pythonHeaders, "")
+	a.needs(t, []any{"SizeOnDisk"}, "SizeInBytes", "HumaneSize")
+	a.needs(t, []any{"TempBuffersSizeOnDisk"}, "SizeInBytes", "HumaneSize")
+	a.needs(t, []any{"Indexes", 0}, "LockMode", "Name")
+	w.say(204, "DELETE /databases/a/indexes?name=Plain", pythonHeaders, "")
+
+	for _, rest := range []string{`"IndexSourceType": "Counters"`, `"Nonsense": 1`, `"Fields": {"name": {"Nonsense": true}}`} {
+		a := h.do("PUT", "/databases/a/admin/indexes", `{"Indexes": [{"Name": "No", "Maps": ["from u in docs.Users select new { u.name }"], `+rest+`}]}`)
+		if a.status != 400 && a.status != 501 {
+			t.Errorf("%s: %d %s", rest, a.status, a.body)
+		}
+	}
+}

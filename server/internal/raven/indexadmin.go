@@ -343,6 +343,8 @@ func automaticReply(ix jay.IndexInfo) map[string]any {
 	for _, f := range verbs.AutomaticFields(ix) {
 		fields[f] = map[string]any{"Indexing": "Default", "Storage": "No"}
 	}
-	return map[string]any{"Name": verbs.AutomaticName(ix), "LockMode": "Unlock", "Priority": "Normal", "State": "Normal", "Type": "AutoMap", "SourceType": "Documents", "Fields": fields,
-		"Maps": []string{ix.Collection + ":[" + strings.Join(verbs.AutomaticFields(ix), ", ") + "]"}}
+	out := emptyDefinition()
+	maps.Copy(out, map[string]any{"Name": verbs.AutomaticName(ix), "LockMode": "Unlock", "Priority": "Normal", "State": "Normal", "Type": "AutoMap", "SourceType": "Documents", "Fields": fields,
+		"Maps": []string{ix.Collection + ":[" + strings.Join(verbs.AutomaticFields(ix), ", ") + "]"}})
+	return out
 }

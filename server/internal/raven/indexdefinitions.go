@@ -17,8 +17,10 @@ import (
 )
 
 // indexGiven has the members of a definition. Those that the server does not support are
-// there to be refused, unless they are empty.
+// there to be refused, unless they are empty, as those that it does not know.
 type indexGiven struct {
+	_ struct{} `unknown:"empty"`
+
 	Name                           string
 	Maps                           []string
 	Reduce                         *string
@@ -35,6 +37,7 @@ type indexGiven struct {
 	Priority                       *string
 	State                          *string
 	SourceType                     *string
+	IndexSourceType                *string // the same in RavenDB's client for Python
 
 	Type             json.RawMessage `ignored:"the map says it"`
 	IndexType        json.RawMessage `ignored:"the map says it"`
@@ -44,6 +47,8 @@ type indexGiven struct {
 }
 
 type fieldGiven struct {
+	_ struct{} `unknown:"empty"`
+
 	verbs.GivenField
 	Spatial json.RawMessage
 
@@ -81,7 +86,7 @@ func (given *indexGiven) checkSettings() error {
 		allowed []string
 	}{
 		{"LockMode", given.LockMode, []string{"Unlock", "LockedIgnore", "LockedError"}}, {"Priority", given.Priority, []string{"Low", "Normal", "High"}},
-		{"State", given.State, []string{"Normal"}}, {"SourceType", given.SourceType, []string{"None", "Documents"}}, {"ArchivedDataProcessingBehavior", given.ArchivedDataProcessingBehavior, nil},
+		{"State", given.State, []string{"Normal"}}, {"SourceType", given.SourceType, []string{"None", "Documents"}}, {"IndexSourceType", given.IndexSourceType, []string{"None", "Documents"}}, {"ArchivedDataProcessingBehavior", given.ArchivedDataProcessingBehavior, nil},
 	} {
 		if one.value != nil && *one.value != "" && !slices.Contains(one.allowed, *one.value) {
 			return serve.NotSupported("index %.150q: %s %.50q is not there", given.Name, one.member, *one.value)

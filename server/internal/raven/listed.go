@@ -171,19 +171,29 @@ func (ix *listedIndex) kind() string {
 
 // reply returns the definition in the format of clients.
 func (ix *listedIndex) reply() map[string]any {
-	out := make(map[string]any)
+	out := emptyDefinition()
 	var given map[string]json.RawMessage
 	if ix.defined == nil {
-		out["Fields"] = map[string]any{}
 		out["Maps"], out["Reduce"] = textsOf(&ix.computed.Computed)
 	} else if json.Unmarshal(ix.defined.Given, &given) == nil {
 		for name, text := range given {
-			out[name] = text
+			if string(text) != "null" { // else as if it was not given
+				out[name] = text
+			}
 		}
 	}
 	out["LockMode"], out["Priority"] = ix.modes()
 	out["Name"], out["Type"], out["State"], out["SourceType"] = ix.name, ix.kind(), ix.state(), "Documents"
 	return out
+}
+
+// emptyDefinition returns the members of a definition that RavenDB always sends, and that its
+// client for Python needs.
+func emptyDefinition() map[string]any {
+	return map[string]any{
+		"AdditionalAssemblies": []any{}, "AdditionalSources": map[string]any{}, "CompoundFields": []any{}, "Configuration": map[string]any{}, "Fields": map[string]any{}, "Maps": []string{}, "Reduce": nil,
+		"OutputReduceToCollection": nil, "PatternForOutputReduceToCollectionReferences": nil, "PatternReferencesCollectionName": nil, "ReduceOutputIndex": nil,
+	}
 }
 
 // textsOf returns the maps and the reduce of an index that a program has declared, in the words of RQL.
@@ -247,10 +257,11 @@ func (ix *listedIndex) stats(c *serve.Call, collections []jay.CollectionCount) (
 		return nil, err
 	}
 	lock, priority := ix.modes()
-	out := map[string]any{
+	out := map[string]any{ // RavenDB's client for Python needs each member; rates and outputs are not counted
 		"Name": ix.name, "IsStale": ix.stale, "State": ix.state(), "Status": ix.status(), "LockMode": lock, "Priority": priority, "Type": ix.kind(),
 		"EntriesCount": entries, "MapAttempts": documents, "MapSuccesses": max(documents-failed, 0), "MapErrors": failed, "ErrorsCount": failed, "IsInvalidIndex": ix.isFaulty(), "LastIndexingTime": now, "LastQueryingTime": nil,
-		"CreatedTimestamp": now, "SourceType": "Documents", "ReduceAttempts": nil, "ReduceSuccesses": nil, "ReduceErrors": nil,
+		"CreatedTimestamp": now, "SourceType": "Documents", "ReduceAttempts": nil, "ReduceSuccesses": nil, "ReduceErrors": nil, "MapReferenceAttempts": nil, "MapReferenceSuccesses": nil, "MapReferenceErrors": nil,
+		"ReduceOutputCollection": nil, "ReduceOutputReferencePattern": nil, "PatternReferencesCollectionName": nil, "MappedPerSecondRate": 0, "ReducedPerSecondRate": 0, "MaxNumberOfOutputsPerDocument": 0,
 		"Collections": lags, "Memory": map[string]any{"DiskSize": map[string]any{"SizeInBytes": 0, "HumaneSize": "0 Bytes"}},
 	}
 	if d := ix.declared(); d != nil && d.Reduce != nil {
