@@ -121,3 +121,47 @@ func TestPython_Indexes(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that RavenDB's client for Python can save with options: it writes a second question
+// mark in front of them.
+func TestPython_BatchOptions(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	w := h.dial()
+	const body = `{"Commands": [{"Id": "users/1-A", "ChangeVector": null, "Document": {"name": "Ann", "@metadata": {"@collection": "Users", "Raven-Python-Type": "users.User"}}, "Type": "PUT"}, {"Id": "users/2-A", "ChangeVector": null, "Type": "DELETE"}]}`
+	for _, options := range []string{"", "?&waitForIndexesTimeout=00:00:15&waitForIndexThrow=true", "?&waitForIndexesTimeout=00:00:15&waitForIndexThrow=false&waitForSpecificIndex=b'Users/ByName'",
+		"?&waitForReplicasTimeout=00:00:15&throwOnTimeoutInWaitForReplicas=true&numberOfReplicasToWaitFor=majority"} {
+		a := w.say(201, "POST /databases/a/bulk_docs?"+options, pythonHeaders, body)
+		a.needs(t, []any{"Results", 0}, "Type", "@id", "@change-vector")
+		a.needs(t, []any{"Results", 1}, "Type", "Id")
+	}
+	a := w.say(201, "POST /databases/a/bulk_docs?&disableAtomicDocumentWrites=false", pythonHeaders,
+		`{"Commands": [{"Id": "users/3-A", "ChangeVector": null, "Document": {"name": "Cyd", "@metadata": {"@collection": "Users"}}, "Type": "PUT"}, {"Id": "names/cyd", "Document": {"Object": "users/3-A"}, "Index": 0, "Type": "CompareExchangePUT"}], "TransactionMode": "ClusterWide"}`)
+	a.needs(t, nil, "TransactionIndex")
+	a.needs(t, []any{"Results", 1}, "Key", "Index")
+	w.say(400, "POST /databases/a/bulk_docs??&nonsense=1", pythonHeaders, body)
+}
+
+// Ensure that RavenDB's client for Python can change by query: it sends all members of a query,
+// some of which others leave out.
+func TestPython_ByQuery(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	w := h.dial()
+	for _, id := range []string{"users/1-A", "users/2-A"} {
+		w.say(201, "PUT /databases/a/docs?id="+id, pythonHeaders, `{"n": 1, "@metadata": {"@collection": "Users"}}`)
+	}
+	const members = `"QueryParameters": null, "ProjectionBehavior": null, "Start": null, "WaitForNonStaleResults": null, "WaitForNonStaleResultsTimeout": null, "SkipDuplicateChecking": null, "DisableCaching": null`
+	for _, one := range []struct{ line, body string }{
+		{"PATCH /databases/a/queries?allowStale=True&maxOpsPerSec=&details=False", `{"Query": {"PageSize": 2147483647, "PageSizeSet": false, "Query": "from Users update { this.n = 2 }", ` + members + `}}`},
+		{"DELETE /databases/a/queries?allowStale=True&maxOpsPerSec=&details=False&staleTimeout=0:00:15", `{"PageSize": 1, "PageSizeSet": true, "Query": "from Users where n = 2", ` + members + `}`},
+	} {
+		a := w.say(200, one.line, pythonHeaders, one.body)
+		a.needs(t, nil, "OperationId", "OperationNodeTag")
+		h.operationEnds(a)
+	}
+	a := w.say(200, "POST /databases/a/queries?queryHash=17", pythonHeaders, `{"Query": "from Users where n = $p0", "QueryParameters": {"p0": 2}}`)
+	equal(t, "left", a.text(t, "TotalResults"), 1)
+}

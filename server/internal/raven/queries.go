@@ -42,6 +42,7 @@ type queryRequest struct {
 	DisableCaching                json.RawMessage `ignored:"the server keeps no results"`
 	SkipDuplicateChecking         *bool           // each entry of an index is an answer, also of the same document
 	SkipStatistics                json.RawMessage `ignored:"statistics are always there"`
+	PageSizeSet                   json.RawMessage `ignored:"PageSize says it"`
 
 	index        *verbs.Computed // that the query names; nil for none
 	fields       verbs.Index     // the same, also if it is one of fields

@@ -16,11 +16,12 @@ type Params []param
 
 type param struct{ name, value string }
 
-// parseParams reads the query of a URL. Empty parts, as in "?&id=a", are skipped.
+// parseParams reads the query of a URL. Empty parts, as in "?&id=a", are skipped, and so is a
+// second question mark, as in "??&id=a", which RavenDB's client for Python sends.
 func parseParams(raw string) (Params, error) {
 	var ps Params
 	for part := range strings.SplitSeq(raw, "&") {
-		if part == "" {
+		if part == "" || part == "?" {
 			continue
 		}
 		if len(ps) == maxParams {
