@@ -80,7 +80,7 @@ func (h *host) refusesBadBodies() {
 		`{"a":"` + "\n" + `"}`, "\xef\xbb\xbf{}", "\xff\xfe{\x00}\x00", strings.Repeat("[", 30_000), strings.Repeat(`{"a":`, 10_000), "x" + strings.Repeat(" ", 30_000),
 	}
 	large := `{"a":"` + strings.Repeat("x", 1<<16) + `"}`
-	bomb := pack(t, strings.Repeat(" ", 16<<20))
+	bomb, zstdBomb := pack(t, strings.Repeat(" ", 16<<20)), packed(t, "zstd", strings.Repeat(" ", 16<<20))
 	routes := 0
 	for _, r := range server.Routes() {
 		if !r.Body || r.Refused != "" {
@@ -102,11 +102,13 @@ func (h *host) refusesBadBodies() {
 		for _, kind := range []string{"text/xml", "application/x-msgpack", "application/json; charset=utf-16", ";"} {
 			check(kind, h.do(r.Method, url, `{}`, "Content-Type", kind), 415, "UnsupportedContentTypeException")
 		}
-		for _, encoding := range []string{"br", "gzip, gzip", "zstd"} {
+		for _, encoding := range []string{"br", "gzip, gzip", "zstd, gzip", "deflate"} {
 			check(encoding, h.do(r.Method, url, `{}`, "Content-Encoding", encoding), 415, "UnsupportedContentTypeException")
 		}
 		check("large", h.do(r.Method, url, large), 413, "RequestTooLargeException")
 		check("bomb", h.do(r.Method, url, bomb, "Content-Encoding", "gzip"), 413, "RequestTooLargeException")
+		check("bomb of zstd", h.do(r.Method, url, zstdBomb, "Content-Encoding", "zstd"), 413, "RequestTooLargeException")
+		check("no zstd", h.do(r.Method, url, `{}`, "Content-Encoding", "zstd"), 400, "BadRequestException")
 		reply := h.raw(fmt.Sprintf("%s %s HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n", r.Method, h.base+url), true)
 		if !strings.HasPrefix(reply, "HTTP/1.1 400 ") || !strings.Contains(reply, "BadRequestException") {
 			t.Errorf("%s, cut off: %q", what, reply)

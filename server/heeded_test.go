@@ -106,7 +106,7 @@ func TestOptions_HeededOrRefused(t *testing.T) {
 			t.Errorf("%s %s %s: %d %s", c.method, c.path, c.body, a.status, a.body)
 		}
 	}
-	h.checkProblem(h.do("PUT", "/databases/a/attachments?id=u/1&name=f", "packed", "Content-Encoding", "gzip"), 415, "UnsupportedContentTypeException")
+	h.checkProblem(h.do("PUT", "/databases/a/attachments?id=u/1&name=f", "packed", "Content-Encoding", "br"), 415, "UnsupportedContentTypeException")
 	equal(t, "state", h.state(), before)
 	h.want(201, "PUT", "/databases/a/attachments?id=u/1&name=f", "aaa", "Content-Encoding", "identity")
 

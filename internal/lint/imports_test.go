@@ -200,7 +200,7 @@ func TestImports(t *testing.T) {
 		{"server/internal/raven", []string{module, leaf("ids"), leaf("index"), leaf("query"), leaf("server/internal/algebra"), leaf("server/internal/serve"), leaf("server/internal/verbs"), "github.com/coder/websocket", "github.com/tidwall/gjson"}},
 		{"server/internal/algebra", []string{leaf("index"), leaf("query")}},
 		{"server/internal/verbs", []string{module, leaf("ids"), leaf("index"), leaf("internal/script"), leaf("query"), leaf("server/internal/serve")}},
-		{"server/internal/serve", []string{module, leaf("schema"), leaf("cluster"), leaf("standby"), leaf("internal/script"), leaf("server/studio"), "github.com/coder/websocket", "github.com/prometheus"}},
+		{"server/internal/serve", []string{module, leaf("schema"), leaf("cluster"), leaf("standby"), leaf("internal/script"), leaf("server/studio"), "github.com/coder/websocket", "github.com/klauspost/compress/zstd", "github.com/prometheus"}},
 	}
 	anywhere := []string{leaf("internal/invariants"), leaf("internal/knobs")} // checks, and what tests set
 	for _, rule := range rules {

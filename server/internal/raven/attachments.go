@@ -80,8 +80,8 @@ func putAttachment(c *serve.Call) error {
 	if err != nil {
 		return err
 	}
-	if encoding := c.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") { // it would be lost
-		return serve.Closing(&serve.Problem{Status: http.StatusUnsupportedMediaType, Kind: serve.TypeContent, Message: "the content of an attachment must be as it is, without a Content-Encoding"})
+	if err := c.CheckEncoding(); err != nil { // it would be lost
+		return serve.Closing(err)
 	}
 	opts, err := attachmentCondition(c, id, name)
 	if err != nil {
@@ -94,7 +94,11 @@ func putAttachment(c *serve.Call) error {
 	defer cancel()
 	stop := c.ClosesUnless(context.AfterFunc(ctx, func() { _ = http.NewResponseController(c.Writer).SetReadDeadline(time.Unix(1, 0)) }))
 	defer stop()
-	a, err := c.DB.Attachments(id).Put(ctx, name, serve.NewPacedReader(c, c.Request.Body), opts...)
+	content, err := c.Unpacked(serve.NewPacedReader(c, c.Request.Body), c.Header.Get("Content-Encoding"))
+	if err != nil {
+		return serve.Closing(err)
+	}
+	a, err := c.DB.Attachments(id).Put(ctx, name, content, opts...)
 	stop()
 	if err != nil {
 		return serve.Closing(noDocument(id, err))
@@ -361,6 +365,9 @@ func splitParts(c *serve.Call) error {
 		content, err := io.ReadAll(part)
 		if err != nil {
 			return serve.BadRequest("the multipart body is damaged")
+		}
+		if content, err = c.UnpackedPart(content, part.Header.Get("Content-Encoding")); err != nil {
+			return err
 		}
 		parts = append(parts, content)
 	}

@@ -90,9 +90,10 @@ func (c *Call) readBody() ([]byte, error) {
 	}
 
 	source := io.Reader(NewPacedReader(c, http.MaxBytesReader(c.Writer, r.Body, most)))
-	unpacks := strings.EqualFold(r.Header.Get("Content-Encoding"), "gzip")
+	encoding := r.Header.Get("Content-Encoding")
+	unpacks := packing(encoding) != ""
 	if unpacks {
-		unpacked, err := gzip.NewReader(source)
+		unpacked, err := c.Unpacked(source, encoding)
 		if err != nil {
 			return nil, readProblem(err, most)
 		}
@@ -182,15 +183,6 @@ func (c *Call) CheckContentType() error {
 	return c.CheckEncoding()
 }
 
-// CheckEncoding refuses a body with a content encoding other than gzip.
-func (c *Call) CheckEncoding() error {
-	switch encoding := c.Request.Header.Get("Content-Encoding"); strings.ToLower(encoding) {
-	case "", "identity", "gzip":
-		return nil
-	}
-	return &Problem{Status: http.StatusUnsupportedMediaType, Kind: TypeContent, Message: "the body must be as it is, or packed with gzip"}
-}
-
 // readProblem says why a body could not be read.
 func readProblem(err error, most int64) error {
 	var limit *http.MaxBytesError
@@ -204,6 +196,8 @@ func readProblem(err error, most int64) error {
 		return &Problem{Status: http.StatusBadRequest, Kind: TypeBadRequest, Message: "the body came too slowly", Headers: map[string]string{"Connection": "close"}}
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
 		return BadRequest("the body is not what gzip makes")
+	case errors.Is(err, errZstd):
+		return BadRequest("the body is not what zstd makes")
 	}
 	return &Problem{Status: http.StatusBadRequest, Kind: TypeBadRequest, Message: "the body ends before its end, or is damaged", Cause: err, Headers: map[string]string{"Connection": "close"}}
 }

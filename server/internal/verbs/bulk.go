@@ -1,11 +1,9 @@
 package verbs
 
 import (
-	"compress/gzip"
 	"context"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,10 +24,7 @@ const (
 func QuietBody(c *serve.Call, ctx context.Context) (body io.Reader, stop func() bool, err error) {
 	source := &quietReader{ctx: ctx, c: c, r: c.Request.Body}
 	stop = c.ClosesUnless(source.watch())
-	if !strings.EqualFold(c.Header.Get("Content-Encoding"), "gzip") {
-		return source, stop, nil
-	}
-	body, err = gzip.NewReader(source)
+	body, err = c.Unpacked(source, c.Header.Get("Content-Encoding"))
 	return body, stop, err
 }
 

@@ -1,0 +1,116 @@
+package server_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// csharpHeaders are the headers of RavenDB's client for .NET.
+const csharpHeaders = "Raven-Client-Version: 7.0.0.0\nAccept-Encoding: gzip, zstd\nClient-Configuration-Etag: \"0\"\nTopology-Etag: \"0\""
+
+// packed packs a text as a client does.
+func packed(t *testing.T, encoding, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	var w io.WriteCloser = gzip.NewWriter(&b)
+	if encoding == "zstd" {
+		var err error
+		if w, err = zstd.NewWriter(&b, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := io.WriteString(w, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// Ensure that the server unpacks what RavenDB's clients pack: up to version 6 with gzip, from 7 on
+// with zstd. This holds for whole bodies, for the first part of one with attachments, for a bulk
+// insert and for an attachment.
+func TestCSharp_PackedBodies(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	for _, encoding := range []string{"gzip", "zstd"} {
+		w := h.dial()
+		headers := csharpHeaders + "\nContent-Encoding: " + encoding
+		id := "users/" + encoding
+		command := `{"Id":"` + id + `","ChangeVector":null,"Document":{"Name":"Ann","@metadata":{"@collection":"Users"}},"Type":"PUT"}`
+		w.say(201, "POST /databases/a/bulk_docs?", headers, packed(t, encoding, `{"Commands":[`+command+`]}`))
+		a := w.say(200, "POST /databases/a/queries?queryHash=1", headers, packed(t, encoding, `{"Query":"from Users where id() = $p0","QueryParameters":{"p0":"`+id+`"}}`))
+		equal(t, "found", a.text(t, "Results", 0, "Name"), "Ann")
+
+		const boundary = "93d0d3d4-93ab-4b0c-b9a1-77c1f6a4a0b5"
+		body := "--" + boundary + "\r\nContent-Encoding: " + encoding + "\r\n\r\n" +
+			packed(t, encoding, `{"Commands":[`+command+`,{"Id":"`+id+`","Name":"note","ContentType":"text/plain","ChangeVector":null,"Type":"AttachmentPUT"}]}`) +
+			"\r\n--" + boundary + "\r\nCommand-Type: AttachmentStream\r\n\r\nas it is\r\n--" + boundary + "--\r\n"
+		a = w.say(201, "POST /databases/a/bulk_docs?", csharpHeaders+"\nContent-Type: multipart/mixed; boundary=\""+boundary+"\"", body)
+		equal(t, "stored", a.text(t, "Results", 1, "Size"), 8)
+		equal(t, "attachment", w.say(200, "GET /databases/a/attachments?id="+id+"&name=note", csharpHeaders, "").body, "as it is")
+
+		w.say(201, "PUT /databases/a/attachments?id="+id+"&name=packed", headers, packed(t, encoding, "unpacked"))
+		equal(t, "attachment", w.say(200, "GET /databases/a/attachments?id="+id+"&name=packed", csharpHeaders, "").body, "unpacked")
+
+		operation := h.operationID()
+		h.dial().say(200, "POST /databases/a/bulk_insert?id="+operation+"&skipOverwriteIfUnchanged=false", headers, packed(t, encoding, `[{"Id":"bulk/`+encoding+`","Type":"PUT","Document":{"n":1}},{"Type":"HeartBeat"}]`))
+		h.want(200, "GET", "/databases/a/docs?id=bulk/"+encoding, "")
+
+		h.dial().say(400, "POST /databases/a/queries", headers, "no packed body")
+		h.dial().say(400, "POST /databases/a/queries", headers, packed(t, encoding, strings.Repeat(" ", 1000))[:12])
+	}
+	h.dial().say(415, "POST /databases/a/queries", csharpHeaders+"\nContent-Encoding: br", "{}")
+	h.dial().say(415, "PUT /databases/a/attachments?id=users/gzip&name=x", csharpHeaders+"\nContent-Encoding: br", "{}")
+}
+
+// Ensure that packed bodies are bounded: by their size when they are unpacked, and by the memory
+// that a zstd stream asks for.
+func TestCSharp_PackedBounds(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	for _, encoding := range []string{"gzip", "zstd"} {
+		headers := csharpHeaders + "\nContent-Encoding: " + encoding
+		h.dial().say(413, "POST /databases/a/queries", headers, packed(t, encoding, `{"Query":"from Users"`+strings.Repeat(" ", 17<<20)+`}`))
+	}
+	var b bytes.Buffer
+	w, err := zstd.NewWriter(&b, zstd.WithWindowSize(16<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(w, strings.Repeat(`"long" `, 4<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if a := h.dial().say(413, "POST /databases/a/queries", csharpHeaders+"\nContent-Encoding: zstd", b.String()); !strings.Contains(a.body, "window") {
+		t.Errorf("a large window: %s", a.body)
+	}
+}
+
+// Ensure that RavenDB's client for .NET can create a database: its record has members that the
+// server does not know, which are empty.
+func TestCSharp_Database(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	w := h.dial()
+	const record = `{"DatabaseName":"net","Disabled":false,"Encrypted":false,"EtagForBackup":0,"DeletionInProgress":null,"RollingIndexes":null,"DatabaseState":"Normal","LockMode":"Unlock","Topology":null,"Sharding":null,` +
+		`"ConflictSolverConfig":null,"DocumentsCompression":null,"Sorters":{},"Analyzers":{},"Indexes":null,"IndexesHistory":null,"AutoIndexes":null,"Settings":{},"Revisions":null,"TimeSeries":null,"RevisionsForConflicts":null,` +
+		`"Expiration":null,"Refresh":null,"DataArchival":null,"Integrations":null,"PeriodicBackups":[],"ExternalReplications":[],"SinkPullReplications":[],"HubPullReplications":[],"RavenConnectionStrings":{},` +
+		`"SqlConnectionStrings":{},"OlapConnectionStrings":{},"ElasticSearchConnectionStrings":{},"QueueConnectionStrings":{},"RavenEtls":[],"SqlEtls":[],"ElasticSearchEtls":[],"OlapEtls":[],"QueueEtls":[],"QueueSinks":[],` +
+		`"Client":null,"Studio":null,"TruncatedClusterTransactionCommandsCount":0,"UnusedDatabaseIds":[]}`
+	for _, one := range []struct{ encoding, body string }{{"gzip", packed(t, "gzip", record)}, {"zstd", packed(t, "zstd", strings.ReplaceAll(record, `"net"`, `"net7"`))}} {
+		name := map[string]string{"gzip": "net", "zstd": "net7"}[one.encoding]
+		a := w.say(201, "PUT /admin/databases?name="+name+"&replicationFactor=1&raft-request-id=1f0a"+name, csharpHeaders+"\nContent-Encoding: "+one.encoding, one.body)
+		equal(t, "name", a.text(t, "Name"), name)
+	}
+}
