@@ -277,15 +277,19 @@ func deleteAttachment(c *serve.Call) error {
 	return c.Empty(http.StatusNoContent)
 }
 
-// bulkAttachments sends several attachments: first their descriptions as one line of JSON,
-// in which Size has the length of each, and then their contents, one after the other.
-// Missing ones are left out.
+// bulkAttachments sends several attachments: first their descriptions as JSON, in which Size
+// has the length of each, and then their contents, one after the other. Nothing is between
+// them: clients take what follows the last brace as the first content. Missing ones are left out.
 func bulkAttachments(c *serve.Call) error {
 	var request struct {
 		Attachments []struct{ DocumentID, Name string } `json:"Attachments" most:"1024 400"` // maxBulkAttachments
+		Of          *string                             `json:"AttachmentType"`
 	}
 	if err := c.Decode(&request); err != nil {
 		return err
+	}
+	if request.Of != nil && *request.Of != "Document" {
+		return serve.NotSupported("%s %s: attachments of %.100q: revisions do not keep the contents of attachments", c.Route.Method, c.Route.Path, *request.Of)
 	}
 	if n := len(request.Attachments); n == 0 || n > maxBulkAttachments {
 		return serve.BadRequest("Attachments names %d attachments: 1 to %d", n, maxBulkAttachments)
@@ -320,7 +324,7 @@ func bulkAttachments(c *serve.Call) error {
 	ctx, cancel := c.StreamContext()
 	defer cancel()
 	out := c.StartStream("application/octet-stream")
-	if _, err := out.Write(append(serve.MustJSON(map[string]any{"AttachmentsMetadata": list}), '\n')); err != nil {
+	if _, err := out.Write(serve.MustJSON(map[string]any{"AttachmentsMetadata": list})); err != nil {
 		return err
 	}
 	for i, content := range contents {

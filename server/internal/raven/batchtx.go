@@ -122,10 +122,11 @@ func carryOut(c *serve.Call, tx *jay.Tx, cmd *command, stream []byte, staged *se
 	return carryOutAttachment(c, tx, cmd, id, stream)
 }
 
-// patchResult is the reply to a PATCH.
+// patchResult is the reply to a PATCH. It has a ModifiedDocument only if the command wants
+// it, as in RavenDB: clients take the member for an object wherever it is.
 func patchResult(cmd *command, done *verbs.Patched) map[string]any {
 	changeVector, modified := version(done)
-	reply := map[string]any{"Id": done.ID, "Type": "PATCH", "PatchStatus": done.Status, "ChangeVector": changeVector, "LastModified": nil, "ModifiedDocument": nil, "Debug": nil}
+	reply := map[string]any{"Id": done.ID, "Type": "PATCH", "PatchStatus": done.Status, "ChangeVector": changeVector, "LastModified": nil, "Debug": nil}
 	if !modified.IsZero() {
 		reply["LastModified"] = modified.UTC().Format(serve.RavenTime)
 	}
