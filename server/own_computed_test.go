@@ -33,6 +33,7 @@ func TestOwn_Computed(t *testing.T) {
 	h.want(201, "PUT", own+"/indexes/computed", `{"index":`+other+`,"replace":true}`)
 	for _, bad := range []struct{ method, path, body, name string }{
 		{"POST", "/indexes/computed/preview", `{"index":{"name":"x","maps":[]}}`, "BadRequestException"},
+		{"POST", "/indexes/computed/preview", `{"index":` + other + `,"ids":["As/2","none"]}`, "BadRequestException"},
 		{"PUT", "/indexes/computed", `{"index":{"name":"x","maps":[{"collection":"As","select":[{"name":"K","expression":"a +"}]}]}}`, "InvalidQueryException"},
 		{"GET", "/indexes/computed/errors?name=none", "", "BadRequestException"},
 		{"GET", "/indexes/computed/errors?name=Means&limit=-1", "", "BadRequestException"},

@@ -50,6 +50,9 @@ func previewComputed(c *serve.Call) error {
 		return err
 	}
 	p, err := jay.ComputedOf(c.DB).Preview(c.Reading(c.Ctx, 1), body.Index, body.IDs...)
+	if serve.IsMissing(err) { // one of the IDs names no document
+		return serve.BadRequest("%s", serve.OneLine(err.Error()))
+	}
 	if err != nil {
 		return err
 	}
