@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"runtime"
@@ -335,5 +336,28 @@ func TestServe_ThousandStreams(t *testing.T) {
 	h.idle()
 	if err := end(); err != nil {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Ensure that the log has no error of the server for a body that a client has damaged, but says what is wrong with it.
+func TestBadInput_DamagedInLog(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	var mu sync.Mutex
+	h := start(t, func(o *server.Options) {
+		o.Logger = slog.New(slog.NewTextHandler(writerFunc(func(b []byte) (int, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return text.Write(b)
+		}), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	})
+	h.create("a")
+	for _, body := range []string{"{}", pack(t, `{"Ids":["x"]}`)[:20]} {
+		h.checkProblem(h.do("POST", "/databases/a/docs", body, "Content-Encoding", "gzip"), 400, "BadRequestException")
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if got := text.String(); strings.Contains(got, "level=ERROR") || strings.Count(got, "level=WARN msg=\"server: a request has failed\"") != 2 {
+		t.Errorf("got %s", got)
 	}
 }

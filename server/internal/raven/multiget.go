@@ -112,7 +112,7 @@ func get(c *serve.Call, request *getRequest) getReply {
 	if err != nil {
 		p := serve.ProblemOf(err)
 		if p.Cause != nil {
-			c.Server.Options.Logger.Error("server: a request of a multi_get has failed", "request", c.Writer.Header().Get("X-Request-Id"), "url", request.URL, "err", p.Cause)
+			c.Server.Options.Logger.Log(c.Ctx, p.Level(), "server: a request of a multi_get has failed", "request", c.Writer.Header().Get("X-Request-Id"), "url", request.URL, "err", p.Cause)
 		}
 		return getReply{StatusCode: p.Status, Headers: map[string]string{}, Result: p.Body(request.URL + request.Query)}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -65,6 +66,15 @@ func (p *Problem) Error() string {
 
 // Unwrap returns the cause.
 func (p *Problem) Unwrap() error { return p.Cause }
+
+// Level returns the level at which the log has the cause. It is Warn for what any client can bring about, such as a
+// damaged body, so that no client fills the log with errors of the server.
+func (p *Problem) Level() slog.Level {
+	if p.Status < http.StatusInternalServerError {
+		return slog.LevelWarn
+	}
+	return slog.LevelError
+}
 
 // BadRequest is the error for a request that breaks a rule, which the text names.
 func BadRequest(format string, args ...any) *Problem {

@@ -30,7 +30,7 @@ var gzipWriters = sync.Pool{New: func() any {
 func (c *Call) fail(err error, id string) {
 	p := ProblemOf(err)
 	if p.Cause != nil {
-		level := slog.LevelError
+		level := p.Level()
 		if c.Ctx.Err() != nil { // the client has gone away
 			level = slog.LevelDebug
 		}
