@@ -130,6 +130,9 @@ func (c *backupCommand) write(ctx context.Context, a *app, fn func(w io.Writer, 
 
 // base returns the description of the backup that --since names.
 func (c *backupCommand) base(ctx context.Context, a *app) (jay.BackupInfo, error) {
+	if c.overwritesBase() {
+		return jay.BackupInfo{}, usageError{text: "the new backup would replace the one of --since, without which it cannot be restored: name another file"}
+	}
 	if c.Verify {
 		all, err := a.verifyFiles(ctx, []string{c.Since}, c.backupKeyFlags)
 		if err != nil {
@@ -147,6 +150,16 @@ func (c *backupCommand) base(ctx context.Context, a *app) (jay.BackupInfo, error
 		err = c.explain(a, fmt.Errorf("%s: %w", c.Since, err))
 	}
 	return info, err
+}
+
+// overwritesBase reports whether the file to write is the one of --since.
+func (c *backupCommand) overwritesBase() bool {
+	base, err := os.Stat(c.Since)
+	if err != nil {
+		return false
+	}
+	info, err := os.Stat(c.File)
+	return err == nil && os.SameFile(info, base)
 }
 
 // verifyCommand checks backups.
