@@ -344,6 +344,7 @@ func TestMounted_Close(t *testing.T) {
 	}
 	h.want(503, "GET", "/databases/a/docs?id=x", "")
 	h.want(503, "PUT", "/databases/a/docs?id=x", "{}")
+	h.want(503, "GET", "/databases/a/healthcheck", "")
 	h.want(404, "GET", "/databases/b/docs?id=x", "")
 
 	b, release, err := h.s.Database(t.Context(), "B")

@@ -1,6 +1,7 @@
 package raven
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -136,9 +137,13 @@ func getCollectionStats(c *serve.Call) error {
 
 // healthcheck replies with 204 if the database is open and takes writes, with 200 and the
 // reason if it takes deletions only, as its disk is almost full, and with 503 if it takes no
-// writes at all.
+// writes at all, or if the program that mounts it has closed it.
 func healthcheck(c *serve.Call) error {
-	switch c.Server.Databases.Look(c.Ctx, c.Database) {
+	trouble, err := c.Server.Databases.Look(c.Ctx, c.Database)
+	if errors.Is(err, jay.ErrClosed) || errors.Is(err, jay.ErrUnavailable) { // as other requests of the database
+		return err
+	}
+	switch trouble {
 	case serve.LowOnSpace:
 		return c.JSON(http.StatusOK, map[string]string{"Status": "degraded", "Reason": serve.MessageDiskFull})
 	case serve.DiskFull:

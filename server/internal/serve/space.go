@@ -62,7 +62,7 @@ const (
 // on the disk.
 func (ds *Databases) ReopenFull(ctx context.Context) {
 	for _, d := range ds.pinAll() {
-		t := ds.Look(ctx, d)
+		t, _ := ds.Look(ctx, d)
 		ds.mu.Lock()
 		d.trouble = t
 		due := d.retry.due(ds.opts.Now())
@@ -94,23 +94,24 @@ func (ds *Databases) pinAll() (all []*Database) {
 	return all
 }
 
-// Look returns why a database takes no writes.
-func (ds *Databases) Look(ctx context.Context, d *Database) trouble {
+// Look returns why a database takes no writes. An error is not of its engine: the database is
+// closed, or its store cannot be reached, or ctx has ended.
+func (ds *Databases) Look(ctx context.Context, d *Database) (trouble, error) {
 	stats, err := d.DB.Stats(ctx)
 	switch {
 	case err != nil && !errors.Is(err, jay.ErrUnknownOutcome) && !errors.Is(err, jay.ErrFailed):
-		return noTrouble // not of the engine
+		return noTrouble, err
 	case err == nil && !stats.Engine.Failed && stats.DiskFull:
-		return LowOnSpace
+		return LowOnSpace, nil
 	case err == nil && !stats.Engine.Failed:
-		return noTrouble
+		return noTrouble, nil
 	case err == nil:
 		err = d.DB.Compact(ctx) // is refused with the cause
 	}
 	if errors.Is(err, jay.ErrDiskFull) {
-		return DiskFull
+		return DiskFull, nil
 	}
-	return DiskFailed
+	return DiskFailed, nil
 }
 
 // hasRoom reports whether the disk has the room that opening a database needs. If that is
