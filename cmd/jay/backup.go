@@ -129,37 +129,48 @@ func (c *backupCommand) write(ctx context.Context, a *app, fn func(w io.Writer, 
 }
 
 // base returns the description of the backup that --since names.
-func (c *backupCommand) base(ctx context.Context, a *app) (jay.BackupInfo, error) {
-	if c.overwritesBase() {
-		return jay.BackupInfo{}, usageError{text: "the new backup would replace the one of --since, without which it cannot be restored: name another file"}
-	}
+func (c *backupCommand) base(ctx context.Context, a *app) (info jay.BackupInfo, err error) {
 	if c.Verify {
 		all, err := a.verifyFiles(ctx, []string{c.Since}, c.backupKeyFlags)
 		if err != nil {
-			return jay.BackupInfo{}, err
+			return info, err
 		}
-		return all[0], nil
+		info = all[0]
+	} else if info, err = c.read(a, c.Since); err != nil {
+		return info, err
 	}
-	f, err := os.Open(c.Since)
+	if c.isNeeded(a, info) {
+		return info, usageError{text: fmt.Sprintf("the new backup would replace %s, without which it cannot be restored: name another file", c.File)}
+	}
+	return info, nil
+}
+
+// read returns the description of a backup.
+func (c *backupCommand) read(a *app, file string) (info jay.BackupInfo, err error) {
+	f, err := os.Open(file)
 	if err != nil {
-		return jay.BackupInfo{}, err
+		return info, err
 	}
 	defer f.Close()
-	info, err := jay.ReadBackup(jay.EncryptedBackup(f, c.keys(a)))
+	info, err = jay.ReadBackup(jay.EncryptedBackup(f, c.keys(a)))
 	if err != nil {
-		err = c.explain(a, fmt.Errorf("%s: %w", c.Since, err))
+		err = c.explain(a, fmt.Errorf("%s: %w", file, err))
 	}
 	return info, err
 }
 
-// overwritesBase reports whether the file to write is the one of --since.
-func (c *backupCommand) overwritesBase() bool {
-	base, err := os.Stat(c.Since)
-	if err != nil {
+// isNeeded reports whether the file to write is the base of the new backup, or that of the base. Older ones
+// of the chain cannot be told: a backup names only the one that it follows.
+func (c *backupCommand) isNeeded(a *app, base jay.BackupInfo) bool {
+	now, err := os.Stat(c.File)
+	if err != nil || !now.Mode().IsRegular() {
 		return false
 	}
-	info, err := os.Stat(c.File)
-	return err == nil && os.SameFile(info, base)
+	if since, err := os.Stat(c.Since); err == nil && os.SameFile(now, since) {
+		return true
+	}
+	replaced, err := c.read(a, c.File)
+	return err == nil && replaced.ID == base.Base
 }
 
 // verifyCommand checks backups.

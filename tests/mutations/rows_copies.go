@@ -52,4 +52,14 @@ var copied = []mutation{
 		edits: []edit{{"internal/settings/retag.go", "{format.BackupsName, format.FloorPrefix", "{format.FloorPrefix"}},
 		tests: []tests{{"internal/recovery", "TestCopy_Numbers"}, {"internal/settings", "TestRetag_BackupsForgotten"}},
 	},
+	{
+		name:  "backups: the command replaces the base of the new one",
+		edits: []edit{{"cmd/jay/backup.go", "os.SameFile(now, since) {", "false {"}},
+		tests: []tests{{"cmd/jay", "TestScripts/backup$"}},
+	},
+	{
+		name:  "backups: the command replaces the base of the base",
+		edits: []edit{{"cmd/jay/backup.go", "return err == nil && replaced.ID == base.Base", "return false"}},
+		tests: []tests{{"cmd/jay", "TestScripts/backup$"}},
+	},
 }
