@@ -54,12 +54,12 @@ var copied = []mutation{
 	},
 	{
 		name:  "backups: the command replaces the base of the new one",
-		edits: []edit{{"cmd/jay/backup.go", "os.SameFile(now, since) {", "false {"}},
+		edits: []edit{{"cmd/jay/backup.go", "os.SameFile(now, since) {", "since == nil {"}},
 		tests: []tests{{"cmd/jay", "TestScripts/backup$"}},
 	},
 	{
 		name:  "backups: the command replaces the base of the base",
-		edits: []edit{{"cmd/jay/backup.go", "return err == nil && replaced.ID == base.Base", "return false"}},
+		edits: []edit{{"cmd/jay/backup.go", "return err == nil && replaced.ID == base.Base", "return err == nil && replaced.ID == \"\""}},
 		tests: []tests{{"cmd/jay", "TestScripts/backup$"}},
 	},
 }
