@@ -3,10 +3,12 @@ package server_test
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
 
+	"github.com/coder/websocket"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -113,4 +115,32 @@ func TestCSharp_Database(t *testing.T) {
 		a := w.say(201, "PUT /admin/databases?name="+name+"&replicationFactor=1&raft-request-id=1f0a"+name, csharpHeaders+"\nContent-Encoding: "+one.encoding, one.body)
 		equal(t, "name", a.text(t, "Name"), name)
 	}
+}
+
+// Ensure that RavenDB's client for .NET can watch changes: its URL is in lower case, with a parameter
+// that says how the messages come. Before it caches answers it waits for the first message, then
+// watches what the message allows.
+func TestCSharp_Changes(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("Shop")
+	conn, _, err := websocket.Dial(t.Context(), h.http.URL+"/databases/shop/changes?throttleconnection=false", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.CloseNow()
+	l := &listener{t: t, conn: conn}
+	m, err := l.next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "features", fmt.Sprint(m), "map[AggressiveCachingChange:false TopologyChange:true]")
+	l.command("watch-topology-change", `""`)
+	h.want(200, "GET", "/topology?name=Shop&watch-topology-change", "")
+	l.command("watch-docs", `null`)
+	l.command("watch-indexes", `null`)
+	h.want(201, "PUT", "/databases/Shop/docs?id=users/1-A", `{}`)
+	equal(t, "document", l.want("DocumentChange")["Type"], "Put")
+	h.want(201, "PUT", "/databases/Shop/indexes", `{"Indexes":[{"Name":"ByN","Maps":["from doc in docs.Users select new { doc.n }"]}]}`)
+	equal(t, "index", l.want("IndexChange")["Type"], "IndexAdded")
 }

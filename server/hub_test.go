@@ -58,7 +58,11 @@ func (h *host) listenWith(o *websocket.DialOptions) *listener {
 	}
 	conn.SetReadLimit(16 << 20)
 	h.t.Cleanup(func() { conn.CloseNow() })
-	return &listener{t: h.t, conn: conn}
+	l := &listener{t: h.t, conn: conn}
+	if m, err := l.next(); err != nil || m["TopologyChange"] != true {
+		h.t.Fatalf("the first message is %v, %v", m, err)
+	}
+	return l
 }
 
 // next returns the next message.

@@ -21,6 +21,7 @@ var Unheeded = []serve.Unheeded{
 	{Name: "private", Paths: []string{"/topology"}, Reason: "a node has one address"},
 	{Name: "localUrl", Paths: []string{"/topology"}, Reason: "a node has one address"},
 	{Name: "nodeTag", Paths: []string{"{D}/*", "/operations/state", "/operations/kill"}, Reason: "it is of the node that the client asks"},
+	{Name: "throttleConnection", Paths: []string{"{D}/changes"}, Reason: "no change is held back"},
 	{Name: "failure", Paths: []string{"{D}/stats"}, Reason: "it says why the client asks"},
 	{Name: serve.DebugTag, Paths: []string{"/topology", "/cluster/topology", "{D}/stats"}, Reason: "without a value; it says why the client asks"},
 }

@@ -350,6 +350,10 @@ type changeCommand struct {
 	Params    json.RawMessage // of commands that are not there
 }
 
+// features is the first message of a socket. Clients with a cache wait for it, then watch all
+// documents and indexes, as the shorter messages for caches are not there.
+var features = MustJSON(map[string]any{"TopologyChange": true, "AggressiveCachingChange": false})
+
 // Attend carries out the commands of a client and sends it what it watches, until the client
 // goes or ctx ends.
 func (hs *Hubs) Attend(ctx context.Context, d *Database, db *jay.DB, conn *websocket.Conn, memory *Holding) {
@@ -365,6 +369,7 @@ func (hs *Hubs) Attend(ctx context.Context, d *Database, db *jay.DB, conn *webso
 	}()
 	stop := context.AfterFunc(ctx, func() { k.drop(websocket.StatusGoingAway, "the server, the database or the right to it ends") })
 	defer stop()
+	k.enqueue(features)
 	for {
 		// The context must not end: it would cut the connection before the reason is sent.
 		_, text, err := conn.Read(context.Background())

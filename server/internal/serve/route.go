@@ -169,7 +169,7 @@ func (r *Route) Parse(raw string) (Params, error) {
 
 // leavesOut reports whether a parameter is accepted and not heeded.
 func (r *Route) leavesOut(p param) bool {
-	return slices.ContainsFunc(r.unheeded, func(u Unheeded) bool { return u.Name == p.name || u.Name == DebugTag && p.value == "" })
+	return slices.ContainsFunc(r.unheeded, func(u Unheeded) bool { return strings.EqualFold(u.Name, p.name) || u.Name == DebugTag && p.value == "" })
 }
 
 // listParams says which parameters the route takes.
