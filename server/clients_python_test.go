@@ -112,6 +112,10 @@ func TestPython_Indexes(t *testing.T) {
 	a.needs(t, []any{"SizeOnDisk"}, "SizeInBytes", "HumaneSize")
 	a.needs(t, []any{"TempBuffersSizeOnDisk"}, "SizeInBytes", "HumaneSize")
 	a.needs(t, []any{"Indexes", 0}, "LockMode", "Name")
+	a = w.say(200, "GET /databases/a/indexes?start=0&pageSize10%20", pythonHeaders, "") // as the client writes it
+	a.needs(t, []any{"Results", 3}, "Name")
+	a = w.say(200, "GET /databases/a/indexes?start=0&pageSize=10&namesOnly=true", pythonHeaders, "")
+	equal(t, "names", a.text(t, "Results"), "[Detected Options Other Plain]")
 	w.say(204, "DELETE /databases/a/indexes?name=Plain", pythonHeaders, "")
 
 	for _, rest := range []string{`"IndexSourceType": "Counters"`, `"Nonsense": 1`, `"Fields": {"name": {"Nonsense": true}}`} {

@@ -23,5 +23,5 @@ var Unheeded = []serve.Unheeded{
 	{Name: "nodeTag", Paths: []string{"{D}/*", "/operations/state", "/operations/kill"}, Reason: "it is of the node that the client asks"},
 	{Name: "throttleConnection", Paths: []string{"{D}/changes"}, Reason: "no change is held back"},
 	{Name: "failure", Paths: []string{"{D}/stats"}, Reason: "it says why the client asks"},
-	{Name: serve.DebugTag, Paths: []string{"/topology", "/cluster/topology", "{D}/stats"}, Reason: "without a value; it says why the client asks"},
+	{Name: serve.DebugTag, Paths: []string{"/topology", "/cluster/topology", "{D}/stats", "{D}/indexes"}, Reason: "without a value; it says why the client asks, or is the size of a page without its `=`"},
 }
