@@ -57,7 +57,7 @@ func (m mutation) mutated(root string) (map[string]string, error) {
 // mutations are all of them.
 func mutations() []mutation {
 	var all []mutation
-	for _, rows := range [][]mutation{numbers, generations, coordinators, transactions, writing, querying, storing, spaces, sharing, standbys, meetings, kept, definitions, expressed, worded, around, computedIndexes, loadingIndexes, placed, vectors, reducing, onPostgres, sealing, copied, live, schemaRules} {
+	for _, rows := range [][]mutation{numbers, generations, coordinators, transactions, writing, querying, storing, spaces, sharing, standbys, meetings, kept, definitions, expressed, worded, around, computedIndexes, loadingIndexes, placed, vectors, reducing, onPostgres, sealing, copied, live, schemaRules, ofClients} {
 		all = append(all, rows...)
 	}
 	return all
