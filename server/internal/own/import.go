@@ -73,7 +73,7 @@ type importing struct {
 // runImport stores the documents of a stream, and what belongs to them. It holds one record
 // and one batch. What was stored before an error stays.
 func runImport(c *serve.Call) error {
-	if err := c.CheckEncoding(); err != nil {
+	if err := serve.CheckEncoding(c.Header); err != nil {
 		return serve.Closing(err)
 	}
 	if err := c.Take(verbs.BulkMemory + importBuffer); err != nil {

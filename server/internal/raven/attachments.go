@@ -80,7 +80,7 @@ func putAttachment(c *serve.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.CheckEncoding(); err != nil { // it would be lost
+	if err := serve.CheckEncoding(c.Header); err != nil {
 		return serve.Closing(err)
 	}
 	opts, err := attachmentCondition(c, id, name)
@@ -92,9 +92,9 @@ func putAttachment(c *serve.Call) error {
 	opts = append(opts, jay.Returning(&m))
 	ctx, cancel := c.StreamContext()
 	defer cancel()
-	stop := c.ClosesUnless(context.AfterFunc(ctx, func() { _ = http.NewResponseController(c.Writer).SetReadDeadline(time.Unix(1, 0)) }))
+	stop := serve.ClosesUnless(context.AfterFunc(ctx, func() { _ = http.NewResponseController(c.Writer).SetReadDeadline(time.Unix(1, 0)) }), c.Request, c.Reply)
 	defer stop()
-	content, err := c.Unpacked(serve.NewPacedReader(c, c.Request.Body), c.Header.Get("Content-Encoding"))
+	content, err := serve.Unpacked(serve.NewPacedReader(c, c.Request.Body), c.Header.Get("Content-Encoding"), c.Held())
 	if err != nil {
 		return serve.Closing(err)
 	}
@@ -370,7 +370,10 @@ func splitParts(c *serve.Call) error {
 		if err != nil {
 			return serve.BadRequest("the multipart body is damaged")
 		}
-		if content, err = c.UnpackedPart(content, part.Header.Get("Content-Encoding")); err != nil {
+		if err := serve.CheckEncoding(part.Header); err != nil {
+			return err
+		}
+		if content, err = serve.UnpackedPart(content, part.Header.Get("Content-Encoding"), c.Held(), c.Route.BodyLimit(&c.Server.Options)); err != nil {
 			return err
 		}
 		parts = append(parts, content)

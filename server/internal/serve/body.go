@@ -58,12 +58,12 @@ func (c *Call) leaveBody() {
 
 // ClosesUnless returns stop, the result of a context.AfterFunc that sets a deadline in the past, so
 // that a running read of the body ends. If that function has begun, the connection ends with the
-// reply. The caller may call the result several times.
-func (c *Call) ClosesUnless(stop func() bool) func() bool {
+// reply, which has these headers. The caller may call the result several times.
+func ClosesUnless(stop func() bool, r *http.Request, reply http.Header) func() bool {
 	return sync.OnceValue(func() bool {
 		stopped := stop()
 		if !stopped {
-			c.closeConnection()
+			closeConnection(r, reply)
 		}
 		return stopped
 	})
@@ -72,16 +72,16 @@ func (c *Call) ClosesUnless(stop func() bool) func() bool {
 // closeConnection ends a connection of HTTP/1 with the reply. When a read fails while net/http waits
 // for the next request, be it because of a deadline, net/http ends the context of the connection and
 // never renews it: every further request on this connection would be cancelled.
-func (c *Call) closeConnection() {
-	if c.Request.ProtoMajor == 1 {
-		c.Reply.Set("Connection", "close")
+func closeConnection(r *http.Request, reply http.Header) {
+	if r.ProtoMajor == 1 {
+		reply.Set("Connection", "close")
 	}
 }
 
 // readBody returns the body of a request, unpacked, within Options.MaxBodyBytes and the
 // memory of the server. The memory is released at the end of the call.
 func (c *Call) readBody() ([]byte, error) {
-	r, most := c.Request, c.Route.bodyLimit(&c.Server.Options)
+	r, most := c.Request, c.Route.BodyLimit(&c.Server.Options)
 	if err := c.CheckContentType(); err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (c *Call) readBody() ([]byte, error) {
 	encoding := r.Header.Get("Content-Encoding")
 	unpacks := packing(encoding) != ""
 	if unpacks {
-		unpacked, err := c.Unpacked(source, encoding)
+		unpacked, err := Unpacked(source, encoding, c.Held())
 		if err != nil {
 			return nil, readProblem(err, most)
 		}
@@ -104,7 +104,7 @@ func (c *Call) readBody() ([]byte, error) {
 	if unpacks {
 		hint = -1
 	}
-	body, err := c.readAll(source, hint)
+	body, err := readAll(source, hint, c.Held())
 	if err != nil {
 		return nil, readProblem(err, most)
 	}
@@ -120,8 +120,8 @@ func (c *Call) readBody() ([]byte, error) {
 // definition.
 const maxOtherBodyBytes = 16 << 20
 
-// bodyLimit returns the most bytes that the body of a request may have.
-func (r *Route) bodyLimit(o *Options) int64 {
+// BodyLimit returns the most bytes that the body of a request may have.
+func (r *Route) BodyLimit(o *Options) int64 {
 	if r.Stores {
 		return o.MaxBodyBytes
 	}
@@ -133,12 +133,12 @@ const firstBodyBytes = 64 << 10
 
 // readAll reads to the end, and takes the memory of its buffer before the buffer grows.
 // length is the number of bytes if it is known, else negative.
-func (c *Call) readAll(r io.Reader, length int64) ([]byte, error) {
+func readAll(r io.Reader, length int64, held *Holding) ([]byte, error) {
 	size := int64(firstBodyBytes)
 	if length >= 0 {
 		size = min(size, length+1) // one more, to see the end
 	}
-	if err := c.Take(size); err != nil {
+	if err := held.Take(size); err != nil {
 		return nil, err
 	}
 	body := make([]byte, 0, size)
@@ -157,11 +157,11 @@ func (c *Call) readAll(r io.Reader, length int64) ([]byte, error) {
 		if size = 2 * int64(cap(body)); length >= 0 && size > length {
 			size = length + 1
 		}
-		if err := c.Take(size); err != nil {
+		if err := held.Take(size); err != nil {
 			return nil, err
 		}
 		grown := append(make([]byte, 0, size), body...)
-		c.memory.Give(int64(cap(body)))
+		held.Give(int64(cap(body)))
 		body = grown
 	}
 }
@@ -172,7 +172,7 @@ func (c *Call) CheckContentType() error {
 	given := c.Request.Header.Get("Content-Type")
 	kind, parameters, err := mime.ParseMediaType(given)
 	if c.Route.Parts && err == nil && strings.HasPrefix(kind, "multipart/") {
-		return c.CheckEncoding()
+		return CheckEncoding(c.Header)
 	}
 	if err != nil && given != "" || !contentTypes[kind] {
 		return &Problem{Status: http.StatusUnsupportedMediaType, Kind: TypeContent, Message: "the body must be JSON, with the content type application/json"}
@@ -180,7 +180,7 @@ func (c *Call) CheckContentType() error {
 	if charset := parameters["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") {
 		return &Problem{Status: http.StatusUnsupportedMediaType, Kind: TypeContent, Message: "the body must be in UTF-8"}
 	}
-	return c.CheckEncoding()
+	return CheckEncoding(c.Header)
 }
 
 // readProblem says why a body could not be read.

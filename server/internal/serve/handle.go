@@ -53,7 +53,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, m *Mount) {
 	}
 	if !c.Started {
 		if r.Context().Err() != nil {
-			c.closeConnection()
+			closeConnection(r, c.Reply)
 		}
 		c.send()
 	}

@@ -17,7 +17,7 @@ type Route struct {
 	Body    bool                             // it has a body
 	Upload  bool                             // it reads its body itself
 	Timed   bool                             // Options.QueryTimeout bounds it: it may look at many documents and is no stream. See InTime
-	Stores  bool                             // the body has documents to store: see bodyLimit
+	Stores  bool                             // the body has documents to store: see BodyLimit
 	Parts   bool                             // the body may be multipart
 	Lazy    bool                             // it may be part of a multi_get
 	Raft    bool                             // its reply is stored by raft-request-id, in the server's own database

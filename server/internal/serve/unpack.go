@@ -17,13 +17,13 @@ import (
 // RFC 8878 recommends. The memory of it is taken.
 const maxZstdWindow = 8 << 20
 
-// CheckEncoding refuses a body with a content encoding other than gzip and zstd.
-func (c *Call) CheckEncoding() error {
-	switch packing(c.Request.Header.Get("Content-Encoding")) {
+// CheckEncoding refuses a body, or a part of one, with a content encoding other than gzip and zstd.
+func CheckEncoding(h interface{ Get(name string) string }) error {
+	switch packing(h.Get("Content-Encoding")) {
 	case "", "gzip", "zstd":
 		return nil
 	}
-	return &Problem{Status: http.StatusUnsupportedMediaType, Kind: TypeContent, Message: "the body must be as it is, or packed with gzip or zstd"}
+	return &Problem{Status: http.StatusUnsupportedMediaType, Kind: TypeContent, Message: "the body and its parts must be as they are, or packed with gzip or zstd"}
 }
 
 // packing returns a content encoding in lower case, "" for none.
@@ -35,32 +35,28 @@ func packing(encoding string) string {
 }
 
 // Unpacked returns a reader of what r has before it was packed by a content encoding. The caller
-// has checked the encoding. The memory of unpacking is taken until the call ends.
-func (c *Call) Unpacked(r io.Reader, encoding string) (io.Reader, error) {
+// has checked the encoding. The memory of unpacking is taken.
+func Unpacked(r io.Reader, encoding string, held *Holding) (io.Reader, error) {
 	switch packing(encoding) {
 	case "gzip":
 		return gzip.NewReader(r)
 	case "zstd":
-		return c.unpackedZstd(r)
+		return unpackedZstd(r, held)
 	}
 	return r, nil
 }
 
-// UnpackedPart returns what a part of the body had before it was packed, within the bounds of a body.
-func (c *Call) UnpackedPart(part []byte, encoding string) ([]byte, error) {
-	most := c.Route.bodyLimit(&c.Server.Options)
-	switch packing(encoding) {
-	case "":
+// UnpackedPart returns what a part of the body had before it was packed: most bytes at most. The caller has
+// checked the encoding.
+func UnpackedPart(part []byte, encoding string, held *Holding, most int64) ([]byte, error) {
+	if packing(encoding) == "" {
 		return part, nil
-	case "gzip", "zstd":
-	default:
-		return nil, &Problem{Status: http.StatusUnsupportedMediaType, Kind: TypeContent, Message: "a part of the body must be as it is, or packed with gzip or zstd"}
 	}
-	r, err := c.Unpacked(bytes.NewReader(part), encoding)
+	r, err := Unpacked(bytes.NewReader(part), encoding, held)
 	if err != nil {
 		return nil, readProblem(err, most)
 	}
-	unpacked, err := c.readAll(io.LimitReader(r, most+1), -1)
+	unpacked, err := readAll(io.LimitReader(r, most+1), -1, held)
 	if err != nil {
 		return nil, readProblem(err, most)
 	}
@@ -96,7 +92,7 @@ func (s *sourceReader) Read(b []byte) (int, error) {
 
 // unpackedZstd returns a reader that unpacks zstd. The header of the first frame says which memory
 // it takes; later frames must not take more.
-func (c *Call) unpackedZstd(r io.Reader) (io.Reader, error) {
+func unpackedZstd(r io.Reader, held *Holding) (io.Reader, error) {
 	source := &sourceReader{r: r}
 	head := bufio.NewReader(source)
 	var header zstd.Header
@@ -118,7 +114,7 @@ func (c *Call) unpackedZstd(r io.Reader) (io.Reader, error) {
 	if window > maxZstdWindow {
 		return nil, TooLarge("the zstd stream has a window of more than %d bytes, which is the most", maxZstdWindow)
 	}
-	if err := c.Take(2*int64(window) + 256<<10); err != nil {
+	if err := held.Take(2*int64(window) + 256<<10); err != nil {
 		return nil, err
 	}
 	unpacked, err := zstd.NewReader(head, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))

@@ -23,8 +23,8 @@ const (
 // must call stop, also after an error.
 func QuietBody(c *serve.Call, ctx context.Context) (body io.Reader, stop func() bool, err error) {
 	source := &quietReader{ctx: ctx, c: c, r: c.Request.Body}
-	stop = c.ClosesUnless(source.watch())
-	body, err = c.Unpacked(source, c.Header.Get("Content-Encoding"))
+	stop = serve.ClosesUnless(source.watch(), c.Request, c.Reply)
+	body, err = serve.Unpacked(source, c.Header.Get("Content-Encoding"), c.Held())
 	return body, stop, err
 }
 
