@@ -35,7 +35,7 @@ OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 # The other modules that it may compile. The rest require modules that need a newer one.
 OLDER = schema/jsonschema server storage/sqlkv transfer
 
-.PHONY: help fetch demo small test test-short test-full check ci nightly format vet lint invariants race race-full later engine encrypted bin/systems cross cross-full modules oldest oldest-types campaigns readme interop cluster postgres failover postgres-full browser release-try screenshots studio-million bench bench-full bench-smoke memory attachments backup standby crash kill-reads kill-changes storm simulation kinds revisions schemas places damage hunt hostile expiry feeds cluster-faults formats fuzz mutations build
+.PHONY: help fetch demo small test test-short test-full check ci nightly format vet lint invariants race race-full later engine encrypted bin/systems cross cross-full modules oldest oldest-types campaigns readme interop cluster postgres failover postgres-full browser release-try screenshots studio-million bench bench-full bench-smoke memory attachments backup standby crash kill-reads kill-changes storm simulation odd kinds revisions schemas places damage hunt hostile expiry feeds cluster-faults formats fuzz mutations build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
@@ -65,6 +65,7 @@ help:
 	@echo "kill-changes 300 kills: what feeds had shown, and what subscriptions had sent"
 	@echo "storm       every verb at once for ten minutes, and five with the race detector"
 	@echo "simulation  a million steps of a whole database in one thread, with what a machine does to it"
+	@echo "odd         documents of odd shapes for ten minutes: queries with and without indexes, and every endpoint of the server"
 	@echo "kinds       10,000 random histories of each kind of index, with power failures and restores"
 	@echo "revisions   500 random histories of documents against a model of their revisions"
 	@echo "schemas     a million documents validated beside writers: time, memory, writes per second"
@@ -141,7 +142,7 @@ fetch:
 	./server/interop/run.sh install
 	./storage/sqlkv/install.sh
 
-campaigns: simulation hostile crash kill-reads kill-changes storm kinds revisions schemas places expiry feeds backup standby attachments formats hunt cluster-faults fuzz damage mutations
+campaigns: simulation odd hostile crash kill-reads kill-changes storm kinds revisions schemas places expiry feeds backup standby attachments formats hunt cluster-faults fuzz damage mutations
 
 format:
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt these:"; echo "$$files"; exit 1; fi
@@ -326,6 +327,10 @@ storm:
 # A whole database in one thread, from seeds: docs/simulation.md.
 simulation:
 	JAY_SIMULATION=1000000 $(GO) test -run 'TestSimulation$$|TestSimulation_Thresholds|TestSimulation_FourGiB' -count=1 -timeout 0 -v ./tests/simulation
+
+# Documents of odd shapes: the answers of queries with and without indexes, and random requests to every endpoint.
+odd:
+	CGO_ENABLED=0 JAY_ODD=10m $(GO) test -vet=off -run 'TestOdd$$' -count=1 -timeout 0 -v ./tests/odd
 
 # Random histories of documents against a model of their revisions.
 KINDS = ./internal/kindtest ./internal/fulltext ./internal/groups ./internal/places ./internal/vectors
