@@ -59,9 +59,9 @@ func resultOf(status int, body []byte) (answers, string) {
 		a.rows = append(a.rows, stable(string(row)))
 	}
 	for id, doc := range r.Includes {
-		a.rest = append(a.rest, id+" "+stable(string(doc)))
+		a.beside = append(a.beside, id+" "+stable(string(doc)))
 	}
-	a.rest = sorted(a.rest)
+	a.beside = sorted(a.beside)
 	return a, ""
 }
 

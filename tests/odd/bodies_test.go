@@ -51,13 +51,13 @@ var bodies = map[string]func(o *odds) string{
 	"PUT {J}/indexes": func(o *odds) string {
 		return `{"collection":` + o.pick(`"Odd"`, `"Even"`, `"Nothing"`) + `,"index":` + o.pick(declared...) + o.pick("", `,"replace":true`) + `}`
 	},
-	"PUT {J}/indexes/computed":          (*odds).computed,
-	"POST {J}/indexes/computed/preview": (*odds).computed,
+	"PUT {J}/indexes/computed":          func(o *odds) string { return o.computed(o.pick("", `,"replace":true`)) },
+	"POST {J}/indexes/computed/preview": func(o *odds) string { return o.computed(o.pick("", `,"ids":["odd/1","odd/2"]`)) },
 	"PUT {J}/schemas/rule":              func(o *odds) string { return o.value(2) },
 	"POST {J}/schemas/check":            func(o *odds) string { return o.pick("", `{"required":["A"]}`, o.value(2)) },
 	"POST {J}/schemas/validate":         (*odds).document,
 	"POST {J}/counters": func(o *odds) string {
-		return `{"hilo":{"odd":` + o.scalar() + `},"identities":{"odd|":` + o.scalar() + `}}`
+		return `{"hilo":{"odd":` + o.usual(15, "1", "64", "100") + `},"identities":{"odd|":` + o.usual(15, "1", "64", "100") + `}}`
 	},
 	"POST {J}/import": (*odds).imported,
 	"POST {J}/collections/rename": func(o *odds) string {
@@ -76,7 +76,7 @@ var bodies = map[string]func(o *odds) string{
 	"POST /jay/v1/tokens":  func(o *odds) string { return `{"name":"ann","rights":{"wild":"write"}}` },
 	"POST /jay/v1/session": func(o *odds) string { return `{"token":` + o.scalar() + `}` },
 	"PUT {D}/admin/configuration/client": func(o *odds) string {
-		return `{"Etag":0,"Disabled":` + o.pick("true", "false") + `,"MaxNumberOfRequestsPerSession":` + o.scalar() + `}`
+		return `{"Etag":0,"Disabled":` + o.pick("true", "false") + `,"MaxNumberOfRequestsPerSession":` + o.usual(15, "1", "100", "null") + `}`
 	},
 	"PUT {D}/attachments": func(o *odds) string { return o.scalar() },
 	"POST {D}/attachments": func(o *odds) string {
@@ -86,15 +86,19 @@ var bodies = map[string]func(o *odds) string{
 		return `{"Attachments":` + o.array(func() string { return `{"DocumentId":` + o.quotedID() + `,"Name":"note.txt"}` }) + `}`
 	},
 	"POST {D}/admin/revisions/config": func(o *odds) string {
-		return `{"Default":null,"Collections":{"Odd":{"MinimumRevisionsToKeep":` + o.scalar() + `,"MinimumRevisionAgeToKeep":` + o.pick(`"14.00:00:00"`, `"x"`, `null`) + `}}}`
+		return `{"Default":null,"Collections":{"Odd":{"MinimumRevisionsToKeep":` + o.usual(15, "1", "2", "0", "null") + `,"MinimumRevisionAgeToKeep":` + o.pick(`"14.00:00:00"`, `"x"`, `null`) + `}}}`
 	},
 	"POST {D}/admin/revisions/config/enforce": func(o *odds) string { return o.pick(`{}`, ``, `{"IncludeForceCreated":true}`) },
 	"POST {D}/admin/revisions/delete":         func(o *odds) string { return `{"DocumentIds":` + o.array(o.quotedID) + `}` },
 	"POST {D}/revisions/revert/docs": func(o *odds) string {
 		return `{"IdToChangeVector":{` + o.quotedID() + `:` + o.pick(`"A:1-x"`, `null`, `""`) + `}}`
 	},
-	"POST {D}/admin/expiration/config": func(o *odds) string { return `{"Disabled":false,"DeleteFrequencyInSec":` + o.scalar() + `}` },
-	"POST {D}/admin/refresh/config":    func(o *odds) string { return `{"Disabled":false,"RefreshFrequencyInSec":` + o.scalar() + `}` },
+	"POST {D}/admin/expiration/config": func(o *odds) string {
+		return `{"Disabled":false,"DeleteFrequencyInSec":` + o.usual(15, "1", "60", "null") + `}`
+	},
+	"POST {D}/admin/refresh/config": func(o *odds) string {
+		return `{"Disabled":false,"RefreshFrequencyInSec":` + o.usual(15, "1", "60", "null") + `}`
+	},
 }
 
 func (o *odds) quotedID() string { return `"` + o.id() + `"` }
@@ -187,13 +191,15 @@ func (o *odds) definition() string {
 }
 
 // computed makes the declaration of a computed index.
-func (o *odds) computed() string {
+func (o *odds) computed(more string) string {
+	n := -1
 	members := o.array(func() string {
-		return fmt.Sprintf(`{"name":"C%d","expression":%q}`, o.IntN(3), o.pick(expressions...))
+		n++
+		return fmt.Sprintf(`{"name":"C%d","expression":%q}`, n, o.pick(append(expressions, "B", "N", "1")...))
 	})
 	reduce := o.pick("", "", `,"reduce":{"groupBy":["C0"],"select":[{"name":"C0"},{"name":"N","expression":"`+o.pick("count()", "sum(C1)", "min(C1)", "list(distinct C1)", "first(C1 order by C2)", "sum(C1) / count()")+`"}]}`)
 	each := o.pick("", "", `,"each":"Lines","as":"line"`, `,"each":"Tags","as":"x"`, `,"where":"M > 1"`)
-	return fmt.Sprintf(`{"index":{"name":"Own/%d","maps":[{"collection":%s,"select":%s%s}]%s}%s}`, o.IntN(5), o.pick(`"Odd"`, `"Even"`, `""`, `"@all_docs"`), members, each, reduce, o.pick("", `,"replace":true`, `,"ids":["odd/1","odd/2"]`))
+	return fmt.Sprintf(`{"index":{"name":"Own/%d","maps":[{"collection":%s,"select":%s%s}]%s}%s}`, o.IntN(5), o.pick(`"Odd"`, `"Even"`, `""`, `"@all_docs"`), members, each, reduce, more)
 }
 
 // imported makes a file of some format.
@@ -221,9 +227,9 @@ var scalarOfJSON = regexp.MustCompile(`"[^"\\]*"|-?[0-9.]+|true|false|null`)
 // spoil changes a body a little.
 func (o *odds) spoil(body string) string {
 	switch n := o.IntN(100); {
-	case n < 55 || body == "":
+	case n < 60 || body == "":
 		return body
-	case n < 82:
+	case n < 84:
 		at := scalarOfJSON.FindAllStringIndex(body, -1)
 		if len(at) == 0 {
 			return body

@@ -32,7 +32,7 @@ func (w *twins) check(q *rql, way int) {
 
 // String shows answers.
 func (a answers) String() string {
-	return fmt.Sprintf("%d %s %s %d rows %s; %s", a.status, a.kind, a.note, len(a.rows), clip(strings.Join(a.rows, " "), 3000), clip(strings.Join(a.rest, " "), 1000))
+	return fmt.Sprintf("%d %s %s %d rows %s; %s; %s", a.status, a.kind, a.note, len(a.rows), clip(strings.Join(a.rows, " "), 3000), strings.Join(a.rest, " "), clip(strings.Join(a.beside, " "), 1000))
 }
 
 // alsoStreamed compares a stream of the answers with a page of all of them.

@@ -7,9 +7,12 @@ import (
 )
 
 // odds makes random things, the same ones for the same seed.
-type odds struct{ *rand.Rand }
+type odds struct {
+	*rand.Rand
+	numbers int // of IDs
+}
 
-func newOdds(seed uint64) *odds { return &odds{rand.New(rand.NewPCG(seed, 11))} }
+func newOdds(seed uint64) *odds { return &odds{rand.New(rand.NewPCG(seed, 11)), 60} }
 
 // chance is true this often, in percent.
 func (o *odds) chance(percent int) bool { return o.IntN(100) < percent }
@@ -128,7 +131,7 @@ func (o *odds) reference() string {
 
 // id makes the ID of a document. There are few of them, in several spellings.
 func (o *odds) id() string {
-	id := fmt.Sprintf("odd/%d", o.IntN(idNumbers))
+	id := fmt.Sprintf("odd/%d", o.IntN(o.numbers))
 	switch o.IntN(30) {
 	case 0:
 		return strings.ToUpper(id)
@@ -137,8 +140,6 @@ func (o *odds) id() string {
 	}
 	return id
 }
-
-const idNumbers = 60
 
 // members are what the documents are made of, and how often they have it, in percent.
 var members = []struct {

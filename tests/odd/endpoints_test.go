@@ -12,6 +12,7 @@ import (
 type endpoint struct {
 	method, path string
 	parameters   []string
+	refused      bool // each request to it
 }
 
 var (
@@ -27,14 +28,17 @@ func readEndpoints(t *testing.T) []endpoint {
 		t.Fatal(err)
 	}
 	var list []endpoint
-	for _, m := range lineOfEndpoint.FindAllStringSubmatch(string(text), -1) {
-		e := endpoint{method: m[1], path: m[2]}
-		for _, word := range quotedWord.FindAllStringSubmatch(m[3], -1) {
-			if c := word[1][0]; c >= 'a' && c <= 'z' && word[1] != "jay" {
-				e.parameters = append(e.parameters, word[1])
+	answered, refused, _ := strings.Cut(string(text), "The server refuses these endpoints")
+	for i, part := range []string{answered, refused} {
+		for _, m := range lineOfEndpoint.FindAllStringSubmatch(part, -1) {
+			e := endpoint{method: m[1], path: m[2], refused: i == 1}
+			for _, word := range quotedWord.FindAllStringSubmatch(m[3], -1) {
+				if c := word[1][0]; c >= 'a' && c <= 'z' && !strings.HasSuffix(e.path, "/multi_get") {
+					e.parameters = append(e.parameters, word[1])
+				}
 			}
+			list = append(list, e)
 		}
-		list = append(list, e)
 	}
 	if len(list) < 150 {
 		t.Fatalf("the guide lists %d endpoints", len(list))
@@ -60,7 +64,7 @@ var usualValues = map[string][]string{
 	"pageSize":     {"0", "1", "2", "5", "1000000", "-1", "2147483648"},
 	"limit":        {"0", "1", "10", "-1"},
 	"format":       {"ndjson", "json", "csv", "extjson", "ravendbdump", "jsonl", "xml"},
-	"query":        {"from Odd", "from Odd where M > $p", "from Odd select N, Tags, Lines", "from Odd group by B select key(), count()", "from index 'Odd/Computed'", "from index 'Odd/ByB'", "from Odd include Ref", "frm", "", "from Odd as o select { A: o.A.A.A }", "from Odd select facet(B)", "from Odd where M = 1 update { this.M = 2 }"},
+	"query":        {"from Odd", "from Odd where M > $p", "from Odd select N, Tags, Lines", "from Odd group by B select key(), count()", "from index 'Odd/Computed'", "from index 'Odd/ByB'", "from Odd include Ref", "frm", "", "from Odd as o select { A: o.A.A.A }", "from Odd select facet(B)", "from Odd where M = 1 update { this.M = 2 }", "from Odd where N > 1 or Tags = 'a'", "from Odd where search(T, 'oak') order by score()", "from Even", "from @all_docs", "from Odd where load(Ref).B = 'b'", "from Odd where A = null and exists(Lines)"},
 	"parameters":   {"{}", `{"p":1}`, `{"p":null}`, "[]", "null", "{", `{"p":[1,2]}`},
 	"reverse":      {"true", "false", "1", ""},
 	"metadataOnly": {"true", "false"},
@@ -102,10 +106,47 @@ var usualValues = map[string][]string{
 
 var oddValues = []string{"", "%", "%zz", "%00", "\x00", "ä", "😀", "a&b", "a=b", "'", "\"", "-0", "1.0", "1e400", "NaN", "null", "true", "[]", "{}", "../..", "@all_docs", " ", "+", strings.Repeat("x", 600), "$p", "odd/1", "0", "-1", "99999999999999999999"}
 
-// parameterOf makes a value of a parameter, as a URL has it.
-func (o *odds) parameterOf(name string) string {
+var indexNames = []string{"Odd/Fields", "Odd/Computed", "Odd/Script", "Odd/Fan", "Odd/Two", "Odd/Loaded", "Odd/ByB", "Odd/Ends", "Odd/ByLine", "Odd/Mean", "odd/byb", "Odd/1", "Odd/2", "Own/1", "none"}
+
+// valuesAt are values of parameters of some endpoints, by the end of a path and the name.
+var valuesAt = []struct {
+	path, name string
+	values     []string
+}{
+	{"/attachments", "name", []string{"note.txt", "b", "ä", "x y"}},
+	{"{J}/indexes", "name", []string{"A", "B-N", "words", "byB", "spots", "alike", "ratio", "endsP", "none"}},
+	{"{J}/indexes/errors", "name", []string{"ratio", "sum", "length", "byBM", "year"}},
+	{"{J}/indexes/computed", "name", []string{"Own/0", "Own/1", "Own/2", "Odd/ByB"}},
+	{"/computed/errors", "name", indexNames},
+	{"{D}/indexes", "name", indexNames},
+	{"{D}/indexes/stats", "name", indexNames},
+	{"{D}/indexes/errors", "name", indexNames},
+	{"/indexes/staleness", "name", indexNames},
+	{"/indexes/terms", "name", indexNames},
+	{"/indexes/disable", "name", indexNames[:5]},
+	{"/indexes/enable", "name", indexNames[:5]},
+	{"/indexes/terms", "field", []string{"B", "N", "X", "Y", "P", "Q", "Name", "Of", "M", "Count", "Sum", "none"}},
+	{"/databases", "name", []string{wild, "other", "none"}},
+	{"/topology", "name", []string{wild, "other", "none"}},
+	{"/identity/next", "name", []string{"odd|", "ä|", "odd", "|"}},
+	{"/identity/seed", "name", []string{"odd|", "x|"}},
+	{"/operations/state", "id", []string{"1", "2", "3", "4", "5", "99"}},
+	{"/operations/kill", "id", []string{"1", "2", "3", "4", "5", "99"}},
+	{"/collections", "name", []string{"Even2", "Wei rd", "Nothing", "@empty"}},
+	{"/schemas/rule", "collection", []string{"Odd", "Even", "Nothing"}},
+	{"/hilo/next", "tag", []string{"odd", "x", "ä", "x/y"}},
+	{"/hilo/return", "tag", []string{"odd", "x"}},
+}
+
+// parameterOf makes a value of a parameter of an endpoint, as a URL has it.
+func (o *odds) parameterOf(path, name string) string {
 	list := usualValues[name]
-	if len(list) == 0 || o.chance(12) {
+	for _, at := range valuesAt {
+		if at.name == name && strings.HasSuffix(path, at.path) {
+			list = at.values
+		}
+	}
+	if len(list) == 0 || o.chance(7) {
 		list = oddValues
 	}
 	value := o.pick(list...)

@@ -56,6 +56,7 @@ type answers struct {
 	kind   string   // of an error
 	rows   []string // in the order in which they came
 	rest   []string // what is said of all rows, such as their number
+	beside []string // the included documents
 	cut    bool
 	note   string // an error's message, which is shown and not compared
 }
@@ -73,6 +74,8 @@ func compare(q *rql, a, b answers) string {
 		return "the number of answers differs"
 	case !slices.Equal(a.rest, b.rest):
 		return "what is said of all answers differs"
+	case (q.ordered() || q.whole()) && !slices.Equal(a.beside, b.beside):
+		return "the included documents differ"
 	case q.ordered():
 		if !slices.Equal(a.rows, b.rows) {
 			return "the answers, or their order, differ"

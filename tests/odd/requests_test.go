@@ -1,7 +1,11 @@
 package odd_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +23,11 @@ func (w *twins) requests(n int) {
 			}
 		}
 		r, patience := w.o.request(list)
+		if strings.Contains(r.path, "/bulk_insert") || strings.Contains(r.path, "operation=") {
+			r.path = w.begun(r.path, 0)
+		} else if strings.Contains(r.path, "/operations/") {
+			r.path = w.begun(r.path, 1+int64(w.o.IntN(6))) // of the last ones
+		}
 		w.try(r, patience)
 	}
 
@@ -43,6 +52,18 @@ func (w *twins) requests(n int) {
 	group.Wait()
 }
 
+var operation = regexp.MustCompile(`([?&](?:id|operation)=)[^&]*`)
+
+// begun asks for the number of an operation, and puts it into a path, or a number that was given out before.
+func (w *twins) begun(path string, before int64) string {
+	a, _ := w.send(request{method: http.MethodGet, path: "/databases/" + wild + "/operations/next-operation-id"}, 0)
+	var next struct{ Id int64 }
+	if json.Unmarshal([]byte(a.body), &next) != nil || w.o.chance(10) {
+		return path
+	}
+	return operation.ReplaceAllString(path, fmt.Sprint("${1}", next.Id-before))
+}
+
 // try sends a request, to which any reply is right that is no failure of the server.
 func (w *twins) try(r request, patience time.Duration) {
 	w.t.Helper()
@@ -55,7 +76,13 @@ func (w *twins) try(r request, patience time.Duration) {
 // to come.
 func (o *odds) request(list []endpoint) (request, time.Duration) {
 	e := list[o.IntN(len(list))]
-	database := o.pick(wild, wild, wild, wild, wild, wild, wild, wild, wild, wild, wild, wild, "other", "WILD", "none", "%20", "a%2Fb")
+	if e.refused && o.chance(90) {
+		return o.request(list)
+	}
+	database := wild
+	if o.chance(8) {
+		database = o.pick("other", "other", "WILD", "none", "%20", "a%2Fb")
+	}
 	if e.method == http.MethodGet && !strings.HasSuffix(e.path, "/hilo/next") && o.chance(20) { // that one writes
 		database = o.pick(indexed, plain)
 	}
@@ -69,7 +96,7 @@ func (o *odds) request(list []endpoint) (request, time.Duration) {
 	}
 	if body, has := bodies[e.method+" "+e.path]; has {
 		r.body = o.spoil(body(o))
-	} else if e.method != http.MethodGet && o.chance(30) {
+	} else if o.chance(5) {
 		r.body = o.value(2)
 	}
 	r.headers = o.headers()
@@ -80,26 +107,58 @@ func (o *odds) request(list []endpoint) (request, time.Duration) {
 	return r, patience
 }
 
+// needed are parameters without which most endpoints that have them refuse a request.
+var needed = []string{"id", "query", "name", "key", "collection", "index", "tag", "value", "field", "untilCaughtUp"}
+
+// either are parameters of which a request has one.
+var either = map[string][]string{
+	"GET {D}/docs":      {"id", "startsWith", "start"},
+	"GET {D}/cmpxchg":   {"key", "startsWith"},
+	"GET {J}/export":    {"collection", "startsWith", "query", "id"},
+	"GET {J}/documents": {"collection", "startsWith"},
+	"GET {J}/rows":      {"collection", "startsWith", "after", "from", "at"},
+	"GET {D}/revisions": {"id", "changeVector"},
+	"GET {J}/revisions": {"id", "changeVector"},
+	"GET {D}/indexes":   {"name", "start"},
+	"GET {J}/changes":   {"collection", "prefix", "id"},
+}
+
+// hidden are parameters that the guide's list does not name.
+var hidden = map[string][]string{
+	"POST {D}/identity/next": {"name=odd|", "name=odd%7C", "name=%C3%A4|", "name=odd", "name="},
+	"POST {D}/attachments":   {"id=odd/1&name=note.txt", "id=odd/2&name=b", "id=none&name="},
+	"HEAD {D}/docs":          {"id=odd/1", "id=none", "id=", "id=odd/2&metadataOnly=true"},
+	"PATCH {D}/docs":         {"", "test=true", "debug=true"},
+	"GET {D}/hilo/next":      {"tag=odd", "tag=x&lastBatchSize=32", "tag=odd&lastMax=5&lastRangeAt=2026-01-01T00:00:00Z", "tag=", "tag=x/y&lastBatchSize=-1", "tag=odd&lastBatchSize=9223372036854775807"},
+	"PUT {D}/hilo/return":    {"tag=odd&last=1&end=32", "tag=odd&last=5&end=1", "tag=none&last=-1&end=9223372036854775807", "tag=odd"},
+}
+
 // parameters makes the parameters of a request.
 func (o *odds) parameters(e endpoint) string {
 	var parts []string
+	add := func(name string) { parts = append(parts, name+"="+o.parameterOf(e.path, name)) }
+	few, which := 100/(2*len(e.parameters)+3), o.IntN(60)
 	for _, name := range e.parameters {
-		if name == "id" || name == "query" || name == "name" || name == "key" || name == "collection" || name == "untilCaughtUp" {
-			if o.chance(85) {
-				parts = append(parts, name+"="+o.parameterOf(name))
+		need := slices.Contains(needed, name)
+		if at, choice := either[e.method+" "+e.path]; choice && slices.Contains(at, name) {
+			need = name == at[which%len(at)]
+			if !need && o.chance(93) {
+				continue
 			}
-		} else if o.chance(22) {
-			parts = append(parts, name+"="+o.parameterOf(name))
 		}
-		if o.chance(2) {
-			parts = append(parts, name+"="+o.parameterOf(name))
+		switch {
+		case need && o.chance(93), !need && o.chance(few):
+			add(name)
 		}
+		if o.chance(1) {
+			add(name)
+		}
+	}
+	if list := hidden[e.method+" "+e.path]; list != nil {
+		parts = append(parts, o.pick(list...))
 	}
 	if o.chance(3) {
 		parts = append(parts, o.pick("raft-request-id=odd1", "raft-request-id=", "nodeTag=A", "nodeTag=B", "x=1", "=", "&", "%", "start", "txMode=ClusterWide"))
-	}
-	if strings.HasSuffix(e.path, "/hilo/next") || strings.HasSuffix(e.path, "/hilo/return") {
-		parts = append(parts, "tag="+o.pick("odd", "", "%C3%A4", "x/y"), o.pick("lastBatchSize=", "last=1&end=", "lastMax=")+o.pick("0", "32", "-1", "9223372036854775807", "x"))
 	}
 	o.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
 	if len(parts) == 0 {
@@ -110,7 +169,7 @@ func (o *odds) parameters(e endpoint) string {
 
 // headers makes the headers of a request.
 func (o *odds) headers() []string {
-	if o.chance(80) {
+	if o.chance(90) {
 		return nil
 	}
 	switch o.IntN(11) {
