@@ -264,6 +264,7 @@ func TestBadInput_Scripts(t *testing.T) {
 	before := h.state()
 	for _, script := range []string{
 		`while (true) {}`, `function f() { f() } f()`, `var s = 'x'; while (true) s += s`, `var a = [1]; for (;;) a = a.concat(a)`, `for (;;) put('x/' + this.n++, {})`,
+		`this.n = JSON.parse('['.repeat(3000) + ']'.repeat(3000))`,
 	} {
 		patch := fmt.Sprintf(`{"Script":%q,"Values":{}}`, script)
 		h.checkProblem(h.do("PATCH", "/databases/a/docs?id=kept/1", `{"Patch":`+patch+`}`), 400, "JavaScriptException")

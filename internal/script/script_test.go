@@ -121,6 +121,26 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// Ensure that JSON of too many levels is the fault of who sends it: a cause would be one of the program.
+func TestRun_DeepJSON(t *testing.T) {
+	t.Parallel()
+	deep := strings.Repeat("[", 2002) + strings.Repeat("]", 2002)
+	for _, test := range []struct{ source, args string }{
+		{`this.x = JSON.parse('['.repeat(2002) + ']'.repeat(2002))`, ``},
+		{`this.x = 1`, `{"x":` + deep + `}`},
+	} {
+		p, err := script.Parse(test.source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.Run(t.Context(), script.Input{Document: []byte(`{}`), Args: json.RawMessage(test.args)}, store{})
+		var e *script.Error
+		if !errors.As(err, &e) || e.Cause != nil || !strings.Contains(e.Message, "2000 levels are the most") {
+			t.Errorf("%s: got %v", test.source, err)
+		}
+	}
+}
+
 // Ensure that a script which loops, or eats memory, ends with an error, and that neither
 // a native nor a nesting goes around the bounds.
 func TestRun_Bounds(t *testing.T) {

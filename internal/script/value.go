@@ -82,6 +82,9 @@ func (r *run) decode(text []byte) (value, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	v, err := decodeValue(d, 0)
+	if err == errDeep { // the text of JSON.parse, and a parameter, may have more levels than a document
+		return nil, &Error{Message: "the JSON of a document or parameter: " + err.Error()}
+	}
 	if err != nil {
 		return nil, &Error{Message: "the JSON of a document or parameter: " + err.Error(), Cause: err}
 	}
@@ -111,9 +114,14 @@ func decodedSize(text []byte) (values, size int64) {
 	return values, size
 }
 
+// maxDecoded is the greatest number of levels of arrays and objects in JSON that a script reads.
+const maxDecoded = 2000
+
+var errDeep = fmt.Errorf("arrays and objects are nested too deep: %d levels are the most", maxDecoded)
+
 func decodeValue(d *json.Decoder, depth int) (value, error) {
-	if depth > 2000 {
-		return nil, fmt.Errorf("nested too deep")
+	if depth > maxDecoded {
+		return nil, errDeep
 	}
 	token, err := d.Token()
 	if err != nil {
