@@ -27,12 +27,12 @@ var bodies = map[string]func(o *odds) string{
 	},
 	"POST {D}/bulk_insert":     func(o *odds) string { return o.array(o.inserted) },
 	"POST {D}/multi_get":       func(o *odds) string { return `{"Requests":` + o.array(o.one) + `}` },
-	"POST {D}/queries":         func(o *odds) string { return o.options(o.query().body()) },
-	"POST {D}/streams/queries": func(o *odds) string { return o.query().body() },
+	"POST {D}/queries":         func(o *odds) string { return o.options(o.garbled().body()) },
+	"POST {D}/streams/queries": func(o *odds) string { return o.garbled().body() },
 	"POST {J}/query": func(o *odds) string {
 		return o.query().ownBody(o.pick("", `,"pageSize":1`, `,"pageSize":0`, `,"after":"x"`))
 	},
-	"POST {J}/explain": func(o *odds) string { return o.query().ownBody("") },
+	"POST {J}/explain": func(o *odds) string { return o.garbled().ownBody("") },
 	"POST {J}/export": func(o *odds) string {
 		return o.query().ownBody(`,"format":` + o.pick(`"csv"`, `"ndjson"`, `"x"`) + o.pick("", `,"exact":true`))
 	},
@@ -146,13 +146,42 @@ func (o *odds) command() string {
 	}
 }
 
+// parts makes the body of a batch with contents of attachments, and its type.
+func (o *odds) parts() (body, kind string) {
+	list := []string{`{"Commands":` + o.array(func() string {
+		if o.chance(50) {
+			return fmt.Sprintf(`{"Type":"AttachmentPUT","Id":%s,"Name":%s,"ContentType":"x/y","ChangeVector":null}`, o.quotedID(), o.pick(`"note.txt"`, `"b"`, `""`))
+		}
+		return o.command()
+	}) + `}`}
+	for range o.IntN(4) {
+		list = append(list, o.pick("", "content", "\x00", "--x", strings.Repeat("y", 70_000)))
+	}
+	var b strings.Builder
+	for i, part := range list {
+		b.WriteString("--xyz\r\n" + o.pick("", "Content-Type: text/plain\r\n", "Command-Type: AttachmentStream\r\n") + "\r\n")
+		if i == 0 {
+			part = o.spoil(part)
+		}
+		b.WriteString(part + "\r\n")
+	}
+	if o.chance(90) {
+		b.WriteString("--xyz--\r\n")
+	}
+	return b.String(), o.pick("multipart/form-data; boundary=xyz", "multipart/mixed; boundary=xyz")
+}
+
 // inserted makes an element of a bulk insert.
 func (o *odds) inserted() string {
 	switch o.IntN(6) {
 	case 0:
 		return `{"Type":"HeartBeat"}`
 	case 1:
-		return o.value(2)
+		if o.chance(30) {
+			return o.value(2)
+		}
+		content := o.pick("", "x", "],[", `{"a":1}`, "\x00\xff")
+		return fmt.Sprintf(`{"Id":%s,"Type":"AttachmentPUT","Name":%s,"ContentType":"text/plain","ContentLength":%s}%s`, o.quotedID(), o.pick(`"note.txt"`, `"b"`, `""`, "null"), o.pick(fmt.Sprint(len(content)), fmt.Sprint(len(content)), "100", "-1", "1e3"), content)
 	default:
 		return fmt.Sprintf(`{"Id":%s,"Type":"PUT","Document":%s}`, o.quotedID(), o.document())
 	}
@@ -172,6 +201,29 @@ func (o *odds) one() string {
 	default:
 		return fmt.Sprintf(`{"Url":%s,"Query":%s,"Method":%s,"Content":%s}`, o.pick(`"/docs"`, `"/databases/wild/docs"`, `"/databases/none/docs"`, `null`), o.pick(`"?id=odd/2"`, `null`, `"?&id=odd/1&id=odd/2"`), o.pick(`"GET"`, `"POST"`, `"DELETE"`, `null`), o.pick(`null`, `{"Ids":["odd/1"]}`, `"x"`))
 	}
+}
+
+// garbled makes a query, half of them with words that are left out, doubled, or in another place.
+func (o *odds) garbled() *rql {
+	q := o.query()
+	if o.chance(50) {
+		return q
+	}
+	words := strings.Split(q.text(), " ")
+	for range 1 + o.IntN(2) {
+		i, j := o.IntN(len(words)), o.IntN(len(words))
+		switch o.IntN(4) {
+		case 0:
+			words[i] = ""
+		case 1:
+			words[i] += " " + words[j]
+		case 2:
+			words[i], words[j] = words[j], words[i]
+		default:
+			words[i] = o.pick("select", "where", "*", "as", "limit 1", "null", "count()", "key()", "score()", "id()", "$p1", "[]", "(", ")", ",", "''", "-1", "o", "@metadata", "@metadata.@etag", "each", "distinct", "update { }", "load A as b", "include B", "order by", "desc", "@all_docs", "index", "and not", "1e400", "//", "/*")
+		}
+	}
+	return &rql{from: strings.Join(words, " "), values: q.values}
 }
 
 // options adds members to the body of a query.
@@ -235,7 +287,15 @@ func (o *odds) spoil(body string) string {
 			return body
 		}
 		i := at[o.IntN(len(at))]
-		return body[:i[0]] + o.value(2) + body[i[1]:]
+		value := o.value(2)
+		if o.chance(4) {
+			n := []int{200, 255, 256, 1000, 2500, 9000, 20_000}[o.IntN(7)]
+			value = strings.Repeat("[", n) + strings.Repeat("]", n)
+			if o.chance(50) {
+				value = strings.Repeat(`{"A":`, n) + "1" + strings.Repeat("}", n)
+			}
+		}
+		return body[:i[0]] + value + body[i[1]:]
 	case n < 86:
 		return body[:o.IntN(len(body))]
 	case n < 90:

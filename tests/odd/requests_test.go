@@ -22,6 +22,9 @@ func (w *twins) requests(n int) {
 				w.t.Errorf("a socket: %s\n%q", fault, clip(string(frames), 2000))
 			}
 		}
+		if i%12 == 0 {
+			w.try(w.o.nested(), 0)
+		}
 		r, patience := w.o.request(list)
 		if strings.Contains(r.path, "/bulk_insert") || strings.Contains(r.path, "operation=") {
 			r.path = w.begun(r.path, 0)
@@ -100,6 +103,10 @@ func (o *odds) request(list []endpoint) (request, time.Duration) {
 		r.body = o.value(2)
 	}
 	r.headers = o.headers()
+	if e.method+" "+e.path == "POST {D}/bulk_docs" && o.chance(35) {
+		body, kind := o.parts()
+		r.body, r.headers = body, []string{"Content-Type", kind}
+	}
 	patience := time.Duration(0)
 	if e.method == http.MethodGet && (strings.HasSuffix(e.path, "/live") || strings.HasSuffix(e.path, "/changes") || strings.HasSuffix(e.path, "/look")) || strings.HasSuffix(e.path, "/follow") {
 		patience = 60 * time.Millisecond // a feed has no end
