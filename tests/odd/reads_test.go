@@ -1,6 +1,7 @@
 package odd_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -57,7 +58,7 @@ func (w *twins) reads(n int) {
 // roundTrips exports the documents in formats that leave nothing out, and imports them into new databases.
 func (w *twins) roundTrips() {
 	w.t.Helper()
-	for i, format := range []string{"ndjson", "json", "ravendbdump"} {
+	for i, format := range []string{"ndjson", "json", "ravendbdump", "csv", "extjson"} {
 		a, fault := w.send(request{method: http.MethodGet, path: "/jay/v1/databases/" + indexed + "/export?format=" + format}, 0)
 		if fault != "" || a.status != http.StatusOK {
 			w.t.Errorf("export as %s: %s: %d %s", format, fault, a.status, clip(a.body, 2000))
@@ -72,7 +73,7 @@ func (w *twins) roundTrips() {
 		}
 		want, got := w.documents(w.t, indexed), w.documents(w.t, name)
 		for id, text := range want {
-			if got[id] != text {
+			if got[id] != text && (format != "csv" || sameMembers(got[id]) != sameMembers(text)) {
 				w.t.Errorf("%s: document %q was %s, and is %s", format, id, text, got[id])
 			}
 		}
@@ -81,4 +82,19 @@ func (w *twins) roundTrips() {
 		}
 		w.must(w.t, request{method: http.MethodDelete, path: "/admin/databases", body: `{"DatabaseNames":["` + name + `"],"HardDelete":true}`})
 	}
+}
+
+// sameMembers writes an object with its members in the order of their names.
+func sameMembers(object string) string {
+	decoder := json.NewDecoder(strings.NewReader(object))
+	decoder.UseNumber()
+	var v any
+	if err := decoder.Decode(&v); err != nil {
+		return object
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return object
+	}
+	return string(text)
 }
