@@ -149,69 +149,6 @@ func (w *twins) silently(method, id, document string) {
 	}
 }
 
-// queriesOfIndexes compares the answers of each definition with what is computed from documents, and with what it is
-// after it was built again.
-func (w *twins) queriesOfIndexes() {
-	w.t.Helper()
-	for _, d := range w.made {
-		var list []*rql
-		var before []answers
-		for range 4 {
-			q := w.o.ofIndex(d.name, d.fields, d.reduced)
-			a, fault := posted(w.host, q, indexed)
-			if fault != "" {
-				w.t.Fatalf("%s %s: %s", q.text(), q.parameters(), fault)
-			}
-			list, before = append(list, q), append(before, a)
-		}
-		if w.o.chance(40) {
-			if a, fault := w.send(request{method: "RESET", path: "/databases/" + indexed + "/indexes?name=" + url.QueryEscape(d.name)}, 0); fault != "" {
-				w.t.Fatalf("reset %s: %s %d %s", d.name, fault, a.status, a.body)
-			}
-		}
-		for i, q := range list {
-			a, fault := posted(w.host, q, indexed)
-			if fault == "" {
-				fault = compare(q, before[i], a)
-			}
-			if fault != "" {
-				w.t.Errorf("%s %s: %s\nbefore the reset: %s\nafter it: %s", q.text(), q.parameters(), fault, before[i], a)
-			}
-			c := *q
-			c.from += " use no index"
-			if a, fault = posted(w.host, &c, indexed); fault == "" {
-				fault = compare(q, before[i], a)
-			}
-			if fault != "" {
-				w.t.Errorf("%s %s: %s\nwith the index: %s\nwithout it:     %s", q.text(), q.parameters(), fault, before[i], a)
-			}
-		}
-	}
-}
-
-// ofIndex makes a query of an index.
-func (o *odds) ofIndex(name string, fields []string, reduced bool) *rql {
-	q := &rql{from: fmt.Sprintf("from index '%s'", name), values: make(map[string]string), unordered: reduced}
-	for range o.IntN(3) {
-		f := o.pick(fields...)
-		switch o.IntN(4) {
-		case 0:
-			q.where = append(q.where, "exists("+f+")")
-		case 1:
-			q.where = append(q.where, f+" in ("+o.operand(q)+", "+o.near(q, f)+")")
-		default:
-			q.where = append(q.where, f+" "+o.pick(operators...)+" "+o.near(q, f))
-		}
-	}
-	if o.chance(40) {
-		q.order = []string{o.pick(fields...) + o.pick("", " desc")}
-	}
-	if o.chance(20) {
-		q.selected = o.pick(fields...)
-	}
-	return q
-}
-
 func keys(m map[string]string) []string {
 	var list []string
 	for k := range m {
