@@ -16,6 +16,7 @@ func (w *twins) query() *rql {
 	w.check(q, way)
 	w.byName(q, way)
 	w.alsoStreamed(q)
+	w.alsoInParts(q)
 	return q
 }
 
@@ -38,7 +39,7 @@ func (a answers) String() string {
 // alsoStreamed compares a stream of the answers with a page of all of them.
 func (w *twins) alsoStreamed(q *rql) {
 	w.t.Helper()
-	if !w.o.chance(15) || !q.whole() || q.needsIndex() || q.include != "" {
+	if !w.o.chance(25) || !q.whole() || q.needsIndex() || q.include != "" {
 		return
 	}
 	a, fault := posted(w.host, q, indexed)

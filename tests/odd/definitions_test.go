@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -38,6 +39,9 @@ func (w *twins) queriesOfIndexes() {
 			w.sameOfIndex(&c, asked[i], before[i], "without the index")
 		}
 		w.optionsOfIndex(w.o.ofIndex(d))
+		q := w.o.ofIndex(d)
+		w.alsoStreamed(q)
+		w.alsoInParts(q)
 	}
 }
 
@@ -50,6 +54,40 @@ func (w *twins) sameOfIndex(q *rql, way int, before answers, when string) {
 	}
 	if fault != "" {
 		w.t.Errorf("%s: %s %s: %s\nbefore: %s\n%s: %s", ways[way].name, q.text(), q.parameters(), fault, before, when, a)
+	}
+}
+
+// alsoInParts compares pages by number with a page of all answers.
+func (w *twins) alsoInParts(q *rql) {
+	w.t.Helper()
+	if !w.o.chance(30) || !q.whole() || !q.ordered() || q.facets {
+		return
+	}
+	whole, fault := posted(w.host, q, indexed)
+	if fault != "" || whole.status >= http.StatusBadRequest {
+		return // the same request was looked at
+	}
+	var parts []string
+	for start, size := 0, 1+w.o.IntN(9); ; start += size {
+		body := strings.TrimSuffix(q.body(), "}") + fmt.Sprintf(`,"Start":%d,"PageSize":%d}`, start, size)
+		r := request{method: http.MethodPost, path: "/databases/" + indexed + "/queries", body: body}
+		a, fault := w.send(r, 0)
+		if fault != "" || a.status >= http.StatusBadRequest {
+			w.t.Errorf("%s: %s: %d %s", r, fault, a.status, a.body)
+			return
+		}
+		part, fault := resultOf(a.status, []byte(a.body))
+		if fault != "" || !slices.Equal(part.rest, whole.rest) {
+			w.t.Errorf("%s: %s: %s, and of all %s", r, fault, part, whole)
+			return
+		}
+		parts = append(parts, part.rows...)
+		if len(part.rows) < size {
+			break
+		}
+	}
+	if !slices.Equal(parts, whole.rows) {
+		w.t.Errorf("%s %s: the pages are %s, and all answers %s", q.text(), q.parameters(), clip(strings.Join(parts, " "), 3000), whole)
 	}
 }
 
