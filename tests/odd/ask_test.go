@@ -152,7 +152,7 @@ func lived(h *host, q *rql, database string) (answers, string) {
 
 // lines reads a reply of lines of JSON.
 func lines(a reply, row func(line string) (string, bool)) (answers, string) {
-	found := answers{status: a.status, cut: a.cut != nil}
+	found := answers{status: a.status}
 	for line := range strings.Lines(a.body) {
 		if !json.Valid([]byte(line)) {
 			if a.cut != nil {

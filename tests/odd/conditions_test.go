@@ -10,7 +10,6 @@ var (
 	expressions = []string{"N * M", "N / M", "N + M", "coalesce(N, M, 0)", "length(T)", "lower(B)", "concat(B, '-', M)", "if(M > 2, 'big', B)", "year(At)", "day(At as utc)", "load(Ref).B", "load(Ref).N", "abs(N)", "round(N, 1)", "N % M", "-M", "join(Tags, ',')", "dateTrunc('month', At)", "datePart('year', At)", "substring(T, 1, 3)", "text(N)", "number(A)", "M * M - M", "B + B", "replace(T, 'a', 'b')", "dateDiff('days', At, '2026-01-31T00:00:00Z')", "upper(T)", "trim(B)", "floor(N / M)", "size", "id()"}
 	operators   = []string{"=", "=", "=", "!=", "<", "<=", ">", ">=", "<>", "=="}
 	searches    = []string{"oak", "oak acorn", "acorn*", "\"oak leaf\"", "the", "-oak", "o?k", "oak~", "oak~1", "+oak leaf", "é", "straße", "日本語", "", "*", "😀", "wind-fallen", "\"oak tree\"~3", "-", "leaf -oak", "\\\"", "oak^2"}
-	points      = []string{"spatial.point(52.52, 13.4)", "spatial.point(0, 0)", "spatial.point(90, 180)", "spatial.point($p0, 13.4)"}
 	areas       = []string{"spatial.circle(5, 52.52, 13.4)", "spatial.circle(1000, 0, 0, 'miles')", "spatial.circle(500, 52.52, 13.4, 'meters')", "spatial.box(52, 13, 53, 14)", "spatial.box(-90, -180, 90, 180)", "spatial.wkt('POLYGON((13 52, 14 52, 14 53, 13 52))')", "spatial.point(52.52, 13.4)", "spatial.wkt('POINT(13.4 52.52)')", "spatial.circle(0, 52.52, 13.4)", "spatial.wkt('POLYGON EMPTY')", "spatial.circle(-1, 0, 0)", "spatial.circle(30000, 0, 0)"}
 	places      = []string{"spatial.point(Lat, Lng)", "Place", "spatial.wkt(Place)", "A"}
 )

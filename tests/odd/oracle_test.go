@@ -57,8 +57,7 @@ type answers struct {
 	rows   []string // in the order in which they came
 	rest   []string // what is said of all rows, such as their number
 	beside []string // the included documents
-	cut    bool
-	note   string // an error's message, which is shown and not compared
+	note   string   // an error's message, which is shown and not compared
 }
 
 // compare returns how two answers to a query differ, or "".
