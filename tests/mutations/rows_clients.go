@@ -19,7 +19,7 @@ var ofClients = []mutation{
 	},
 	{
 		name:  "clients: parts of a batch are not unpacked",
-		edits: []edit{{"server/internal/serve/unpack.go", "\tcase \"\":\n\t\treturn part, nil\n", "\tcase \"\", \"gzip\", \"zstd\":\n\t\treturn part, nil\n\tcase \"none\":\n"}, {"server/internal/serve/unpack.go", "\tcase \"gzip\", \"zstd\":\n\tdefault:\n", "\tdefault:\n"}},
+		edits: []edit{{"server/internal/serve/unpack.go", "if packing(encoding) == \"\" {", "if packing(encoding) != \"none\" {"}},
 		tests: []tests{{"server", "TestCSharp_PackedBodies$"}},
 	},
 	{
@@ -34,7 +34,7 @@ var ofClients = []mutation{
 	},
 	{
 		name:  "server: a connection whose context has ended takes further requests",
-		edits: []edit{{"server/internal/serve/body.go", "\t\tif !stopped {\n\t\t\tc.closeConnection()\n", "\t\tif !stopped {\n"}, {"server/internal/serve/handle.go", "\t\tif r.Context().Err() != nil {\n", "\t\tif false {\n"}},
+		edits: []edit{{"server/internal/serve/body.go", "\t\tif !stopped {\n\t\t\tcloseConnection(r, reply)\n", "\t\tif !stopped {\n"}, {"server/internal/serve/handle.go", "\t\tif r.Context().Err() != nil {\n", "\t\tif false {\n"}},
 		tests: []tests{{"server", "TestOwn_Import_KilledAtTheEnd$"}},
 	},
 	{
