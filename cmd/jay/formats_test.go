@@ -364,6 +364,45 @@ func TestFormats_ResumeOtherInput(t *testing.T) {
 	}
 }
 
+// Ensure that an import that is killed keeps the records that it has rejected: the import that goes on does
+// not read them again. A record of which a part was written does not run into the next one.
+func TestFormats_RejectsAfterKill(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no SIGKILL")
+	}
+	t.Chdir(t.TempDir())
+	text := "{\"n\":0}\nbad 1\n" + strings.Repeat("{\"n\":1}\n", 50_000)
+	args := []string{"--db", "db", "import", "--collection", "Things", "--resume", "once", "--rejects", "rejects"}
+	command := exec.Command("jay", args...)
+	stdin, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(stdin, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = command.Wait() // it was killed
+	if got, err := os.ReadFile("rejects"); err != nil || string(got) != "bad 1\n" {
+		t.Fatalf("%q, %v", got, err)
+	}
+
+	if err := os.WriteFile("rejects", []byte("bad 1\nbad"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := runJay(t.Context(), strings.NewReader(text+"bad 2\n"), args...); got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	if got, err := os.ReadFile("rejects"); err != nil || string(got) != "bad 1\nbad\nbad 2\n" {
+		t.Fatalf("%q, %v", got, err)
+	}
+}
+
 // Ensure that an import that is killed goes on with every document stored once.
 // JAY_IMPORT_KILLS is how often it is killed.
 func TestFormats_ResumeAfterKill(t *testing.T) {

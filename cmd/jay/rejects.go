@@ -67,7 +67,25 @@ func (r *rejects) open() error {
 		return errors.Join(err, f.Close())
 	}
 	r.file, r.w = f, bufio.NewWriterSize(f, 64<<10)
-	return nil
+	if whole, err := endsLine(r.name, info); err != nil || whole {
+		return err
+	}
+	return r.w.WriteByte('\n') // the import was killed within a record, which comes again
+}
+
+// endsLine reports whether a file is empty, ends with a line break, or is not regular.
+func endsLine(name string, info fs.FileInfo) (bool, error) {
+	if !info.Mode().IsRegular() || info.Size() == 0 {
+		return true, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	last := make([]byte, 1)
+	_, err = f.ReadAt(last, info.Size()-1)
+	return last[0] == '\n', err
 }
 
 // Write implements smuggler.Rejects.
@@ -78,6 +96,21 @@ func (r *rejects) Write(p []byte) (int, error) {
 		}
 	}
 	return r.w.Write(p)
+}
+
+// Sync implements smuggler.SyncedRejects. What is no regular file, such as a pipe, has no disk.
+func (r *rejects) Sync() error {
+	if r.file == nil {
+		return nil
+	}
+	if err := r.w.Flush(); err != nil {
+		return err
+	}
+	if info, err := r.file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	syncDirectory(filepath.Dir(r.name))
+	return r.file.Sync()
 }
 
 // Reject implements smuggler.Rejects: it prints why, up to maxExplained times.

@@ -151,6 +151,9 @@ func (im *Importer) store(ctx context.Context) error {
 	if err := im.flushRevisions(ctx); err != nil {
 		return err
 	}
+	if err := im.syncRejects(); err != nil {
+		return err
+	}
 	im.filling, im.storing = im.storing, im.filling
 	before, stored := im.done.Documents, make(chan outcome, 1)
 	im.stored = stored
@@ -192,6 +195,9 @@ func (im *Importer) flush(ctx context.Context) error {
 func (im *Importer) apply(ctx context.Context, b *pendingBatch, items []item) error {
 	if len(items) == 0 {
 		return nil
+	}
+	if err := im.syncRejects(); err != nil {
+		return err
 	}
 	return im.conclude(ctx, b, items, im.write(ctx, b, items, im.done.Documents))
 }

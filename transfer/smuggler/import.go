@@ -143,6 +143,9 @@ func (im *Importer) Finish(ctx context.Context) error {
 	if im.resume == nil {
 		return nil
 	}
+	if err := im.syncRejects(); err != nil {
+		return err
+	}
 	if err := im.resume.finish(ctx, im.db, im.done.Documents+im.resume.found.Documents); err != nil {
 		return im.fail(Record{}, err)
 	}

@@ -113,6 +113,9 @@ func (im *Importer) putExchange(ctx context.Context, key string, value, custom j
 	if custom != nil {
 		opts = append(opts, jay.CompareExchangeMetadata(custom))
 	}
+	if err := im.syncRejects(); err != nil {
+		return err
+	}
 	index := uint64(0)
 	for {
 		var b jay.Batch

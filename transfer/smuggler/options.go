@@ -43,7 +43,7 @@ type ImportOptions struct {
 	Revisions bool
 
 	// Rejects receives the records that are refused. If it is nil, the first one ends the
-	// import.
+	// import. See SyncedRejects for an import that can be resumed.
 	Rejects Rejects
 
 	// Resume is the name under which the import notes how far it is; "" for none. See

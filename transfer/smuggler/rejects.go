@@ -15,11 +15,33 @@ type Rejects interface {
 	Reject(why *ImportError)
 }
 
+// SyncedRejects are Rejects that can be made durable. An import with ImportOptions.Resume
+// calls Sync before it notes that it has passed a record that was written: the import that
+// goes on after a crash does not read this record again. An error ends the import.
+type SyncedRejects interface {
+	Rejects
+	Sync() error
+}
+
+// syncRejects makes the rejects durable, before a checkpoint passes them.
+func (im *Importer) syncRejects() error {
+	rejects, can := im.o.Rejects.(SyncedRejects)
+	if !can || im.resume == nil || !im.line.unsynced {
+		return nil
+	}
+	if err := rejects.Sync(); err != nil {
+		return im.fail(Record{}, err)
+	}
+	im.line.unsynced = false
+	return nil
+}
+
 // rejectLine writes records as lines.
 type rejectLine struct {
-	w      io.Writer
-	blanks int  // not written yet: dropped at the beginning and the end of a record
-	begun  bool // a part of the record is written
+	w        io.Writer
+	blanks   int  // not written yet: dropped at the beginning and the end of a record
+	begun    bool // a part of the record is written
+	unsynced bool // something was written since the last Sync
 }
 
 // Write writes a part of a record.
@@ -52,7 +74,7 @@ func (r *rejectLine) writeText(text []byte) error {
 			return err
 		}
 	}
-	r.begun = true
+	r.begun, r.unsynced = true, true
 	_, err := r.w.Write(text)
 	return err
 }
