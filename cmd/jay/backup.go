@@ -56,6 +56,11 @@ func (c *backupCommand) Run(ctx context.Context, a *app) error {
 	if err := c.check(); err != nil {
 		return err
 	}
+	for _, file := range []string{c.BackupKeyFile, c.BackupPassphraseFile} {
+		if file != "" {
+			a.secrets = append(a.secrets, file)
+		}
+	}
 	if c.Plain && c.own() != nil {
 		return usageError{text: "--plain goes without --backup-key-file and --backup-passphrase-file"}
 	}

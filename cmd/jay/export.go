@@ -205,6 +205,9 @@ func (a *app) replaceByPath(name string, fn func(temporary string) error) (err e
 	if target, err := filepath.EvalSymlinks(name); err == nil {
 		name = target
 	}
+	if err := a.checkReplaced(name); err != nil {
+		return err
+	}
 	mode := a.fileMode()
 	if info, err := os.Stat(name); err == nil {
 		if !info.Mode().IsRegular() {
@@ -240,6 +243,22 @@ func (a *app) replaceByPath(name string, fn func(temporary string) error) (err e
 		return err
 	}
 	syncDirectory(filepath.Dir(name))
+	return nil
+}
+
+// checkReplaced refuses to write a file over the keys or the passphrase that the command was given, without which
+// the database is lost, and into the directory of a database.
+func (a *app) checkReplaced(name string) error {
+	now, err := os.Stat(name)
+	for _, file := range a.secrets {
+		if secret, statErr := os.Stat(file); err == nil && statErr == nil && os.SameFile(now, secret) {
+			return usageError{text: fmt.Sprintf("%s has the keys or the passphrase, and is not replaced: name another file", name)}
+		}
+	}
+	dir := filepath.Dir(name)
+	if info, err := os.Stat(filepath.Join(dir, "JAY")); err == nil && info.Mode().IsRegular() {
+		return usageError{text: fmt.Sprintf("%s is in the directory of a database, %s, whose files are not replaced: name a file elsewhere", name, dir)}
+	}
 	return nil
 }
 

@@ -139,7 +139,8 @@ type app struct {
 	options    jay.Options
 	cluster    clusterFlags
 	access     remoteFlags
-	failed     bool // an error has been reported: exit with exitError
+	failed     bool     // an error has been reported: exit with exitError
+	secrets    []string // files with keys or passphrases, which no output may replace
 
 	output io.Writer           // what stdout writes to
 	getenv func(string) string // of the environment
