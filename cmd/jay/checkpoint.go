@@ -31,6 +31,9 @@ type checkpointResult struct {
 
 // Run makes the checkpoint.
 func (c *checkpointCommand) Run(ctx context.Context, a *app) error {
+	if err := a.directories(c.Dir); err != nil {
+		return err
+	}
 	err := a.withDatabase(false, func(db *jay.DB) error { return db.Checkpoint(ctx, c.Dir) })
 	if err != nil {
 		return err

@@ -224,6 +224,9 @@ func (c conversion) run(ctx context.Context, a *app, dir string) error {
 	if dir != "" {
 		a.dir = dir
 	}
+	if err := a.directories(a.dir); err != nil {
+		return err
+	}
 	if err := a.checkGlobals(); err != nil {
 		return err
 	}

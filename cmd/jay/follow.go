@@ -45,6 +45,9 @@ func (c *followCommand) Run(ctx context.Context, a *app) error {
 	if err := a.checkGlobals(); err != nil {
 		return err
 	}
+	if err := a.directories(c.Dir); err != nil {
+		return err
+	}
 	if c.Every <= 0 {
 		return usageError{text: "--every must be more than 0"}
 	}
@@ -170,6 +173,9 @@ type promoteResult struct {
 // Run promotes.
 func (c *promoteCommand) Run(ctx context.Context, a *app) error {
 	if err := a.checkGlobals(); err != nil {
+		return err
+	}
+	if err := a.directories(c.Dir); err != nil {
 		return err
 	}
 	floors, err := c.floors()

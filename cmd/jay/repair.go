@@ -38,6 +38,10 @@ func (c *repairCommand) Run(ctx context.Context, a *app) error {
 	if err := a.checkGlobals(); err != nil {
 		return err
 	}
+	if err := a.directories(c.Src, c.Dst); err != nil {
+		return err
+	}
+	a.dir = c.Src // for error messages
 	if c.Max < 1 {
 		return usageError{text: "--max must be above 0"}
 	}

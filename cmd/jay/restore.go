@@ -70,6 +70,9 @@ func (c *restoreCommand) Run(ctx context.Context, a *app) error {
 	if err := a.checkGlobals(); err != nil {
 		return err
 	}
+	if err := a.directories(c.Dir); err != nil {
+		return err
+	}
 	if err := c.check(); err != nil {
 		return err
 	}

@@ -78,6 +78,9 @@ func (c *serveCommand) Run(ctx context.Context, a *app) (err error) {
 		return usageError{text: "serve takes --data, a directory of databases, or --store, and not --db", command: a.command}
 	}
 	a.dir = c.Data // for messages
+	if err := a.directories(c.Data, c.BackupDir); err != nil {
+		return err
+	}
 	if c.SlowAfter <= 0 || c.Shutdown <= 0 || c.IdleAfter <= 0 || c.MaxRequests <= 0 || c.MaxOpen <= 0 || c.MaxBody <= 0 || c.QueryTime <= 0 {
 		return usageError{text: "durations and numbers of serve must be above 0", command: a.command}
 	}

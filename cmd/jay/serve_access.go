@@ -49,6 +49,9 @@ func (f *accessFlags) open(a *app) (server.Access, error) {
 		return server.Access{}, usageError{text: "it takes --data, a directory of databases, and not --db", command: a.command}
 	}
 	a.dir = f.Data // for messages
+	if err := a.directories(f.Data); err != nil {
+		return server.Access{}, err
+	}
 	return server.AccessOf(f.Data), nil
 }
 

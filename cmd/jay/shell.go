@@ -45,6 +45,9 @@ func (c *shellCommand) Run(ctx context.Context, a *app) error {
 		if a.dirGiven {
 			return usageError{text: "the directory is named twice, by --db and as an argument"}
 		}
+		if err := a.directories(c.Dir); err != nil {
+			return err
+		}
 		a.dir = c.Dir
 	}
 	in, isFile := a.stdin.(*os.File)

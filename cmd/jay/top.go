@@ -155,6 +155,7 @@ func readMetrics(ctx context.Context, by access, address string) (metrics, error
 	if err != nil {
 		return metrics{}, err
 	}
+	address = request.URL.Redacted() // for messages
 	response, err := by.do(request)
 	if err != nil {
 		return metrics{}, fmt.Errorf("%s: %w", address, err)
