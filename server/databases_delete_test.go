@@ -104,6 +104,20 @@ func TestDatabases_DeletionOfLink(t *testing.T) {
 	}
 }
 
+// Ensure that a server whose databases are only read deletes none.
+func TestDatabases_DeletionReadOnly(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	h := startIn(t, dir)
+	h.create("kept")
+	h.stop()
+	h = startIn(t, dir, func(o *server.Options) { o.Database.ReadOnly = true })
+	for _, hard := range []string{"true", "false"} {
+		h.checkProblem(h.do("DELETE", "/admin/databases", `{"DatabaseNames":["kept"],"HardDelete":`+hard+`}`), 403, "AuthorizationException")
+	}
+	h.want(200, "GET", "/databases/kept/stats", "")
+}
+
 // Ensure that a record that cannot be read stops its database, and not the server.
 func TestDatabases_RecordThatCannotBeRead(t *testing.T) {
 	t.Parallel()

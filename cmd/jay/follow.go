@@ -48,6 +48,9 @@ func (c *followCommand) Run(ctx context.Context, a *app) error {
 	if err := a.directories(c.Dir); err != nil {
 		return err
 	}
+	if a.options.ReadOnly {
+		return usageError{text: "follow writes to the directory, and goes without --read-only, with which others read it between two runs"}
+	}
 	if c.Every <= 0 {
 		return usageError{text: "--every must be more than 0"}
 	}

@@ -77,7 +77,10 @@ func (c *serveCommand) Run(ctx context.Context, a *app) (err error) {
 	if a.dirGiven {
 		return usageError{text: "serve takes --data, a directory of databases, or --store, and not --db", command: a.command}
 	}
-	a.dir = c.Data // for messages
+	a.dir = c.Data          // for messages
+	if a.options.ReadOnly { // requests create and delete databases, and the server has records of its own
+		return usageError{text: "serve writes to its directory, and goes without --read-only: a token can have the right to read only, and jay studio takes --read-only", command: a.command}
+	}
 	if err := a.directories(c.Data, c.BackupDir); err != nil {
 		return err
 	}

@@ -43,12 +43,15 @@ type accessFlags struct {
 	Data string `placeholder:"DIR" default:"./jay-data" help:"Directory of the databases. The default is ./jay-data."`
 }
 
-// open returns the access file.
-func (f *accessFlags) open(a *app) (server.Access, error) {
+// open returns the access file, to be changed or only to be read.
+func (f *accessFlags) open(a *app, change bool) (server.Access, error) {
 	if a.dirGiven {
 		return server.Access{}, usageError{text: "it takes --data, a directory of databases, and not --db", command: a.command}
 	}
 	a.dir = f.Data // for messages
+	if change && a.options.ReadOnly {
+		return server.Access{}, usageError{text: "it changes the access file, and goes without --read-only", command: a.command}
+	}
 	if err := a.directories(f.Data); err != nil {
 		return server.Access{}, err
 	}
@@ -94,7 +97,7 @@ Examples:
 
 // Run creates the token.
 func (c *tokenCreateCommand) Run(_ context.Context, a *app) error {
-	access, err := c.open(a)
+	access, err := c.open(a, true)
 	if err != nil {
 		return err
 	}
@@ -132,7 +135,7 @@ type tokenListCommand struct{ accessFlags }
 
 // Run prints the grants, without hashes.
 func (c *tokenListCommand) Run(_ context.Context, a *app) error {
-	access, err := c.open(a)
+	access, err := c.open(a, false)
 	if err != nil {
 		return err
 	}
@@ -181,7 +184,7 @@ type tokenWithdrawCommand struct {
 
 // Run withdraws the grant.
 func (c *tokenWithdrawCommand) Run(_ context.Context, a *app) error {
-	access, err := c.open(a)
+	access, err := c.open(a, true)
 	if err != nil {
 		return err
 	}
@@ -204,7 +207,7 @@ type certificateAllowCommand struct {
 
 // Run gives the rights.
 func (c *certificateAllowCommand) Run(_ context.Context, a *app) error {
-	access, err := c.open(a)
+	access, err := c.open(a, true)
 	if err != nil {
 		return err
 	}

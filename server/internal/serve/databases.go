@@ -672,6 +672,9 @@ func (ds *Databases) Drop(ctx context.Context, name string, hard bool) error {
 	if ds.opts.fixed() {
 		return NotSupported("this server has the databases that it was started with, and deletes none: remove the directory when no program has it open")
 	}
+	if ds.opts.Database.ReadOnly {
+		return jay.ErrReadOnly
+	}
 	d, err := ds.seclude(ctx, key, name)
 	if err != nil {
 		return err
