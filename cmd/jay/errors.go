@@ -103,8 +103,8 @@ var kinds = []struct {
 	{jay.ErrReadOnly, "read-only"},
 	{jay.ErrRestoring, "restoring"},
 	{jay.ErrBackupBase, "backup-base"},
+	{jay.ErrKey, "key"}, // a backup whose key is missing is not damaged
 	{jay.ErrBackup, "backup"},
-	{jay.ErrKey, "key"},
 	{jay.ErrCopy, "copy"},
 	{jay.ErrUnknownOutcome, "unknown-outcome"}, // wraps its cause, which may be one of these
 	{jay.ErrDiskFull, "disk-full"},
