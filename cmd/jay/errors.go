@@ -70,6 +70,8 @@ func (a *app) explainOpen(err error) error {
 		if text = explainKey(a.options.EncryptionKeys, a.dir, err); text == "" {
 			return err
 		}
+	case errors.Is(err, jay.ErrStandby):
+		text = inCommand.Replace(err.Error())
 	case errors.Is(err, jay.ErrDiskFull):
 		text = fmt.Sprintf("%s; make room on the disk, or only read with --read-only", err)
 	case errors.Is(err, jay.ErrNotWritable):
@@ -84,6 +86,7 @@ func (a *app) explainOpen(err error) error {
 
 // inCommand adds to names of the package the flags and subcommands that set them.
 var inCommand = strings.NewReplacer(
+	"open it with ReadOnly, or promote it", "read it with --read-only, or make a database of it with jay promote",
 	"HiLoCapacity", "HiLoCapacity (--hilo-capacity)",
 	"SeedIdentity", "SeedIdentity (jay ids seed)",
 	"RaiseCounters", "RaiseCounters (jay hilo raise)",

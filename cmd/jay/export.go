@@ -218,7 +218,7 @@ func (a *app) replaceByPath(name string, fn func(temporary string) error) (err e
 	temporary := fmt.Sprintf("%s.%d.tmp", name, os.Getpid())
 	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("%s is there already", temporary)
+		return fmt.Errorf("%s is there already: another process writes it, or was killed before the file was complete: remove it then", temporary)
 	}
 	if err != nil {
 		return err
