@@ -113,6 +113,7 @@ var kinds = []struct {
 	{jay.ErrDiskFull, "disk-full"},
 	{jay.ErrNotWritable, "not-writable"},
 	{jay.ErrNoMajority, "no-majority"},
+	{jay.ErrUnavailable, "unavailable"},
 	{jay.ErrTag, "node-tag"},
 	{jay.ErrNeedsCluster, "needs-cluster"},
 	{jay.ErrOtherCluster, "other-cluster"},

@@ -125,6 +125,33 @@ type serveBackups struct {
 	BackupKeyFile string `placeholder:"FILE" help:"Keys of the backups, if they are not those of --key-file."`
 }
 
+// checkBackups refuses flags of backups that contradict each other or would be ignored, and keys that are not there: each
+// backup would fail, and nobody would see it but in the log.
+func (f *serveBackups) checkBackups(command string) error {
+	defaults := serveBackups{BackupDir: f.BackupDir, BackupEvery: time.Hour, BackupFull: 24 * time.Hour, BackupKeep: 48}
+	problem := ""
+	switch {
+	case f.BackupDir == "" && *f != defaults:
+		problem = "the flags of backups go with --backup-dir, which says where they are kept"
+	case f.BackupPlain && f.BackupKeyFile != "":
+		problem = "--backup-plain and --backup-key-file exclude each other"
+	case f.BackupEvery < time.Second, f.BackupFull <= 0, f.BackupKeep <= 0:
+		problem = "--backup-every is at least 1s, and --backup-full and --backup-keep are above 0"
+	}
+	if problem != "" {
+		return usageError{text: problem, command: command}
+	}
+	if f.BackupKeyFile != "" {
+		if _, err := keys.File(f.BackupKeyFile).Newest(); err != nil {
+			return fmt.Errorf("--backup-key-file: %w", err)
+		}
+	}
+	if info, err := os.Stat(f.BackupDir); err == nil && !info.IsDir() {
+		return usageError{text: fmt.Sprintf("--backup-dir %q is a file: name a directory", f.BackupDir), command: command}
+	}
+	return nil
+}
+
 // newDatabases is how often jay serve looks for databases that have no backups yet. Tests shorten it.
 var newDatabases = 30 * time.Second
 

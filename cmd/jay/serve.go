@@ -90,8 +90,8 @@ func (c *serveCommand) Run(ctx context.Context, a *app) (err error) {
 	if c.OldMemory != "" {
 		return usageError{text: "--max-memory-bytes is no more: --max-memory is the bound of the databases and the requests together, and requests have a quarter of it", command: a.command}
 	}
-	if c.BackupPlain && c.BackupKeyFile != "" {
-		return usageError{text: "--backup-plain and --backup-key-file exclude each other", command: a.command}
+	if err := c.checkBackups(a.command); err != nil {
+		return err
 	}
 	var handler slog.Handler = slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: c.LogLevel})
 	if a.json {

@@ -16,6 +16,9 @@ type followFlags struct {
 	MaxLag time.Duration `placeholder:"D" default:"10s" help:"How far a standby may be behind for /readyz to say that the server is ready. The default is 10s."`
 }
 
+// defaultMaxLag is --max-lag if it is not given.
+const defaultMaxLag = 10 * time.Second
+
 // sources returns what is followed, by the names of the databases. sourceOf returns what one value names.
 func (f *followFlags) sources(command string, clustered bool, sourceOf func(from string) (standby.Source, error)) (map[string]standby.Source, error) {
 	wrong := func(format string, args ...any) (map[string]standby.Source, error) {
@@ -23,6 +26,9 @@ func (f *followFlags) sources(command string, clustered bool, sourceOf func(from
 	}
 	if f.MaxLag <= 0 {
 		return wrong("--max-lag must be more than 0, got %s", f.MaxLag)
+	}
+	if f.MaxLag != defaultMaxLag && len(f.Follow) == 0 {
+		return wrong("--max-lag is for standbys, and goes with --follow")
 	}
 	if len(f.Follow) > 0 && clustered {
 		return wrong("a member of a cluster cannot be a standby: --follow goes without --cluster")
