@@ -24,9 +24,9 @@ type indexGiven struct {
 	Name                           string
 	Maps                           []string
 	Reduce                         *string
-	Fields                         map[string]*fieldGiven
-	Configuration                  map[string]*string
-	AdditionalSources              map[string]string
+	Fields                         serve.Object[*fieldGiven]
+	Configuration                  serve.Object[*string]
+	AdditionalSources              serve.Object[string]
 	AdditionalAssemblies           []json.RawMessage
 	OutputReduceToCollection       *string
 	PatternForOutputReduceToCollec *string `json:"PatternForOutputReduceToCollectionReferences"`

@@ -177,7 +177,7 @@ func (ix *listedIndex) reply() map[string]any {
 		out["Maps"], out["Reduce"] = textsOf(&ix.computed.Computed)
 	} else if json.Unmarshal(ix.defined.Given, &given) == nil {
 		for name, text := range given {
-			if string(text) != "null" { // else as if it was not given
+			if string(text) != "null" && !serve.IsEmptyList(text) { // else as if it was not given
 				out[name] = text
 			}
 		}

@@ -21,7 +21,7 @@ type getRequest struct {
 	URL     string `json:"Url"`
 	Query   string
 	Method  string
-	Headers map[string]string
+	Headers serve.Object[string]
 	Content json.RawMessage
 }
 

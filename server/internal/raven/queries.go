@@ -33,7 +33,7 @@ var queryRoutes = []*serve.Route{
 // are always up to date.
 type queryRequest struct {
 	Query           string
-	QueryParameters map[string]json.RawMessage
+	QueryParameters serve.Object[json.RawMessage]
 	verbs.QueryPage
 
 	ProjectionBehavior            *string

@@ -20,7 +20,7 @@ type databaseGiven struct {
 	LockMode      *string
 	Disabled      *bool
 	Encrypted     *bool
-	Settings      map[string]*string
+	Settings      serve.Object[*string]
 	Expiration    json.RawMessage
 	Refresh       json.RawMessage
 	Sharding      json.RawMessage

@@ -380,7 +380,7 @@ func deleteRevisions(c *serve.Call) error {
 // DocumentIdToChangeVector.
 func revertRevisions(c *serve.Call) error {
 	var request struct {
-		IDToChangeVector map[string]string `json:"IdToChangeVector"`
+		IDToChangeVector serve.Object[string] `json:"IdToChangeVector"`
 	}
 	if err := c.Decode(&request); err != nil {
 		return err

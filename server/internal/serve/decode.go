@@ -66,6 +66,25 @@ var (
 	unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
 )
 
+// Object is an object of JSON whose members a client names. It may also be an empty list:
+// RavenDB's client for PHP writes an object without members so, as PHP has one type for both.
+type Object[V any] map[string]V
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *Object[V]) UnmarshalJSON(text []byte) error {
+	if IsEmptyList(text) {
+		*o = nil
+		return nil
+	}
+	return json.Unmarshal(text, (*map[string]V)(o))
+}
+
+// IsEmptyList reports whether JSON is a list without elements.
+func IsEmptyList(text []byte) bool {
+	text = bytes.TrimSpace(text)
+	return len(text) > 1 && text[0] == '[' && len(bytes.TrimSpace(text[1:])) == 1
+}
+
 // PlanOf returns the plan of a type.
 func PlanOf(t reflect.Type) *plan {
 	if p, found := plans.Load(t); found {
@@ -87,14 +106,14 @@ func newPlan(t reflect.Type) *plan {
 	switch {
 	case t == rawType:
 		p.kind = planRaw
+	case t.Kind() == reflect.Map: // an Object, too
+		p.kind, p.elem = planMap, newPlan(t.Elem())
 	case reflect.PointerTo(t).Implements(unmarshalerType):
 		p.kind = planAny // more than its own decoding takes
 	case t.Kind() == reflect.String:
 		p.kind = planText
 	case t.Kind() == reflect.Slice, t.Kind() == reflect.Array:
 		p.kind, p.elem = planList, newPlan(t.Elem())
-	case t.Kind() == reflect.Map:
-		p.kind, p.elem = planMap, newPlan(t.Elem())
 	case t.Kind() == reflect.Interface:
 		p.kind = planAny
 	case t.Kind() == reflect.Struct:

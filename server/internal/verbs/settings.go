@@ -65,7 +65,7 @@ type revisionRule struct {
 // RevisionsConfiguration is RavenDB's configuration.
 type RevisionsConfiguration struct {
 	Default     *revisionRule
-	Collections map[string]*revisionRule
+	Collections serve.Object[*revisionRule]
 }
 
 // Rule returns the rule of package jay.
