@@ -144,3 +144,47 @@ func TestCSharp_Changes(t *testing.T) {
 	h.want(201, "PUT", "/databases/Shop/indexes", `{"Indexes":[{"Name":"ByN","Maps":["from doc in docs.Users select new { doc.n }"]}]}`)
 	equal(t, "index", l.want("IndexChange")["Type"], "IndexAdded")
 }
+
+// askedByCSharp sends a query of RavenDB's client for .NET, and returns the reply.
+func (h *host) askedByCSharp(text, parameters string) answer {
+	h.t.Helper()
+	return h.want(200, "POST", "/databases/a/queries?queryHash=1&addTimeSeriesNames=true", `{"Query":`+quote(text)+`,"QueryParameters":`+parameters+`}`)
+}
+
+// Ensure that RavenDB's clients can ask for members whose names have hyphens, which they do not put in
+// quotes, in each clause and by each endpoint that takes a query.
+func TestCSharp_Hyphens(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	for id, body := range map[string]string{"users/1": `{"first-name":"Ann","home":{"zip-code":8000},"friend-id":"users/2","@metadata":{"@collection":"Users"}}`, "users/2": `{"first-name":"Bo","home":{"zip-code":3000},"@metadata":{"@collection":"Users"}}`} {
+		h.want(201, "PUT", "/databases/a/docs?id="+id, body)
+	}
+	for text, want := range map[string]string{
+		"from 'Users' where first-name = $p0":                                                              "users/1",
+		"from 'Users' where (home.zip-code > $p1) and (exists(first-name))":                                "users/1",
+		"from 'Users' as u where u.home.zip-code = $p1 order by first-name desc":                           "users/2",
+		"from 'Users' where startsWith(first-name, $p0) order by home.zip-code as long desc select id()":   "users/1",
+		"from 'Users' as u where u.first-name = $p0 select { Id : id(u), X : u.home['zip-code'] - 1 - 2 }": "users/1",
+	} {
+		a := h.askedByCSharp(text, `{"p0":"Ann","p1":3000}`)
+		equal(t, "answers to "+text, a.text(t, "TotalResults"), 1)
+		if !strings.Contains(a.body, want) {
+			t.Errorf("%s: %s", text, a.body)
+		}
+	}
+	a := h.askedByCSharp("from 'Users' where first-name = $p0 select first-name, home.zip-code include friend-id", `{"p0":"Ann"}`)
+	equal(t, "row", a.text(t, "Results", 0, "first-name"), "Ann")
+	equal(t, "included", a.text(t, "Includes", "users/2", "first-name"), "Bo")
+	equal(t, "groups", h.askedByCSharp("from 'Users' group by home.zip-code order by home.zip-code select home.zip-code as zip, count() as Count", `{}`).text(t, "Results", 0, "zip"), 3000)
+	equal(t, "a subtraction", h.askedByCSharp("from 'Users' where home.zip-code - 1 = 2999", `{}`).text(t, "TotalResults"), 1)
+
+	if a := h.want(200, "POST", "/databases/a/streams/queries?format=jsonl", `{"Query":"from 'Users' where first-name = 'Ann'"}`); !strings.Contains(a.body, "users/1") {
+		t.Errorf("a stream: %s", a.body)
+	}
+	h.operationEnds(h.want(200, "PATCH", "/databases/a/queries?allowStale=true&details=false", `{"Query":{"Query":"from 'Users' where first-name = 'Ann' update { this.n = this.home['zip-code']-1 }"}}`))
+	equal(t, "patched", h.want(200, "GET", "/databases/a/docs?id=users/1", "").text(t, "Results", 0, "n"), 7999)
+	h.operationEnds(h.want(200, "DELETE", "/databases/a/queries?allowStale=true&details=false", `{"Query":"from 'Users' where first-name = 'Ann'"}`))
+	h.want(404, "GET", "/databases/a/docs?id=users/1", "")
+	h.want(200, "GET", "/databases/a/docs?id=users/2", "")
+}

@@ -177,7 +177,7 @@ func patchByQuery(c *serve.Call) error {
 	if err := request.check(); err != nil {
 		return err
 	}
-	b, p, err := verbs.NewUpdate(c, request.Query, request.QueryParameters)
+	b, p, err := verbs.NewUpdate(c, quoteHyphens(request.Query), request.QueryParameters)
 	if err != nil {
 		return err
 	}

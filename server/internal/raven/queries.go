@@ -186,7 +186,7 @@ func readQuery(c *serve.Call) (r queryRequest, err error) {
 	if err := r.check(); err != nil {
 		return r, err
 	}
-	if r.Query, r.fields, err = verbs.FromIndex(c, r.Query); err != nil {
+	if r.Query, r.fields, err = verbs.FromIndex(c, quoteHyphens(r.Query)); err != nil {
 		return r, err
 	}
 	r.index = r.fields.Computed
