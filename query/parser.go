@@ -93,6 +93,7 @@ type parser struct {
 	params map[string]any
 	used   map[string]bool // parameters that the query refers to
 	alias  string          // of the documents; "" if there is none
+	quoted bool            // the alias stands in quotes, as one that is a keyword does: it may stand so in front of a path, too
 	exact  bool            // inside exact()
 
 	outerAlias string // inside elemMatch(): the alias, which is not valid there

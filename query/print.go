@@ -34,7 +34,7 @@ func (q *Query) String() string {
 		alias = q.Script.alias
 	}
 	if alias != "" {
-		b.WriteString(" as " + alias)
+		b.WriteString(" as " + printName(alias))
 	}
 	if !q.Each.IsZero() {
 		b.WriteString(" each " + q.Each.String())

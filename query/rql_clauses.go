@@ -44,6 +44,7 @@ func (p *parser) from(q *Query) (err error) {
 
 	if p.accept("as") {
 		start = p.tok
+		p.quoted = start.kind == tokenText
 		p.alias, err = p.name("an alias for the documents")
 		if err == nil && p.alias == "" {
 			err = p.fail(start.offset, "an alias has a name")

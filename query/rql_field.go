@@ -114,7 +114,7 @@ func (p *parser) field(expected string) (Field, error) {
 			hinting("leave out " + start.text + ".; a member of this name stands in quotes")
 	}
 	// An alias in front of the path is not a part of it.
-	if start.kind == tokenWord && start.text == p.alias {
+	if p.alias != "" && start.text == p.alias && (start.kind == tokenWord || p.quoted && start.kind == tokenText && len(steps) > 1) {
 		if len(steps) > 1 && steps[1].Kind != jsonpath.Member {
 			return Field{}, p.wholeDocument(start.offset)
 		}

@@ -127,7 +127,7 @@ func (s *Script) declared() string {
 func (s *Script) loading() string {
 	var parts []string
 	for _, l := range s.loads {
-		part := pathString(l.Path) + " as " + l.Name
+		part := pathString(l.Path) + " as " + printName(l.Name)
 		if l.List {
 			part += "[]"
 		}

@@ -188,3 +188,29 @@ func TestCSharp_Hyphens(t *testing.T) {
 	h.want(404, "GET", "/databases/a/docs?id=users/1", "")
 	h.want(200, "GET", "/databases/a/docs?id=users/2", "")
 }
+
+// Ensure that LINQ queries can name their variable order: the client for .NET puts an alias that is a
+// keyword in quotes, also in front of a path, but not in JavaScript.
+func TestCSharp_QuotedAlias(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	for id, body := range map[string]string{"orders/1": `{"Company":"companies/1","Lines":[{"Price":25,"Quantity":4}],"@metadata":{"@collection":"Orders"}}`, "orders/2": `{"Company":"companies/2","order":{"Company":"companies/1"},"@metadata":{"@collection":"Orders"}}`, "companies/1": `{"Name":"Oak"}`} {
+		h.want(201, "PUT", "/databases/a/docs?id="+id, body)
+	}
+	for text, want := range map[string]string{
+		"from 'Orders' as 'order' where 'order'.Company = $p0 select { Total : order.Lines.map(function(l){return l.Price*l.Quantity;}).reduce(function(a, b) { return a + b; }, 0) }": `"Total":100`,
+		"from 'Orders' as 'order' where 'order'.Company = $p0 order by 'order'.Company load 'order'.Company as c select { Id : id(order), Name : c.Name }":                             `"Name":"Oak"`,
+		"from 'Orders' as 'order' where 'order'.Company = $p0 select 'order'.Company, id('order')":                                                                                     `"Company":"companies/1"`,
+		"from 'Orders' as 'order' where 'order'.Company = $p0 include 'order'.Company":                                                                                                 `"Includes":{"companies/1"`,
+		"from 'Orders' as o where 'order'.Company = $p0":                                                                                                                               `"order":{"Company":"companies/1"}`,
+		"from 'Orders' where 'order'.Company = $p0 include timings()":                                                                                                                  `"order":{"Company":"companies/1"}`,
+		"from 'Orders' as 'order' where 'order'.Company = $p0 select { Id : id(order) } include timings()":                                                                             `"Id":"orders/1"`,
+	} {
+		a := h.askedByCSharp(text, `{"p0":"companies/1"}`)
+		equal(t, "answers to "+text, a.text(t, "TotalResults"), 1)
+		if !strings.Contains(a.body, want) {
+			t.Errorf("%s: %s", text, a.body)
+		}
+	}
+}
