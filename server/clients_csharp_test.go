@@ -214,3 +214,34 @@ func TestCSharp_QuotedAlias(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that projections of LINQ queries are answered: the client for .NET writes them in JavaScript,
+// with Date.parse for each member that is a time, and with functions of RavenDB.
+func TestCSharp_Projections(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	h.want(201, "PUT", "/databases/a/docs?id=users/1", `{"Name":"Jerry","Birthday":"1942-08-01T00:00:00.0000000","Left":null,"Roles":["a","c","b"],"Details":[{"Number":19},{"Number":-25},{"Number":null}],"Data":{"x":["x1","x2"],"y":["y1"]},"@metadata":{"@collection":"Users"}}`)
+	for expression, want := range map[string]string{
+		`new Date(Date.parse(u.Birthday))`:                                                                                                `"1942-08-01T00:00:00.000Z"`,
+		`new Date(Date.parse(u.Birthday)).getFullYear()`:                                                                                  `1942`,
+		`new Date(Date.parse(u.Birthday)).getMonth()+1`:                                                                                   `8`,
+		`new Date(Date.parse(u.Left))`:                                                                                                    `null`,
+		`new Date(Date.parse(u.None)).getDate()`:                                                                                          `null`,
+		`(Date.parse("1942-08-02T00:00:00Z") - Date.parse(u.Birthday)) / (1000*60*60*24)`:                                                 `1`,
+		`u.Roles.reduce(function(a, b) { return Raven_Max(a, b);})`:                                                                       `"c"`,
+		`u.Roles.reduce(function(a, b) { return Raven_Min(a, b);})`:                                                                       `"a"`,
+		`u.Details.map(function(d){return d.Number;}).reduce(function(a, b) { return Raven_Max(a, b);}, 0)`:                               `19`,
+		`u.Details.map(function(d){return d.Number;}).reduce(function(a, b) { return Raven_Min(a, b);}, 0)`:                               `-25`,
+		`Object.getOwnPropertyNames(u.Data).map(function(k){return u.Data[k]}).reduce(function(a, b) { return a.concat(b);},[])`:          `["x1","x2","y1"]`,
+		`u.Roles.slice().reverse().find(function(x){return x!=="b";})`:                                                                    `"c"`,
+		`u.Roles.filter((value, index) => u.Roles.indexOf(value) == index)`:                                                               `["a","c","b"]`,
+		`u.Roles.reduce(function(_obj, _cur) {_obj[(function(a){return a;})(_cur)] = (function(a){return a+a;})(_cur);return _obj;}, {})`: `{"a":"aa","c":"cc","b":"bb"}`,
+	} {
+		a := h.askedByCSharp("from 'Users' as u select { X : "+expression+" }", `{}`)
+		if !strings.HasPrefix(a.body, `{"Results":[{"X":`+want+`,"@metadata":`) {
+			t.Errorf("%s: %s", expression, a.body)
+		}
+	}
+	h.checkProblem(h.do("POST", "/databases/a/queries", `{"Query":"from 'Users' as u select { X : Date.now() }"}`), 400, "InvalidQueryException")
+}

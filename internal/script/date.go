@@ -40,6 +40,17 @@ func parseDate(text string) *date {
 	return &date{}
 }
 
+// parseMilliseconds is Date.parse.
+func parseMilliseconds(_ *run, _ int, args []value) (value, error) {
+	switch v := arg(args, 0).(type) {
+	case string:
+		return tidy(parseDate(v).milliseconds()), nil
+	case *date:
+		return tidy(v.milliseconds()), nil
+	}
+	return math.NaN(), nil
+}
+
 func (d *date) milliseconds() float64 {
 	if !d.valid {
 		return math.NaN()

@@ -15,7 +15,7 @@ func (m method) on(this value) *function {
 
 // missingGlobals are names in JavaScript or RavenDB that are not supported.
 var missingGlobals = map[string]bool{
-	"Date": true, "RegExp": true, "Map": true, "Set": true, "Promise": true, "Symbol": true, "Reflect": true, "Proxy": true, "eval": true, "Function": true,
+	"RegExp": true, "Map": true, "Set": true, "Promise": true, "Symbol": true, "Reflect": true, "Proxy": true, "eval": true, "Function": true,
 	"console": true, "require": true, "setTimeout": true, "cmpxchg": true, "incrementCounter": true, "deleteCounter": true, "counter": true, "timeseries": true,
 	"attachments": true, "archived": true, "spatial": true, "loadPath": true, "include": true, "startsWith": true, "Error": true,
 }
@@ -205,6 +205,13 @@ func initGlobals() {
 			}),
 		}),
 	}
+	namespaces["Date"] = objectOf(map[string]*function{
+		"parse": native(parseMilliseconds),
+		"now": native(func(_ *run, place int, _ []value) (value, error) {
+			return nil, &Error{place: place, Message: "Date.now is not there", Missing: true}
+		}),
+	})
+	namespaces["Object"].set("getOwnPropertyNames", namespaces["Object"].members["keys"])
 	globals = map[string]*function{
 		"Number": native(func(_ *run, _ int, args []value) (value, error) {
 			if len(args) == 0 {
@@ -225,6 +232,8 @@ func initGlobals() {
 		"isNaN":        native(func(_ *run, _ int, args []value) (value, error) { return math.IsNaN(number(arg(args, 0))), nil }),
 		"parseInt":     native(parseInt),
 		"parseFloat":   native(parseFloat),
+		"Raven_Max":    better(">"),
+		"Raven_Min":    better("<"),
 		"id":           native(func(r *run, place int, args []value) (value, error) { return r.idOf(place, args) }),
 		"getMetadata":  native(metadataOf),
 		"lastModified": native(lastModified),
@@ -240,7 +249,7 @@ var namespaces map[string]*object
 
 // namespace reports whether an object is one of namespaces, which all runs share.
 func namespace(o *object) bool {
-	return o == namespaces["Math"] || o == namespaces["JSON"] || o == namespaces["Object"] || o == namespaces["Array"]
+	return o == namespaces["Math"] || o == namespaces["JSON"] || o == namespaces["Object"] || o == namespaces["Array"] || o == namespaces["Date"]
 }
 
 // maxOutput bounds the lines of output.

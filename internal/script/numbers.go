@@ -413,6 +413,25 @@ func absolute(_ *run, _ int, args []value) (value, error) {
 	return tidy(math.Abs(number(arg(args, 0)))), nil
 }
 
+// better is Raven_Max or Raven_Min, with which RavenDB's client for .NET writes Max and Min of a list: the
+// better one of two values, which may be texts. A missing one is worse than any other.
+func better(operator string) *function {
+	return native(func(r *run, place int, args []value) (value, error) {
+		a, b := arg(args, 0), arg(args, 1)
+		switch {
+		case a == nil || a == undefined:
+			return b, nil
+		case b == nil || b == undefined:
+			return a, nil
+		}
+		is, err := r.compare(place, operator, b, a)
+		if err == nil && truth(is) {
+			a = b
+		}
+		return a, err
+	})
+}
+
 // best returns Math.min or Math.max.
 func best(operator string, none float64) *function {
 	return native(func(r *run, place int, args []value) (value, error) {

@@ -72,7 +72,7 @@ func TestProjection(t *testing.T) {
 		{`{ a: new Date() }`, `script: line 1: new Date() of the present time is not there`},
 		{`{ a: new Map() }`, `script: line 1: new Map is not there`},
 		{`{ a: /x/ }`, `script: line 1: a regular expression is not there`},
-		{`{ a: Date.now() }`, `script: line 1: Date is not there`},
+		{`{ a: Date.now() }`, `script: line 1: Date.now is not there`},
 		{`{ a: put('a', {}) }`, `script: line 1: put is not defined`},
 		{"function out(o) {\n  return { a: 1 }\n}\nfunction out(o) { return {} }\nout(o)", `script: line 4: there is a function out already`},
 		{`out(o)`, `script: line 1: out is not defined`},

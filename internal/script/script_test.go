@@ -102,7 +102,7 @@ func TestRun(t *testing.T) {
 
 		// What is refused.
 		{`this.t = new Date()`, `{}`, ``, `script: line 1: new Date() of the present time is not there`},
-		{`this.t = Date.now()`, `{}`, ``, `script: line 1: Date is not there`},
+		{`this.t = Date.now()`, `{}`, ``, `script: line 1: Date.now is not there`},
 		{`this.t = Math.random()`, `{}`, ``, `script: line 1: Math.random is not there`},
 		{`this.t = /a/.test('a')`, `{}`, ``, `script: line 1: a regular expression is not there`},
 		{"\n\nclass A {}", `{}`, ``, `script: line 3: a class is not there`},
