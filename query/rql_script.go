@@ -81,6 +81,7 @@ func (s *scripts) load() error {
 		if len(s.made.loads) == MaxLoads {
 			return p.fail(at, "load gives too many names: %d are the most", MaxLoads)
 		}
+		first := p.tok
 		f, err := p.field("the path of the IDs of documents to load")
 		if err != nil {
 			return err
@@ -88,11 +89,19 @@ func (s *scripts) load() error {
 		if f.Meta != MetaNone || f.Path.IsZero() {
 			return p.fail(at, "load follows IDs in the body of a document")
 		}
+		if f.Path.Loads() {
+			return p.fail(at, "load() does not stand in load").hinting("give the document a name: load Customer as c, c.Country as d")
+		}
 		if !p.accept("as") {
 			return p.unexpected("as and a name behind the path", "as")
 		}
 		start := p.tok.offset
 		l := Load{Path: f.Path}
+		if s.isLoad(first.text) && first.text == f.Path.Root() && first.text != p.alias {
+			if l.From = first.text; f.Path.Len() == 1 {
+				return p.fail(at, "%s is a document as a whole", first.text).expecting("the path of an ID in it, such as " + first.text + ".Company")
+			}
+		}
 		if l.Name, err = p.name("a name for the document"); err != nil {
 			return err
 		}
@@ -122,7 +131,10 @@ func (s *scripts) named(q *Query, clause clauseKind) (err error) {
 		if f.Path.Len() == 1 {
 			return f, s.p.fail(at, "%s is a document as a whole", of.Name).expecting("a member of it, such as " + of.Name + ".Name")
 		}
-		path, err := jsonpath.Load(of.Path, f.Path.Suffix(1))
+		path, err := s.ofLoad(of)
+		if err == nil {
+			path, err = jsonpath.Load(path, f.Path.Suffix(1))
+		}
 		if err != nil {
 			return f, s.p.fail(at, "%v", err).because(err)
 		}
@@ -146,12 +158,31 @@ func (s *scripts) named(q *Query, clause clauseKind) (err error) {
 // identifier is what a name in JavaScript can be.
 var identifier = regexp.MustCompile(`^[\pL_][\pL\p{Nd}_$]*$`)
 
+// isLoad reports whether load has given this name.
+func (s *scripts) isLoad(name string) bool {
+	return slices.ContainsFunc(s.made.loads, func(l Load) bool { return l.Name == name })
+}
+
+// ofLoad returns the path from the document to the IDs of a load, through the documents of earlier ones.
+func (s *scripts) ofLoad(l Load) (jsonpath.Path, error) {
+	for _, other := range s.made.loads {
+		if l.From != "" && other.Name == l.From {
+			path, err := s.ofLoad(other)
+			if err != nil {
+				return path, err
+			}
+			return jsonpath.Load(path, l.Path.Suffix(1))
+		}
+	}
+	return l.Path, nil
+}
+
 // checkName refuses a name that is none in JavaScript, or is there already.
 func (s *scripts) checkName(at int, name string) error {
 	switch {
 	case !identifier.MatchString(name):
 		return s.p.fail(at, "%s is no name in JavaScript", quote(name)).hinting("letters, digits and _ make one")
-	case name == s.p.alias || slices.ContainsFunc(s.made.loads, func(l Load) bool { return l.Name == name }) || slices.Contains(s.names, name):
+	case name == s.p.alias || s.isLoad(name) || slices.Contains(s.names, name):
 		return s.p.fail(at, "a second %s", name).hinting("give it another name")
 	}
 	return nil

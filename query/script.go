@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jaydb/jay/internal/jsonpath"
@@ -31,7 +32,8 @@ type Script struct {
 type Load struct {
 	Path jsonpath.Path // of the IDs
 	Name string
-	List bool // "as c[]": the name is an array of documents, null for each that is not there; otherwise it is the first one
+	From string // the name of an earlier load, with which Path begins: the IDs are in those documents; "" for the document itself
+	List bool   // "as c[]": the name is an array of documents, null for each that is not there; otherwise it is the first one
 }
 
 // Bounds of a projection by JavaScript. A script may be as long as the text of a query.
@@ -126,8 +128,11 @@ func (s *Script) declared() string {
 // loading returns the clause that loads documents, or "".
 func (s *Script) loading() string {
 	var parts []string
-	for _, l := range s.loads {
+	for i, l := range s.loads {
 		part := pathString(l.Path) + " as " + printName(l.Name)
+		if l.From == "" && slices.ContainsFunc(s.loads[:i], func(other Load) bool { return other.Name == l.Path.Root() }) {
+			part = printName(s.alias) + "." + part // a member that is named like an earlier load
+		}
 		if l.List {
 			part += "[]"
 		}

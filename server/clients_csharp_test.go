@@ -245,3 +245,38 @@ func TestCSharp_Projections(t *testing.T) {
 	}
 	h.checkProblem(h.do("POST", "/databases/a/queries", `{"Query":"from 'Users' as u select { X : Date.now() }"}`), 400, "InvalidQueryException")
 }
+
+// Ensure that a LINQ query can load a document whose ID is in one that it loads: the client for .NET
+// begins the path with the name of the first.
+func TestCSharp_NestedLoads(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	for id, body := range map[string]string{
+		"users/1":     `{"Name":"Jerry","DetailId":"detail/1","FriendId":"users/2","friend":{"DetailId":"detail/1"},"@metadata":{"@collection":"Users"}}`,
+		"users/2":     `{"Name":"Bob","DetailId":"detail/2","FriendId":"users/9","@metadata":{"@collection":"Users"}}`,
+		"detail/1":    `{"Number":1}`,
+		"detail/2":    `{"Number":2}`,
+		"companies/1": `{"Employees":["users/1","users/9","users/2"],"@metadata":{"@collection":"Companies"}}`,
+	} {
+		h.want(201, "PUT", "/databases/a/docs?id="+id, body)
+	}
+	const users = "from 'Users' as user "
+	for text, want := range map[string]string{
+		users + "where user.Name = 'Jerry' load user.DetailId as detail, user.FriendId as friend, friend.DetailId as friendsDetail select { Mine : detail.Number, Friends : friendsDetail.Number }": `{"Mine":1,"Friends":2}`,
+		users + "where user.Name = 'Bob' load user.FriendId as friend, friend.DetailId as d, d.X as x select { D : d, X : x }":                                                                      `{"D":null,"X":null}`,
+		users + "where user.Name = 'Jerry' load user.FriendId as friend, user.friend.DetailId as d select { D : d.Number }":                                                                         `{"D":1}`,
+		users + "where user.Name = 'Jerry' load user.FriendId as friend, user.friend.DetailId as d select { D : d.Number } include timings()":                                                       `{"D":1}`,
+		users + "load user.FriendId as friend, friend.DetailId as d where d.Number = 2 select { N : user.Name }":                                                                                    `{"N":"Jerry"}`,
+		"from 'Companies' as c load c.Employees as e[], e.DetailId as d[] select { D : d.map(function(x){return x.Number;}) }":                                                                      `{"D":[1,2]}`,
+		"from 'Companies' as c load c.Employees as e, e.FriendId as f, f.DetailId as d select { D : d.Number } include timings()":                                                                   `{"D":2}`,
+	} {
+		a := h.askedByCSharp(text, `{}`)
+		if want = strings.TrimSuffix(want, "}"); !strings.HasPrefix(a.body, `{"Results":[`+want+`,"@metadata":{"@projection":true}}]`) {
+			t.Errorf("%s: %s", text, a.body)
+		}
+	}
+	for _, text := range []string{users + "load load(user.FriendId).DetailId as d select { D : d.Number }", users + "load user.FriendId as f, f as g select { D : g.Number }"} {
+		h.checkProblem(h.do("POST", "/databases/a/queries", `{"Query":`+quote(text)+`}`), 400, "InvalidQueryException")
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
@@ -78,8 +79,11 @@ func (s *scripted) make(ctx context.Context, row *Row) (wanted bool, err error) 
 
 // run runs the script on a document.
 func (s *scripted) run(ctx context.Context, doc *docs.Document, read readFunc) ([]byte, error) {
-	given := query.Scripted{ID: doc.ID(), Steps: s.steps, IDs: s.ids(doc), Take: s.take}
+	given := query.Scripted{ID: doc.ID(), Steps: s.steps, Take: s.take}
 	var err error
+	if given.IDs, err = s.ids(doc, read); err != nil {
+		return nil, err
+	}
 	if given.Document, err = doc.MarshalJSON(); err != nil {
 		return nil, err
 	}
@@ -123,21 +127,45 @@ func (s *scripted) take(n int64) error {
 	return s.r.payer.Pay(int(more))
 }
 
-// ids returns the IDs that the query loads for a document, parallel to its loads.
-func (s *scripted) ids(doc *docs.Document) [][]string {
+// ids returns the IDs that the query loads for a document, parallel to its loads. The IDs of a load from
+// another one are in the documents of that, which are read for them.
+func (s *scripted) ids(doc *docs.Document, read readFunc) ([][]string, error) {
 	loads := s.r.q.Script.Loads()
 	all := make([][]string, len(loads))
 	for i, l := range loads {
-		docs.EachID(doc.JSON(), []jsonpath.Path{l.Path}, func(raw []byte) bool {
+		add := func(raw []byte) bool {
 			id := ""
 			if docs.IsID(raw) {
 				id = string(jsonpath.AppendUnquoted(nil, raw))
 			}
 			all[i] = append(all[i], id)
 			return len(all[i]) < query.MaxScriptLoads+1
-		})
+		}
+		if l.From == "" {
+			docs.EachID(doc.JSON(), []jsonpath.Path{l.Path}, add)
+			continue
+		}
+		from := slices.IndexFunc(loads[:i], func(other query.Load) bool { return other.Name == l.From })
+		ids := all[from]
+		if !loads[from].List { // the name is the first one
+			ids = ids[:min(1, len(ids))]
+		}
+		for _, id := range ids {
+			if id == "" || len(all[i]) > query.MaxScriptLoads {
+				continue
+			}
+			loaded, err := read(s.r.env.Rules.Fold(id))
+			if err == errs.ErrNotFound {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			s.r.stats.documents++
+			docs.EachID(loaded.JSON(), []jsonpath.Path{l.Path.Suffix(1)}, add)
+		}
 	}
-	return all
+	return all, nil
 }
 
 // isNew reports whether a row is an answer, and no repetition of one.
