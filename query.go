@@ -45,7 +45,8 @@ type Row struct {
 	Highlights map[string][]string
 	// Explanation shows the parts of the answer's score, for Query.ExplainScores; otherwise it is nil.
 	Explanation *ScoreExplanation
-	// ID is the ID of the document, for an answer with Highlights or an Explanation; otherwise it is "".
+	// ID is the ID of the document, for an answer with Highlights or an Explanation, and for one that JavaScript
+	// makes without distinct; otherwise it is "".
 	ID string
 }
 

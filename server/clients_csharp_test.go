@@ -244,6 +244,16 @@ func TestCSharp_Projections(t *testing.T) {
 		}
 	}
 	h.checkProblem(h.do("POST", "/databases/a/queries", `{"Query":"from 'Users' as u select { X : Date.now() }"}`), 400, "InvalidQueryException")
+
+	// The client sets the ID of a projection's object from the metadata.
+	const one = "from 'Users' as u select { Name : u.Name }"
+	equal(t, "ID", h.askedByCSharp(one, `{}`).text(t, "Results", 0, "@metadata", "@id"), "users/1")
+	if a := h.want(200, "POST", "/databases/a/streams/queries?format=jsonl", `{"Query":"`+one+`"}`); !strings.Contains(a.body, `{"Item":{"Name":"Jerry","@metadata":{"@projection":true,"@id":"users/1"}}}`) {
+		t.Errorf("a stream: %s", a.body)
+	}
+	if a := h.askedByCSharp("from 'Users' as u select distinct { Name : u.Name }", `{}`); strings.Contains(a.body, "@id") {
+		t.Errorf("distinct rows: %s", a.body)
+	}
 }
 
 // Ensure that a LINQ query can load a document whose ID is in one that it loads: the client for .NET
@@ -272,7 +282,7 @@ func TestCSharp_NestedLoads(t *testing.T) {
 		"from 'Companies' as c load c.Employees as e, e.FriendId as f, f.DetailId as d select { D : d.Number } include timings()":                                                                   `{"D":2}`,
 	} {
 		a := h.askedByCSharp(text, `{}`)
-		if want = strings.TrimSuffix(want, "}"); !strings.HasPrefix(a.body, `{"Results":[`+want+`,"@metadata":{"@projection":true}}]`) {
+		if want = strings.TrimSuffix(want, "}"); !strings.HasPrefix(a.body, `{"Results":[`+want+`,"@metadata":{"@projection":true,"@id":"`) {
 			t.Errorf("%s: %s", text, a.body)
 		}
 	}

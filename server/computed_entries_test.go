@@ -99,9 +99,9 @@ func TestComputed_LoadedConditions(t *testing.T) {
 	h.create("a")
 	h.shop()
 	for query, want := range map[string]string{
-		`from Users as u where load(Town).Name = 'ulm' load u.Town as t select { First: u.First, Town: t.Name }`:                                            `{"First":"Cyd","Town":"Ulm","@metadata":{"@projection":true}}`,
-		`from Users as u load u.Town as t where t.Name = 'Bern' order by t.Name, Age select { First: u.First, Town: t.Name }`:                               `{"First":"Bob","Town":"Bern","@metadata":{"@projection":true}} {"First":"Ann","Town":"Bern","@metadata":{"@projection":true}}`,
-		`declare function f(u, t) { return { N: u.First + t.Name } } from Users as u load u.Town as t where u.Age > 25 and t.Name != 'Bern' select f(u, t)`: `{"N":"CydUlm","@metadata":{"@projection":true}}`,
+		`from Users as u where load(Town).Name = 'ulm' load u.Town as t select { First: u.First, Town: t.Name }`:                                            `{"First":"Cyd","Town":"Ulm","@metadata":{"@projection":true,"@id":"users/3"}}`,
+		`from Users as u load u.Town as t where t.Name = 'Bern' order by t.Name, Age select { First: u.First, Town: t.Name }`:                               `{"First":"Bob","Town":"Bern","@metadata":{"@projection":true,"@id":"users/2"}} {"First":"Ann","Town":"Bern","@metadata":{"@projection":true,"@id":"users/1"}}`,
+		`declare function f(u, t) { return { N: u.First + t.Name } } from Users as u load u.Town as t where u.Age > 25 and t.Name != 'Bern' select f(u, t)`: `{"N":"CydUlm","@metadata":{"@projection":true,"@id":"users/3"}}`,
 	} {
 		equal(t, query, h.answers(query), want)
 	}

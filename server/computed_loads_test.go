@@ -67,7 +67,7 @@ func TestComputed_LoadsOptions(t *testing.T) {
 	equal(t, "others", h.answers(words)+h.answers(near), "")
 	equal(t, "facets", h.asked(`from index 'Users/ByTown' select facet(Town)`).text(t, "Results", 0, "Values", 0, "Range"), "Bern")
 	equal(t, "entries", h.want(200, "POST", "/databases/a/queries?debug=entries", `{"Query":"from index 'Users/ByTown' where Age = 40"}`).text(t, "Results", 0, "Town"), "Ulm")
-	equal(t, "JavaScript", h.answers(`from index 'Users/ByTown' as u where Town = 'Bern' order by Age select { N: u.First }`), `{"N":"Bob","@metadata":{"@projection":true}} {"N":"Ann","@metadata":{"@projection":true}}`)
+	equal(t, "JavaScript", h.answers(`from index 'Users/ByTown' as u where Town = 'Bern' order by Age select { N: u.First }`), `{"N":"Bob","@metadata":{"@projection":true,"@id":"users/2"}} {"N":"Ann","@metadata":{"@projection":true,"@id":"users/1"}}`)
 	h.operationEnds(h.want(200, "PATCH", "/databases/a/queries", `{"Query":{"Query":"from index 'Users/ByTown' where Town = 'bern' update { this.x = 1 }"}}`))
 	h.operationEnds(h.want(200, "DELETE", "/databases/a/queries", `{"Query":"from index 'Users/ByTown' where Town = 'ulm'"}`))
 	equal(t, "changed", h.answers(`from Users order by Age`)+h.answers(`from Users where x = 1 order by Age`), "users/2 users/1users/2 users/1")

@@ -107,7 +107,7 @@ func TestComputed_Map(t *testing.T) {
 		// What is stored is of the index, and the rest of the document.
 		`from index 'Users/Full' where Age = 20 select Full, Age, Last`:             `{"Full":"Bob Lee","Age":20,"Last":"Lee","@metadata":{"@projection":true,"@id":"users/2"}}`,
 		`from index 'Users/Full' order by Full select distinct Last`:                `{"Last":"Lee","@metadata":{"@projection":true}} {"Last":"Orr","@metadata":{"@projection":true}}`,
-		`from index 'Users/Full' as u where u.Age = 40 select { N: u.First + '!' }`: `{"N":"Cyd!","@metadata":{"@projection":true}}`,
+		`from index 'Users/Full' as u where u.Age = 40 select { N: u.First + '!' }`: `{"N":"Cyd!","@metadata":{"@projection":true,"@id":"users/3"}}`,
 	} {
 		equal(t, query, h.answers(query), want)
 	}

@@ -19,10 +19,10 @@ func TestQueries_JavaScript(t *testing.T) {
 		t.Helper()
 		return h.want(200, "POST", "/databases/a/queries", `{"Query":`+text+`,"QueryParameters":{"p0":10}}`).compact(t, "Results")
 	}
-	meta := `"@metadata":{"@projection":true}`
+	meta := func(id string) string { return `"@metadata":{"@id":"` + id + `","@projection":true}` }
 	equal(t, "a function", query(`"declare function output(o, c) {\n\tvar sum = o.Lines.reduce((t, l) => t + l.Price * l.Count, 0);\n\treturn { Name: c.Name, Big: sum >= $p0 };\n}\nfrom 'Orders' as o load o.Company as c select output(o, c)"`),
-		`[{`+meta+`,"Big":true,"Name":"Oak"},{`+meta+`,"Big":false,"Name":null}]`)
-	equal(t, "an object", query(`"from 'Orders' as o where id() = 'orders/2' select { Id: id(o), Ten: $p0, ...o }"`), `[{`+meta+`,"Company":"companies/2","Id":"orders/2","Ten":10}]`)
+		`[{`+meta("orders/1")+`,"Big":true,"Name":"Oak"},{`+meta("orders/2")+`,"Big":false,"Name":null}]`)
+	equal(t, "an object", query(`"from 'Orders' as o where id() = 'orders/2' select { Id: id(o), Ten: $p0, ...o }"`), `[{`+meta("orders/2")+`,"Company":"companies/2","Id":"orders/2","Ten":10}]`)
 
 	h.checkProblem(h.do("POST", "/databases/a/queries", `{"Query":"from Orders as o select { a: o. }"}`), 400, "InvalidQueryException")
 	h.checkProblem(h.do("POST", "/databases/a/queries", `{"Query":"from Orders as o select { a: o.Company.shout() }"}`), 400, "InvalidQueryException")

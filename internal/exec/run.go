@@ -95,7 +95,7 @@ type Row struct {
 
 	Highlights  []Fragments        // of a query with highlights, one for each
 	Explanation *query.Explanation // of a query with explanations
-	ID          string             // of the document, with one of these
+	ID          string             // of the document, with one of these, or if JavaScript made the row and rows are not distinct
 }
 
 // Database is what a run reads.

@@ -99,6 +99,9 @@ func (s *shown) complete(r *Run, row *Row, read readFunc) error {
 			row.Explanation = r.meta.scorer.Explain(doc)
 		}
 	}
+	if row.Document != nil && r.scripted != nil && r.scripted.distinct == nil {
+		row.ID = row.Document.ID()
+	}
 	if r.projector != nil || r.scripted != nil {
 		row.Document = nil
 	}

@@ -20,6 +20,7 @@ type clientColumns struct {
 	names        map[string]string // other names of columns, by the names in JSON that they have in rows
 	metadataOnly bool              // the columns are left out
 	script       bool              // rows are made by JavaScript, and may have a member @metadata
+	scriptID     bool              // those rows have the ID of their document
 	result       bool              // rows are whole results of an index, and no projections
 }
 
@@ -36,7 +37,7 @@ func columnsForClients(q jay.Query[jay.Row], text string, given map[string]any) 
 	}
 	parsed, err := query.Parse(text, given)
 	if err == nil && parsed.Script != nil {
-		return q, &clientColumns{script: true}, nil
+		return q, &clientColumns{script: true, scriptID: parsed.Index == ""}, nil
 	}
 	if err != nil || len(parsed.Select) == 0 {
 		return q, nil, err
@@ -63,13 +64,17 @@ func columnsForClients(q jay.Query[jay.Row], text string, given map[string]any) 
 }
 
 // project returns a row as clients expect it.
-func (cs *clientColumns) project(row json.RawMessage) (json.RawMessage, error) {
+func (cs *clientColumns) project(made *jay.Row) (json.RawMessage, error) {
+	row := made.JSON
 	if cs == nil || row == nil {
 		return row, nil
 	}
 	metadata := []byte(`"@metadata":{"@projection":true`)
 	if cs.result {
 		metadata = []byte(`"@metadata":{`)
+	}
+	if cs.scriptID && made.ID != "" {
+		metadata = append(append(metadata, `,"@id":`...), serve.MustJSON(made.ID)...)
 	}
 	if cs.id {
 		at := bytes.LastIndex(row, []byte(`"`+idColumn+`":`))

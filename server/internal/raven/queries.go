@@ -367,7 +367,7 @@ func runQuery(c *serve.Call, tx *jay.Tx, r *queryRequest, given map[string]any, 
 			}
 			continue
 		}
-		if row.JSON, err = r.columns.project(row.JSON); err != nil {
+		if row.JSON, err = r.columns.project(row); err != nil {
 			return err
 		}
 		found.rows = append(found.rows, row.JSON)

@@ -89,7 +89,7 @@ func streamQuery(c *serve.Call) error {
 			if err != nil {
 				return err
 			}
-			if row.JSON, err = request.columns.project(row.JSON); err != nil {
+			if row.JSON, err = request.columns.project(row); err != nil {
 				return err
 			}
 			if err := out.add(c, row.Document, row.JSON); err != nil {
