@@ -290,3 +290,28 @@ func TestCSharp_NestedLoads(t *testing.T) {
 		h.checkProblem(h.do("POST", "/databases/a/queries", `{"Query":`+quote(text)+`}`), 400, "InvalidQueryException")
 	}
 }
+
+// Ensure that commands of the client for .NET that the server does not carry out are refused with 501
+// and a reason, and not for their members, and so are the endpoints of one document.
+func TestCSharp_Refused(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	h.want(201, "PUT", "/databases/a/docs?id=users/1", `{}`)
+	for command, says := range map[string]string{
+		`{"Id":"users/","ChangeVector":null,"Type":"DELETE","IdPrefixed":true}`:                                                          "prefix",
+		`{"Id":"users/1","JsonPatch":{"Operations":[{"op":"replace","path":"/n","value":3}]},"Type":"JsonPatch","ReturnDocument":false}`: "JSON Patch",
+		`{"Type":"BatchTrackChanges","TrackedEntities":{"users/1":"A:1-x"}}`:                                                             "ChangeVector",
+		`{"Id":"users/1","Name":"a","NewName":"b","ChangeVector":null,"Type":"AttachmentRENAME"}`:                                        "AttachmentMOVE",
+	} {
+		a := h.do("POST", "/databases/a/bulk_docs?", `{"Commands":[{"Id":"users/2","Type":"PUT","Document":{}},`+command+`]}`)
+		h.checkProblem(a, 501, "NotSupportedException")
+		if !strings.Contains(a.text(t, "Message"), says) {
+			t.Errorf("%s: %s", command, a.body)
+		}
+	}
+	h.want(404, "GET", "/databases/a/docs?id=users/2", "")
+	h.checkProblem(h.do("POST", "/databases/a/bulk_docs?", `{"Commands":[{"Id":"users/2","Type":"PUT","Document":{},"NewName":"b"}]}`), 400, "BadRequestException")
+	h.checkProblem(h.do("GET", "/databases/a/docs/size?id=users%2F1", ""), 501, "NotSupportedException")
+	h.checkProblem(h.do("PATCH", "/databases/a/json-patch?id=users%2F1", `{"Operations":[]}`), 501, "NotSupportedException")
+}

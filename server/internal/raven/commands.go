@@ -37,6 +37,9 @@ var refusedCommands = map[string]string{
 	"CompareExchangePUT": clusterOnly, "CompareExchangeDELETE": clusterOnly,
 	"Counters": "counters beside documents are not there", "TimeSeries": "time series are not there", "TimeSeriesCopy": "time series are not there",
 	"TimeSeriesBulkInsert": "time series are not there",
+	"JsonPatch":            "JSON Patch is not there: change the document with a script, in a PATCH",
+	"BatchTrackChanges":    "what a session has only read is not checked: give the PUT or DELETE a ChangeVector, or use a cluster-wide transaction",
+	"AttachmentRENAME":     "an AttachmentMOVE renames, too",
 }
 
 // addTo adds the command to a batch.
@@ -97,7 +100,7 @@ type patchCommand struct {
 	DestinationName string
 
 	// Of commands that are refused by their type.
-	Counters, TimeSeries, From, To, FromEtl json.RawMessage
+	Counters, TimeSeries, From, To, FromEtl, JSONPatch, TrackedEntities, NewName json.RawMessage
 }
 
 // inTransaction are the types of commands that a batch of writes cannot carry out.

@@ -32,7 +32,7 @@ const (
 
 // memberNames are the names of the members, in the order of their bits.
 var memberNames = []string{"Id", "ChangeVector", "OriginalChangeVector", "Index", "Document", "IdPrefixed", "ForceRevisionCreationStrategy", "Patch", "PatchIfMissing", "CreateIfMissing",
-	"ReturnDocument", "Ids", "Name", "ContentType", "DestinationId", "DestinationName", "Counters, TimeSeries, From, To or FromEtl"}
+	"ReturnDocument", "Ids", "Name", "ContentType", "DestinationId", "DestinationName", "Counters, TimeSeries, From, To, FromEtl, JsonPatch, TrackedEntities or NewName"}
 
 // commandMembers are the members that the commands of each type heed. A single-node batch
 // does not heed OriginalChangeVector, which clients send with each PUT and DELETE.
@@ -75,7 +75,8 @@ func (cmd *command) given() (set memberSet) {
 	add(cmd.ContentType != "", hasContentType)
 	add(cmd.DestinationID != "", hasDestinationID)
 	add(cmd.DestinationName != "", hasDestinationName)
-	add(has(cmd.Counters) || has(cmd.TimeSeries) || has(cmd.From) || has(cmd.To) || has(cmd.FromEtl), hasOfRefused)
+	add(has(cmd.Counters) || has(cmd.TimeSeries) || has(cmd.From) || has(cmd.To) || has(cmd.FromEtl) ||
+		has(cmd.JSONPatch) || has(cmd.TrackedEntities) || has(cmd.NewName), hasOfRefused)
 	return set
 }
 

@@ -47,6 +47,8 @@ var refusedRoutes = []*serve.Route{
 	{Method: "GET", Path: "{D}/collections/stats/detailed", Refused: "sizes of collections are at GET {J}/stats"},
 	{Method: "POST", Path: "/admin/databases/disable", Refused: "a database cannot be disabled yet"},
 	{Method: "POST", Path: "/admin/databases/enable", Refused: "a database cannot be disabled yet"},
+	{Method: "GET", Path: "{D}/docs/size", Refused: "sizes of documents are not there; ask for the document"},
+	{Method: "PATCH", Path: "{D}/json-patch", Refused: "JSON Patch is not there; change the document with a script, by PATCH {D}/docs"},
 	{Method: "POST", Path: "{D}/studio/sample-data", Refused: "sample data are not there"},
 	{Method: "GET", Path: "{D}/admin/connection-strings", Refused: noTasks},
 	{Method: "PUT", Path: "{D}/admin/connection-strings", Refused: noTasks},
