@@ -315,3 +315,22 @@ func TestCSharp_Refused(t *testing.T) {
 	h.checkProblem(h.do("GET", "/databases/a/docs/size?id=users%2F1", ""), 501, "NotSupportedException")
 	h.checkProblem(h.do("PATCH", "/databases/a/json-patch?id=users%2F1", `{"Operations":[]}`), 501, "NotSupportedException")
 }
+
+// Ensure that the details of a change by query have the types of which the clients for .NET and PHP make
+// objects: without one they fail with an exception, after the change.
+func TestCSharp_Details(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	h.want(201, "PUT", "/databases/a/docs?id=users/1", `{"n":1,"@metadata":{"@collection":"Users"}}`)
+	for _, one := range []struct{ method, body, kind, status string }{
+		{"PATCH", `{"Query":{"Query":"from 'Users' update { this.n = 2 }"}}`, "PatchDetails", "Patched"},
+		{"PATCH", `{"Query":{"Query":"from 'Users' update { this.n = 2 }"}}`, "PatchDetails", "NotModified"},
+		{"DELETE", `{"Query":"from 'Users'"}`, "DeleteDetails", "Deleted"},
+	} {
+		a := h.want(200, one.method, "/databases/a/queries?allowStale=true&details=true", one.body)
+		a = h.ended("/databases/a/operations/state?id=" + a.text(t, "OperationId"))
+		equal(t, "detail", a.text(t, "Result", "Details", 0, "$type"), "Raven.Client.Documents.Operations.BulkOperationResult+"+one.kind+", Raven.Client")
+		equal(t, "detail", a.text(t, "Result", "Details", 0, "Id")+a.text(t, "Result", "Details", 0, "Status"), "users/1"+one.status)
+	}
+}

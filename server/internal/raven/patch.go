@@ -146,7 +146,7 @@ func deleteByQuery(c *serve.Call) error {
 	if err != nil {
 		return err
 	}
-	b := &verbs.ByQuery{Text: request.Query, Given: given, Page: request.QueryPage, Missing: "NotFound", Each: func(ctx context.Context, tx *jay.Tx, id string) (string, error) {
+	b := &verbs.ByQuery{Text: request.Query, Given: given, Page: request.QueryPage, Missing: "NotFound", Detail: "DeleteDetails", Each: func(ctx context.Context, tx *jay.Tx, id string) (string, error) {
 		return "Deleted", tx.Delete(ctx, id)
 	}}
 	if err := queryOptions(c, b); err != nil {
@@ -181,7 +181,7 @@ func patchByQuery(c *serve.Call) error {
 	if err != nil {
 		return err
 	}
-	b.Missing, b.Page = verbs.PatchMissing, request.QueryPage
+	b.Missing, b.Page, b.Detail = verbs.PatchMissing, request.QueryPage, "PatchDetails"
 	b.Each = func(ctx context.Context, tx *jay.Tx, id string) (string, error) {
 		done, err := p.Run(ctx, tx, id)
 		if err != nil {

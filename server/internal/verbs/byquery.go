@@ -22,7 +22,7 @@ const (
 	byQueryBatch   = 128      // documents per transaction
 	byQueryBytes   = 4 << 20  // of their bodies, as the query finds them
 	maxDetails     = 1024     // documents whose results are kept
-	maxDetailBytes = 64 << 10 // of these results
+	maxDetailBytes = 64 << 10 // of these results, without their types
 )
 
 // ByQuery is a change by query.
@@ -33,6 +33,7 @@ type ByQuery struct {
 	Missing string // the status for a document that is gone
 	Each    func(ctx context.Context, tx *jay.Tx, id string) (status string, err error)
 	Details bool
+	Detail  string // the type of RavenDB that a detail has; "" for none
 	PerSec  int
 	Page    QueryPage // only these of the results are changed
 
@@ -242,6 +243,10 @@ func changeAll(s *serve.Server, ctx context.Context, db *jay.DB, o *serve.Operat
 	}
 	processed := int64(0)
 	details, kept := []byte("["), 0
+	detailType := ""
+	if b.Detail != "" { // the clients for .NET and PHP make objects of it
+		detailType = `"$type":"Raven.Client.Documents.Operations.BulkOperationResult+` + b.Detail + `, Raven.Client",`
+	}
 	start := s.Options.Now()
 	report := func() {
 		s.Operations.Progress(o, map[string]any{"$type": "Raven.Client.Documents.Operations.DeterminateProgress, Raven.Client", "Processed": processed, "Total": max(total, processed)})
@@ -267,13 +272,14 @@ func changeAll(s *serve.Server, ctx context.Context, db *jay.DB, o *serve.Operat
 			return err
 		}
 		for i := range ids {
-			if !b.Details || kept == maxDetails || len(details) > maxDetailBytes {
+			if !b.Details || kept == maxDetails || len(details)-kept*len(detailType) > maxDetailBytes {
 				break
 			}
 			if kept++; kept > 1 {
 				details = append(details, ',')
 			}
-			details = append(details, serve.MustJSON(map[string]string{"Id": ids[i], "Status": statuses[i]})...)
+			details = append(append(details, '{'), detailType...)
+			details = append(details, serve.MustJSON(map[string]string{"Id": ids[i], "Status": statuses[i]})[1:]...)
 		}
 		processed += int64(len(ids))
 		report()
