@@ -141,32 +141,31 @@ func (c *backupCommand) base(ctx context.Context, a *app) (info jay.BackupInfo, 
 			return info, err
 		}
 		info = all[0]
-	} else if info, err = c.read(a, c.Since); err != nil {
+	} else if info, err = readBackup(c.Since, c.keys(a)); err != nil {
+		if errors.Is(err, jay.ErrBackup) {
+			err = c.explain(a, fmt.Errorf("%s: %w", c.Since, err))
+		}
 		return info, err
 	}
-	if c.isNeeded(a, info) {
+	if c.isNeeded(info, c.keys(a)) {
 		return info, usageError{text: fmt.Sprintf("the new backup would replace %s, without which it cannot be restored: name another file", c.File)}
 	}
 	return info, nil
 }
 
-// read returns the description of a backup.
-func (c *backupCommand) read(a *app, file string) (info jay.BackupInfo, err error) {
+// readBackup returns the description of a backup.
+func readBackup(file string, keys jay.EncryptionKeys) (info jay.BackupInfo, err error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return info, err
 	}
 	defer f.Close()
-	info, err = jay.ReadBackup(jay.EncryptedBackup(f, c.keys(a)))
-	if err != nil {
-		err = c.explain(a, fmt.Errorf("%s: %w", file, err))
-	}
-	return info, err
+	return jay.ReadBackup(jay.EncryptedBackup(f, keys))
 }
 
 // isNeeded reports whether the file to write is the base of the new backup, or that of the base. Older ones
 // of the chain cannot be told: a backup names only the one that it follows.
-func (c *backupCommand) isNeeded(a *app, base jay.BackupInfo) bool {
+func (c *backupCommand) isNeeded(base jay.BackupInfo, keys jay.EncryptionKeys) bool {
 	now, err := os.Stat(c.File)
 	if err != nil || !now.Mode().IsRegular() {
 		return false
@@ -174,7 +173,7 @@ func (c *backupCommand) isNeeded(a *app, base jay.BackupInfo) bool {
 	if since, err := os.Stat(c.Since); err == nil && os.SameFile(now, since) {
 		return true
 	}
-	replaced, err := c.read(a, c.File)
+	replaced, err := readBackup(c.File, keys)
 	return err == nil && replaced.ID == base.Base
 }
 

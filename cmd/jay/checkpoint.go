@@ -31,7 +31,7 @@ type checkpointResult struct {
 
 // Run makes the checkpoint.
 func (c *checkpointCommand) Run(ctx context.Context, a *app) error {
-	if err := a.directories(c.Dir); err != nil {
+	if err := directories(a.command, c.Dir); err != nil {
 		return err
 	}
 	err := a.withDatabase(false, func(db *jay.DB) error { return db.Checkpoint(ctx, c.Dir) })

@@ -224,7 +224,7 @@ func (c conversion) run(ctx context.Context, a *app, dir string) error {
 	if dir != "" {
 		a.dir = dir
 	}
-	if err := a.directories(a.dir); err != nil {
+	if err := directories(a.command, a.dir); err != nil {
 		return err
 	}
 	if err := a.checkGlobals(); err != nil {

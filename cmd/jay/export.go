@@ -205,7 +205,7 @@ func (a *app) replaceByPath(name string, fn func(temporary string) error) (err e
 	if target, err := filepath.EvalSymlinks(name); err == nil {
 		name = target
 	}
-	if err := a.checkReplaced(name); err != nil {
+	if err := checkReplaced(name, a.secrets); err != nil {
 		return err
 	}
 	mode := a.fileMode()
@@ -246,11 +246,11 @@ func (a *app) replaceByPath(name string, fn func(temporary string) error) (err e
 	return nil
 }
 
-// checkReplaced refuses to write a file over the keys or the passphrase that the command was given, without which
+// checkReplaced refuses to write a file over secrets, the keys or the passphrase of the command, without which
 // the database is lost, and into the directory of a database.
-func (a *app) checkReplaced(name string) error {
+func checkReplaced(name string, secrets []string) error {
 	now, err := os.Stat(name)
-	for _, file := range a.secrets {
+	for _, file := range secrets {
 		if secret, statErr := os.Stat(file); err == nil && statErr == nil && os.SameFile(now, secret) {
 			return usageError{text: fmt.Sprintf("%s has the keys or the passphrase, and is not replaced: name another file", name)}
 		}

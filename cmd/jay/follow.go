@@ -45,7 +45,7 @@ func (c *followCommand) Run(ctx context.Context, a *app) error {
 	if err := a.checkGlobals(); err != nil {
 		return err
 	}
-	if err := a.directories(c.Dir); err != nil {
+	if err := directories(a.command, c.Dir); err != nil {
 		return err
 	}
 	if a.options.ReadOnly {
@@ -178,7 +178,7 @@ func (c *promoteCommand) Run(ctx context.Context, a *app) error {
 	if err := a.checkGlobals(); err != nil {
 		return err
 	}
-	if err := a.directories(c.Dir); err != nil {
+	if err := directories(a.command, c.Dir); err != nil {
 		return err
 	}
 	floors, err := c.floors()

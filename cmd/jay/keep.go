@@ -53,7 +53,7 @@ func (c *backupCommand) keep(ctx context.Context, a *app) error {
 	if c.Since != "" || c.Once || c.Verify || c.File == stdinName {
 		return usageError{text: "--every takes a directory, and goes without --since, --once and --verify: each backup follows the one before it, and is read to its end"}
 	}
-	if err := a.directories(c.File); err != nil {
+	if err := directories(a.command, c.File); err != nil {
 		return err
 	}
 	var handler slog.Handler = slog.NewTextHandler(a.stderr, nil)

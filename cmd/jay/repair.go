@@ -38,7 +38,7 @@ func (c *repairCommand) Run(ctx context.Context, a *app) error {
 	if err := a.checkGlobals(); err != nil {
 		return err
 	}
-	if err := a.directories(c.Src, c.Dst); err != nil {
+	if err := directories(a.command, c.Src, c.Dst); err != nil {
 		return err
 	}
 	a.dir = c.Src // for error messages

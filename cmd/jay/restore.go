@@ -70,7 +70,7 @@ func (c *restoreCommand) Run(ctx context.Context, a *app) error {
 	if err := a.checkGlobals(); err != nil {
 		return err
 	}
-	if err := a.directories(c.Dir); err != nil {
+	if err := directories(a.command, c.Dir); err != nil {
 		return err
 	}
 	if err := c.check(); err != nil {

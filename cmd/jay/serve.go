@@ -81,7 +81,7 @@ func (c *serveCommand) Run(ctx context.Context, a *app) (err error) {
 	if a.options.ReadOnly { // requests create and delete databases, and the server has records of its own
 		return usageError{text: "serve writes to its directory, and goes without --read-only: a token can have the right to read only, and jay studio takes --read-only", command: a.command}
 	}
-	if err := a.directories(c.Data, c.BackupDir); err != nil {
+	if err := directories(a.command, c.Data, c.BackupDir); err != nil {
 		return err
 	}
 	if c.SlowAfter <= 0 || c.Shutdown <= 0 || c.IdleAfter <= 0 || c.MaxRequests <= 0 || c.MaxOpen <= 0 || c.MaxBody <= 0 || c.QueryTime <= 0 {

@@ -52,7 +52,7 @@ func (f *accessFlags) open(a *app, change bool) (server.Access, error) {
 	if change && a.options.ReadOnly {
 		return server.Access{}, usageError{text: "it changes the access file, and goes without --read-only", command: a.command}
 	}
-	if err := a.directories(f.Data); err != nil {
+	if err := directories(a.command, f.Data); err != nil {
 		return server.Access{}, err
 	}
 	return server.AccessOf(f.Data), nil

@@ -45,7 +45,7 @@ func (c *shellCommand) Run(ctx context.Context, a *app) error {
 		if a.dirGiven {
 			return usageError{text: "the directory is named twice, by --db and as an argument"}
 		}
-		if err := a.directories(c.Dir); err != nil {
+		if err := directories(a.command, c.Dir); err != nil {
 			return err
 		}
 		a.dir = c.Dir

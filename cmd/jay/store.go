@@ -40,9 +40,9 @@ func (s *store) use(name, command string, o *jay.Options) (shown string, err err
 
 // directories refuses names of stores on a server where directories are meant: they would be directories of these
 // names, with the password in them. The error does not have the name, for that reason.
-func (a *app) directories(names ...string) error {
+func directories(command string, names ...string) error {
 	if slices.ContainsFunc(names, isStore) {
-		return usageError{text: fmt.Sprintf("%s takes a directory, and not a store on a server, which jay copy copies from and to", strings.TrimPrefix(a.command, "jay "))}
+		return usageError{text: fmt.Sprintf("%s takes a directory, and not a store on a server, which jay copy copies from and to", strings.TrimPrefix(command, "jay "))}
 	}
 	return nil
 }

@@ -42,4 +42,34 @@ var ofClients = []mutation{
 		edits: []edit{{"server/internal/raven/reading.go", "if f.written[doc.ID()] {", "if false {"}},
 		tests: []tests{{"server", "TestDocuments_IncludesOnce$"}},
 	},
+	{
+		name:  "clients: an empty list is no object",
+		edits: []edit{{"server/internal/serve/decode.go", "\tif IsEmptyList(text) {\n\t\t*o = nil", "\tif false {\n\t\t*o = nil"}},
+		tests: []tests{{"server", "TestPHP_EmptyObjects$"}},
+	},
+	{
+		name:  "clients: a name with a hyphen is a subtraction",
+		edits: []edit{{"server/internal/raven/hyphens.go", "\tif !strings.Contains(text, \"-\") {", "\tif text != \"\" {"}},
+		tests: []tests{{"server", "TestCSharp_Hyphens$"}, {"server/internal/raven", "TestQuoteHyphens"}},
+	},
+	{
+		name:  "scripts: an alias in quotes is a member in front of a path",
+		edits: []edit{{"query/rql_field.go", "p.quoted && start.kind == tokenText", "false"}},
+		tests: []tests{{"tests/query", "TestScript$"}, {"query", "TestParse_Dialogues$"}},
+	},
+	{
+		name:  "scripts: a load that begins with an earlier one reads the document",
+		edits: []edit{{"internal/exec/scripted.go", "\t\tif l.From == \"\" {", "\t\tif true {"}},
+		tests: []tests{{"tests/query", "TestScript$"}},
+	},
+	{
+		name:  "server: of a database that is read only the files can be deleted",
+		edits: []edit{{"server/internal/serve/databases.go", "\tif ds.opts.Database.ReadOnly {\n\t\treturn jay.ErrReadOnly\n", "\tif false {\n\t\treturn jay.ErrReadOnly\n"}},
+		tests: []tests{{"server", "TestDatabases_DeletionReadOnly$"}},
+	},
+	{
+		name:  "imports: rejected records are not synced",
+		edits: []edit{{"transfer/smuggler/rejects.go", "\tif !can || !r.unsynced {", "\tif !can || r.unsynced {"}},
+		tests: []tests{{"cmd/jay", "TestFormats_RejectsAfterKill$"}},
+	},
 }

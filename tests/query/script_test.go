@@ -20,7 +20,7 @@ func scriptShop(t *testing.T, opts *jay.Options) *jay.DB {
 	t.Helper()
 	db := memory(t, opts)
 	must(t, db.EnsureIndex(ctx, "Orders", jay.Index{Name: "Total", Fields: []string{"Total"}}))
-	put(t, db, "companies/1", `{"Name":"Oak","Address":{"City":"Rome"}}`, jay.InCollection("Companies"))
+	put(t, db, "companies/1", `{"Name":"Oak","Address":{"City":"Rome"},"Parent":"companies/2"}`, jay.InCollection("Companies"))
 	put(t, db, "companies/2", `{"Name":"Elm"}`, jay.InCollection("Companies"))
 	for i := range 6 {
 		put(t, db, fmt.Sprint("orders/", i), fmt.Sprintf(`{"Company":"Companies/%d","Total":%d.50,"Lines":[{"P":"a","Price":2,"N":%d},{"P":"b","Price":1,"N":1}],"Others":["companies/2","companies/7"]}`, i%3, i*10, i), jay.InCollection("Orders"))
@@ -45,6 +45,9 @@ func TestScript(t *testing.T) {
 		{"declare function a(x) { return b(x) + 1 } declare function b(x) { return x * 2 }\nfrom Orders as o where o.Total > 60 select { n: a(o.Total) }", `{"n":141}`},
 		{"declare function output(load) { return { A: load.Name } }\nfrom Companies as c where c.Name = 'Elm' select output(c)", `{"A":"Elm"}`},
 		{"from Companies as c where c.Name = 'Elm' select { Name: c.Name } include Owner", `{"Name":"Elm"}`},
+		{"from Orders as 'order' where 'order'.Total = 10.5 select { T: order.Total }", `{"T":10.50}`},
+		{"from Orders as o where o.Total < 20 load o.Company as c, c.Parent as p select { C: c.Name, P: p.Name }", `{"C":null,"P":null} {"C":"Oak","P":"Elm"}`},
+		{"from Orders as o where o.Total = 10.5 load o.Others as others[], others.Parent as none[], o.Company as c, c.Parent as p[] select { N: none.length, P: p.map(x => x.Name) }", `{"N":0,"P":["Elm"]}`},
 	} {
 		params := named(test.text, map[string]any{"p0": 10.5, "other": map[string]any{"name": "?"}})
 		q, err := db.RQL(test.text, params)

@@ -312,6 +312,17 @@ func (im *Importer) explainReject(v Record, err error) {
 	im.report()
 }
 
+// syncRejects makes the rejects durable, before a checkpoint passes them.
+func (im *Importer) syncRejects() error {
+	if im.resume == nil {
+		return nil
+	}
+	if err := im.line.sync(); err != nil {
+		return im.fail(Record{}, err)
+	}
+	return nil
+}
+
 // fail returns an error with its place in the input. The zero value stands for no
 // particular record.
 func (im *Importer) fail(v Record, err error) *ImportError {

@@ -23,19 +23,6 @@ type SyncedRejects interface {
 	Sync() error
 }
 
-// syncRejects makes the rejects durable, before a checkpoint passes them.
-func (im *Importer) syncRejects() error {
-	rejects, can := im.o.Rejects.(SyncedRejects)
-	if !can || im.resume == nil || !im.line.unsynced {
-		return nil
-	}
-	if err := rejects.Sync(); err != nil {
-		return im.fail(Record{}, err)
-	}
-	im.line.unsynced = false
-	return nil
-}
-
 // rejectLine writes records as lines.
 type rejectLine struct {
 	w        io.Writer
@@ -77,6 +64,16 @@ func (r *rejectLine) writeText(text []byte) error {
 	r.begun, r.unsynced = true, true
 	_, err := r.w.Write(text)
 	return err
+}
+
+// sync makes what was written durable, if it can be.
+func (r *rejectLine) sync() error {
+	rejects, can := r.w.(SyncedRejects)
+	if !can || !r.unsynced {
+		return nil
+	}
+	r.unsynced = false
+	return rejects.Sync()
 }
 
 // end ends a record.
