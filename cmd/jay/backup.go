@@ -56,11 +56,7 @@ func (c *backupCommand) Run(ctx context.Context, a *app) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	for _, file := range []string{c.BackupKeyFile, c.BackupPassphraseFile} {
-		if file != "" {
-			a.secrets = append(a.secrets, file)
-		}
-	}
+	a.secrets = append(a.secrets, c.BackupKeyFile, c.BackupPassphraseFile)
 	if c.Plain && c.own() != nil {
 		return usageError{text: "--plain goes without --backup-key-file and --backup-passphrase-file"}
 	}
@@ -135,19 +131,20 @@ func (c *backupCommand) write(ctx context.Context, a *app, fn func(w io.Writer, 
 
 // base returns the description of the backup that --since names.
 func (c *backupCommand) base(ctx context.Context, a *app) (info jay.BackupInfo, err error) {
+	keys := c.keys(a)
 	if c.Verify {
 		all, err := a.verifyFiles(ctx, []string{c.Since}, c.backupKeyFlags)
 		if err != nil {
 			return info, err
 		}
 		info = all[0]
-	} else if info, err = readBackup(c.Since, c.keys(a)); err != nil {
+	} else if info, err = readBackup(c.Since, keys); err != nil {
 		if errors.Is(err, jay.ErrBackup) {
 			err = c.explain(a, fmt.Errorf("%s: %w", c.Since, err))
 		}
 		return info, err
 	}
-	if c.isNeeded(info, c.keys(a)) {
+	if c.isNeeded(info, keys) {
 		return info, usageError{text: fmt.Sprintf("the new backup would replace %s, without which it cannot be restored: name another file", c.File)}
 	}
 	return info, nil

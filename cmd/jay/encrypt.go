@@ -30,11 +30,7 @@ func (f keyFlags) keys(a *app) (jay.EncryptionKeys, error) {
 			return nil, usageError{text: "$JAY_KEY_FILE and $JAY_PASSPHRASE_FILE exclude each other: a database has keys of a file, or a passphrase"}
 		}
 	}
-	for _, file := range []string{f.KeyFile, f.PassphraseFile} {
-		if file != "" {
-			a.secrets = append(a.secrets, file)
-		}
-	}
+	a.secrets = append(a.secrets, f.KeyFile, f.PassphraseFile)
 	switch {
 	case f.given() > 1:
 		return nil, usageError{text: "--key-file, --passphrase and --passphrase-file exclude each other"}

@@ -373,21 +373,7 @@ func TestFormats_RejectsAfterKill(t *testing.T) {
 	t.Chdir(t.TempDir())
 	text := "{\"n\":0}\nbad 1\n" + strings.Repeat("{\"n\":1}\n", 50_000)
 	args := []string{"--db", "db", "import", "--collection", "Things", "--resume", "once", "--rejects", "rejects"}
-	command := exec.Command("jay", args...)
-	stdin, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(stdin, text); err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = command.Wait() // it was killed
+	killReading(t, text, args...)
 	if got, err := os.ReadFile("rejects"); err != nil || string(got) != "bad 1\n" {
 		t.Fatalf("%q, %v", got, err)
 	}
@@ -427,24 +413,30 @@ func TestFormats_ResumeAfterKill(t *testing.T) {
 	for i := range kills {
 		// The process waits for input that does not come, and is killed in the middle of
 		// storing what came: each round sends more.
-		command := exec.Command("jay", args...)
-		stdin, err := command.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := command.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(stdin, text[:len(text)*(i+1)/(kills+1)]); err != nil {
-			t.Fatal(err)
-		}
-		if err := command.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		_ = command.Wait() // it was killed
+		killReading(t, text[:len(text)*(i+1)/(kills+1)], args...)
 	}
 	if got := runJay(t.Context(), strings.NewReader(text), args...); got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
 	checkEachOnce(t, "db", n)
+}
+
+// killReading starts the command, gives it text, after which its input waits, and kills it.
+func killReading(t *testing.T, text string, args ...string) {
+	t.Helper()
+	command := exec.Command("jay", args...)
+	stdin, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(stdin, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = command.Wait() // it was killed
 }

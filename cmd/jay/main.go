@@ -140,7 +140,7 @@ type app struct {
 	cluster    clusterFlags
 	access     remoteFlags
 	failed     bool     // an error has been reported: exit with exitError
-	secrets    []string // files with keys or passphrases, which no output may replace
+	secrets    []string // files with keys or passphrases, which no output may replace; "" for one that was not given
 
 	output io.Writer           // what stdout writes to
 	getenv func(string) string // of the environment

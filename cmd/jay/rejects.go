@@ -66,6 +66,7 @@ func (r *rejects) open() error {
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
+	syncDirectory(filepath.Dir(r.name))
 	r.file, r.w = f, bufio.NewWriterSize(f, 64<<10)
 	if whole, err := endsLine(r.name, info); err != nil || whole {
 		return err
@@ -109,7 +110,6 @@ func (r *rejects) Sync() error {
 	if info, err := r.file.Stat(); err != nil || !info.Mode().IsRegular() {
 		return err
 	}
-	syncDirectory(filepath.Dir(r.name))
 	return r.file.Sync()
 }
 
